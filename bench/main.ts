@@ -34,7 +34,10 @@ if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(', ')}; -
 const benches = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.bench.js') && words.every((word) => file.includes(word)))
   .toSorted();
-if (benches.length === 0) throw new Error(`no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path, for instance kernels/algebra/cholesky`);
+if (benches.length === 0)
+  throw new Error(
+    `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path, for instance kernels/algebra/cholesky`,
+  );
 const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 const date = new Date().toISOString().slice(0, 10);
 console.log(`${processor}, Node ${process.version}, ${date}`);
@@ -62,7 +65,8 @@ function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
 /** The machine as the environment shows it to a BLAS, and as it is. */
 async function bothLimits(): Promise<Kept['limits']> {
   const pinned = pins.length > 0 ? await limitsUnder(process.env) : null;
-  if (pinned !== null) console.log(`pinned by ${pins.map(([name, value]) => `${name}=${value}`).join(' ')}: ${sentence(pinned)}`);
+  if (pinned !== null)
+    console.log(`pinned by ${pins.map(([name, value]) => `${name}=${value}`).join(' ')}: ${sentence(pinned)}`);
   const unset = await limitsUnder(free);
   console.log(`${pinned === null ? '' : 'unset, as the benchmarks run: '}${sentence(unset)}`);
   return { pinned, free: unset };
@@ -90,7 +94,9 @@ function keep(run: Kept): void {
 }
 
 function latest(): Kept | undefined {
-  const files = readdirSync(results, { encoding: 'utf8' }).filter((name) => name.endsWith('.json')).toSorted();
+  const files = readdirSync(results, { encoding: 'utf8' })
+    .filter((name) => name.endsWith('.json'))
+    .toSorted();
   return files.length === 0 ? undefined : readChecked(`${results}${files.at(-1)}`);
 }
 
@@ -108,7 +114,8 @@ function compare(before: Kept | undefined): void {
   const then = new Map(before.timings.map((timing) => [keyOf(timing), timing]));
   for (const timing of timings) {
     const earlier = then.get(keyOf(timing));
-    if (earlier !== undefined) console.log(`${(timing.minMs / earlier.minMs).toFixed(2).padStart(6)}  ${keyOf(timing)}`);
+    if (earlier !== undefined)
+      console.log(`${(timing.minMs / earlier.minMs).toFixed(2).padStart(6)}  ${keyOf(timing)}`);
   }
 }
 

@@ -5,7 +5,17 @@
 //   node scripts/build.mjs --compile   the sources alone: what tests, lint and the inner loop need
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -94,7 +104,13 @@ function stampOf(name, digest) {
 function contentReader() {
   const digests = new Map();
   const digestOf = (file) => {
-    if (!digests.has(file)) digests.set(file, createHash('sha256').update(readFileSync(at(file))).digest('hex'));
+    if (!digests.has(file))
+      digests.set(
+        file,
+        createHash('sha256')
+          .update(readFileSync(at(file)))
+          .digest('hex'),
+      );
     return digests.get(file);
   };
   return (paths) => {
@@ -122,7 +138,9 @@ function missesOutput() {
 
 /** What was compiled from a file that is gone would still be imported, and run as a test. */
 function removeStaleOutputs() {
-  const outputs = COMPILED.flatMap((folder) => filesOf(`dist/${folder}`)).filter((file) => !file.startsWith('dist/kernels/wasm/'));
+  const outputs = COMPILED.flatMap((folder) => filesOf(`dist/${folder}`)).filter(
+    (file) => !file.startsWith('dist/kernels/wasm/'),
+  );
   for (const file of outputs) {
     const source = file.slice('dist/'.length).replace(/(\.d)?\.(js|ts)$/, '.ts');
     if (!existsSync(at(source))) rmSync(at(file));
@@ -170,4 +188,5 @@ export async function buildOrEnd(options) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildOrEnd({ compileOnly: process.argv.includes('--compile') });
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await buildOrEnd({ compileOnly: process.argv.includes('--compile') });

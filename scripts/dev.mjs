@@ -34,7 +34,9 @@ async function restart() {
     return;
   }
   await stop('SIGTERM');
-  service = spawn(process.execPath, ['dist/src/main.js', 'serve', '--drain-ms', '0', ...process.argv.slice(2)], { stdio: 'inherit' });
+  service = spawn(process.execPath, ['dist/src/main.js', 'serve', '--drain-ms', '0', ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
 }
 
 async function stop(signal) {

@@ -15,7 +15,10 @@ interface Room {
   readonly packages: readonly string[];
 }
 
-const table = (await import(pathToFileURL('test/rooms.mjs').href)) as { ROOMS: Record<string, Room>; ALCOVES: Record<string, { room: string; packages: string[] }> };
+const table = (await import(pathToFileURL('test/rooms.mjs').href)) as {
+  ROOMS: Record<string, Room>;
+  ALCOVES: Record<string, { room: string; packages: string[] }>;
+};
 const rooms = Object.entries(table.ROOMS);
 const nameOf = (room: string) => room.replace('src/', '');
 const names = rooms.map(([room]) => nameOf(room));
@@ -38,7 +41,12 @@ const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) 
     ...types.map((name) => ({ file: `${room}/value-${name}.ts`, text: importing(`#${name}/thing.js`) })),
     { file: `${room}/package.ts`, text: importing('left-pad') },
     { file: `${room}/scoped.ts`, text: importing('@left/pad') },
-    ...(packages.includes('node:*') ? [] : [{ file: `${room}/node.ts`, text: importing('node:fs') }, { file: `${room}/node-promises.ts`, text: importing('node:fs/promises') }]),
+    ...(packages.includes('node:*')
+      ? []
+      : [
+          { file: `${room}/node.ts`, text: importing('node:fs') },
+          { file: `${room}/node-promises.ts`, text: importing('node:fs/promises') },
+        ]),
     { file: `${room}/climb.ts`, text: importing('../elsewhere/thing.js') },
     { file: `${room}/deep/climb.ts`, text: importing('../../elsewhere/thing.js') },
     { file: `${room}/deep/deeper/climb.ts`, text: importing('../../../elsewhere/thing.js') },
@@ -53,7 +61,9 @@ const allowed: Plant[] = [
     { file: `${room}/beside.ts`, text: importing('./thing.js') },
     { file: `${room}/deep/beside.ts`, text: importing('../thing.js') },
   ]),
-  ...Object.entries(table.ALCOVES).flatMap(([folder, { packages }]) => packages.map((name, i) => ({ file: `${folder}/uses-${i}.ts`, text: importing(member(name)) }))),
+  ...Object.entries(table.ALCOVES).flatMap(([folder, { packages }]) =>
+    packages.map((name, i) => ({ file: `${folder}/uses-${i}.ts`, text: importing(member(name)) })),
+  ),
 ];
 
 const manners: Plant[] = [
@@ -61,8 +71,14 @@ const manners: Plant[] = [
   { file: 'src/domain/any.ts', text: 'export const seen = (thing: any) => thing;\n' },
   { file: 'src/domain/cycle-a.ts', text: `import { b } from './cycle-b.js';\nexport const a = () => b;\n` },
   { file: 'src/domain/cycle-b.ts', text: `import { a } from './cycle-a.js';\nexport const b = () => a;\n` },
-  { file: 'src/domain/type-cycle-a.ts', text: `import type { B } from './type-cycle-b.js';\nexport interface A { readonly b: B }\n` },
-  { file: 'src/domain/type-cycle-b.ts', text: `import type { A } from './type-cycle-a.js';\nexport interface B { readonly a: A | null }\n` },
+  {
+    file: 'src/domain/type-cycle-a.ts',
+    text: `import type { B } from './type-cycle-b.js';\nexport interface A { readonly b: B }\n`,
+  },
+  {
+    file: 'src/domain/type-cycle-b.ts',
+    text: `import type { A } from './type-cycle-a.js';\nexport interface B { readonly a: A | null }\n`,
+  },
 ];
 
 /** Rules of the design in its own words, so that the table itself cannot drift from them unseen. */
@@ -94,7 +110,11 @@ afterAll(() => rmSync(house, { recursive: true }));
 
 function lint(folder: string): string[] {
   try {
-    return execFileSync(resolve('node_modules/.bin/oxlint'), ['--format', 'unix', '.'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' }).split('\n');
+    return execFileSync(resolve('node_modules/.bin/oxlint'), ['--format', 'unix', '.'], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    }).split('\n');
   } catch (failure) {
     return (failure as { stdout: string }).stdout.split('\n');
   }

@@ -12,7 +12,17 @@ export const ROOMS = {
   'src/market': {
     values: ['domain', 'kernels'],
     types: [],
-    packages: ['@duckdb/node-api', '@duckdb/node-bindings', 'apache-arrow', 'pg', 'pg-copy-streams', 'node-sqlite3-wasm', 'yauzl', 'ipaddr.js', 'node:*'],
+    packages: [
+      '@duckdb/node-api',
+      '@duckdb/node-bindings',
+      'apache-arrow',
+      'pg',
+      'pg-copy-streams',
+      'node-sqlite3-wasm',
+      'yauzl',
+      'ipaddr.js',
+      'node:*',
+    ],
   },
   'src/jobs': { values: ['domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
   'src/views': { values: ['domain', 'kernels'], types: ['contract'], packages: ['apache-arrow', 'pdfkit', 'node:*'] },
@@ -58,7 +68,11 @@ function patternsOf(room, packages, depth) {
     ...(closed.length > 0
       ? [{ regex: anyOf(closed), message: `${room} may import ${values.concat(types).join(', ') || 'no other room'}.` }]
       : []),
-    ...types.map((name) => ({ regex: anyOf([name]), allowTypeImports: true, message: `${room} knows ${name} as types only.` })),
+    ...types.map((name) => ({
+      regex: anyOf([name]),
+      allowTypeImports: true,
+      message: `${room} knows ${name} as types only.`,
+    })),
     {
       group: ['*', '*/**', '!#*/**', '!./**', '!../**', ...packages.flatMap(allow)],
       message: `${room} may use ${packages.join(', ') || 'no package'}.`,
@@ -95,7 +109,10 @@ const config = {
   overrides: [
     ...Object.keys(ROOMS).flatMap((room) => restrict(room, room, ROOMS[room].packages)),
     ...Object.entries(ALCOVES).flatMap(([folder, { room, packages }]) => restrict(folder, room, packages, 1)),
-    { files: ['workers/main.ts', 'test/**/*-worker.ts', 'test/own-lines.mjs', '**/*.config.ts'], rules: { 'import/no-default-export': 'off' } },
+    {
+      files: ['workers/main.ts', 'test/**/*-worker.ts', 'test/own-lines.mjs', '**/*.config.ts'],
+      rules: { 'import/no-default-export': 'off' },
+    },
   ],
 };
 

@@ -12,14 +12,18 @@ function problemsOf(files: Readonly<Record<string, string>>): readonly string[] 
   }
   const words = ['-c', '.sizes.oxlintrc.json', '--format=unix', ...Object.keys(files)];
   const { stdout } = spawnSync(join(folder, 'node_modules/.bin/oxlint'), words, { cwd: folder, encoding: 'utf8' });
-  return stdout.split('\n').flatMap((line) => /^([^:]+):.*?: (.*) \[/.exec(line)?.slice(1, 3).join(': ') ?? []).toSorted();
+  return stdout
+    .split('\n')
+    .flatMap((line) => /^([^:]+):.*?: (.*) \[/.exec(line)?.slice(1, 3).join(': ') ?? [])
+    .toSorted();
 }
 
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'divisor-sizes-'));
   mkdirSync(join(folder, 'test'));
-  for (const path of ['node_modules', '.sizes.oxlintrc.json', 'test/own-lines.mjs']) symlinkSync(resolve(path), join(folder, path));
+  for (const path of ['node_modules', '.sizes.oxlintrc.json', 'test/own-lines.mjs'])
+    symlinkSync(resolve(path), join(folder, path));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -31,7 +35,14 @@ const lines = (count: number, within = '') => {
 
 test('a function has sixty lines at most, those of a function inside it not counted', () => {
   const inner = lines(40).replace('export function f', 'const h = function');
-  expect(problemsOf({ 'src/a.ts': lines(60), 'src/b.ts': lines(61), 'src/c.ts': lines(60 + 39, inner), 'src/d.ts': lines(61 + 39, inner) })).toEqual([
+  expect(
+    problemsOf({
+      'src/a.ts': lines(60),
+      'src/b.ts': lines(61),
+      'src/c.ts': lines(60 + 39, inner),
+      'src/d.ts': lines(61 + 39, inner),
+    }),
+  ).toEqual([
     'src/b.ts: The function has 61 lines of its own; at most 60 are allowed.',
     'src/d.ts: The function has 61 lines of its own; at most 60 are allowed.',
   ]);

@@ -14,12 +14,17 @@ const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'wor
 /** The source files a file refers to: by import, or by the address of a module it starts in another thread or process. */
 function references(file: string): string[] {
   const text = readFileSync(file, 'utf8');
-  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g), ...text.matchAll(/new URL\(\s*'([^']+)'/g)].map((match) => match[1]!);
-  return specifiers.flatMap((specifier) => {
-    const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
-    if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
-    return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
-  }).map((path) => path.replace(/\.js$/, '.ts'));
+  const specifiers = [
+    ...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g),
+    ...text.matchAll(/new URL\(\s*'([^']+)'/g),
+  ].map((match) => match[1]!);
+  return specifiers
+    .flatMap((specifier) => {
+      const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
+      if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
+      return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
+    })
+    .map((path) => path.replace(/\.js$/, '.ts'));
 }
 
 const program = ['src', 'kernels', 'workers'].flatMap(sources).filter((file) => !file.startsWith('kernels/wasm/'));
@@ -42,8 +47,15 @@ test('no file is left behind: each is reached from the command, the door of the 
 });
 
 /** Kernels that another room calls; the others are parts of these, and engines bring no formula of their own. */
-const called = [...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? []))]
-  .filter((file) => file.startsWith('kernels/') && !file.startsWith('kernels/wasm/') && /^export function/m.test(existsSync(file) ? readFileSync(file, 'utf8') : ''))
+const called = [
+  ...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
+]
+  .filter(
+    (file) =>
+      file.startsWith('kernels/') &&
+      !file.startsWith('kernels/wasm/') &&
+      /^export function/m.test(existsSync(file) ? readFileSync(file, 'utf8') : ''),
+  )
   .filter((file) => file !== 'kernels/assert.ts' && !file.startsWith('kernels/engines/'))
   .toSorted();
 

@@ -11,7 +11,8 @@ import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 
 /** What is probably wrong in a market. */
-export const auditMarket: Task<'audit-market'> = ({ market }, control) => audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
+export const auditMarket: Task<'audit-market'> = ({ market }, control) =>
+  audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
 
 /** Writes a market as a store of its own, with repairs applied. */
 export const repairMarket: Task<'repair-market'> = async ({ market, repairs, folder, storeId, calendars }, control) => {
@@ -22,7 +23,13 @@ export const repairMarket: Task<'repair-market'> = async ({ market, repairs, fol
   warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
   const hash = await contentHash(content);
   return {
-    handle: shareMarket({ ...content, storeId, adjustment: market.adjustment, currency: market.currency ?? null, contentHash: hash }),
+    handle: shareMarket({
+      ...content,
+      storeId,
+      adjustment: market.adjustment,
+      currency: market.currency ?? null,
+      contentHash: hash,
+    }),
     summary: {
       contentHash: hash,
       identifiers: content.identifiers.length,

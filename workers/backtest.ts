@@ -34,24 +34,49 @@ function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskContro
   }
 }
 
-function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl, fullRunReason: FullRunReason | null): TaskOutput<'backtest'> {
+function wholeRun(
+  engine: Engine,
+  input: TaskInput<'backtest'>,
+  control: TaskControl,
+  fullRunReason: FullRunReason | null,
+): TaskOutput<'backtest'> {
   const { plan, engineVersion, market: handle } = input;
-  const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
+  const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(
+    engine,
+    { ...input, extension: { extendedFrom: null, fullRunReason } },
+    control,
+  );
   const { result, snapshots, overview, columns } = outputs;
-  const state = checkpointBytes({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: snapshotsBehind(written, snapshots.text.length) });
+  const state = checkpointBytes({
+    plan,
+    engineVersion,
+    handle,
+    market: openedMarket(handle),
+    checkpoint: checkpointOf(run),
+    snapshots: snapshotsBehind(written, snapshots.text.length),
+  });
   return {
     result: outputBytes(result),
     snapshots: { at: snapshots.at, text: outputBytes(snapshots.text) },
     overview: outputBytes(overview),
     columns: outputBytes(columns),
     checkpoint: state && outputBytes(state),
-    runAt, start, end, runHash, storeContentHash, fullRunReason,
+    runAt,
+    start,
+    end,
+    runHash,
+    storeContentHash,
+    fullRunReason,
     extendedFrom: null,
     earlierFiles: 0,
   };
 }
 
-function extendedRun(engine: Engine, { market: handle, plan, engineVersion, stored }: TaskInput<'backtest'> & { readonly stored: ResumableRun }, control: TaskControl): TaskOutput<'backtest'> {
+function extendedRun(
+  engine: Engine,
+  { market: handle, plan, engineVersion, stored }: TaskInput<'backtest'> & { readonly stored: ResumableRun },
+  control: TaskControl,
+): TaskOutput<'backtest'> {
   const run = resumeStored({ engine, handle, plan, engineVersion, run: stored }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
@@ -75,10 +100,17 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, stor
 }
 
 /** A run to be made, stamped as new unless a stamp is given. */
-export type RunOrder = Omit<TaskInput<'backtest'>, 'stored'> & { readonly stamp?: RunStamp; readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'> };
+export type RunOrder = Omit<TaskInput<'backtest'>, 'stored'> & {
+  readonly stamp?: RunStamp;
+  readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
+};
 
 /** Runs a plan and serialises everything that is stored of it. */
-export function runForStore(engine: Engine, { market: handle, plan, engineVersion, stamp: given, extension = {} }: RunOrder, control: TaskControl) {
+export function runForStore(
+  engine: Engine,
+  { market: handle, plan, engineVersion, stamp: given, extension = {} }: RunOrder,
+  control: TaskControl,
+) {
   const market = openedMarket(handle);
   const run = runBacktest({
     market,
@@ -95,10 +127,22 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
   const { text, cells } = snapshotsText(run);
   const summary = summaryOf(run);
-  const written = writeResult(summary, stamp, { before: text.length, behind: NO_TEXT, cells, added: [], identifiers: [] });
+  const written = writeResult(summary, stamp, {
+    before: text.length,
+    behind: NO_TEXT,
+    cells,
+    added: [],
+    identifiers: [],
+  });
   return {
-    run, written,
-    outputs: { result: written.bytes, snapshots: { at: written.snapshots.from, text }, overview: writeOverview(summary, written.level), columns },
+    run,
+    written,
+    outputs: {
+      result: written.bytes,
+      snapshots: { at: written.snapshots.from, text },
+      overview: writeOverview(summary, written.level),
+      columns,
+    },
     runAt: made.runAt,
     start: formatDay(run.days[0]!),
     end: formatDay(run.days.at(-1)!),
@@ -119,11 +163,19 @@ interface RunInputs {
 function stampOf({ plan, engineVersion, market }: RunInputs): RunStamp {
   const { contentHash: storeContentHash } = market;
   const inputs = { plan, engineVersion, storeContentHash, ...declaredOf(market) };
-  return { runAt: timestamp(), runHash: createHash('sha256').update(canonicalJson(inputs)).digest('hex'), storeContentHash, engineVersion };
+  return {
+    runAt: timestamp(),
+    runHash: createHash('sha256').update(canonicalJson(inputs)).digest('hex'),
+    storeContentHash,
+    engineVersion,
+  };
 }
 
 /** What a store declares of its content, as far as it is not what is taken for granted. */
-function declaredOf({ adjustment, currency = null }: MarketIdentity): { readonly adjustment?: string; readonly currency?: string } {
+function declaredOf({ adjustment, currency = null }: MarketIdentity): {
+  readonly adjustment?: string;
+  readonly currency?: string;
+} {
   return { ...(adjustment === 'none' ? {} : { adjustment }), ...(currency === null ? {} : { currency }) };
 }
 

@@ -40,7 +40,8 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const isWhole = book.from + book.length === book.sm.sessions.length;
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
   if (books.size > BOOKS_MAX) books.delete(books.keys().next().value!);
-  if (book.from > lastAtMost(book.sm.sessions, input.day)) throw tooEarly(input, formatDay(book.sm.sessions[book.from]!));
+  if (book.from > lastAtMost(book.sm.sessions, input.day))
+    throw tooEarly(input, formatDay(book.sm.sessions[book.from]!));
   return book;
 }
 
@@ -48,7 +49,11 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
 export function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
   const { sm, columns, weights, from } = benchmarkBook(engine, input);
   const row = (lastAtMost(sm.sessions, input.day) - from) * columns.length;
-  return new Map([...columns].flatMap((column, slot): [string, number][] => (weights[row + slot] !== 0 ? [[sm.identifiers[column]!, weights[row + slot]!]] : [])));
+  return new Map(
+    [...columns].flatMap((column, slot): [string, number][] =>
+      weights[row + slot] !== 0 ? [[sm.identifiers[column]!, weights[row + slot]!]] : [],
+    ),
+  );
 }
 
 interface ServedInput extends BenchmarkInput {
@@ -67,7 +72,13 @@ function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
 
 function bookUntil(engine: Engine, input: ServedInput): Book {
   const { indexId, documents, market, day } = input;
-  const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDeciders(engine) });
+  const composer = createComposer({
+    market,
+    calendars: openedCalendars(),
+    documents,
+    until: day,
+    createDecider: indexDeciders(engine),
+  });
   const compositions = composer.compositions(indexId);
   const session = lastAtMost(compositions.sm.sessions, day);
   if (!inForce(compositions.list, session)) throw tooEarly(input, documents[indexId]!.base_date);
@@ -75,7 +86,10 @@ function bookUntil(engine: Engine, input: ServedInput): Book {
 }
 
 function tooEarly({ indexId, day }: BenchmarkInput, begins: string): Refusal {
-  return new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} begins on ${begins}; it holds nothing on ${formatDay(day)}.`);
+  return new Refusal(
+    'NO_DATA_AT_DATE',
+    `The benchmark ${indexId} begins on ${begins}; it holds nothing on ${formatDay(day)}.`,
+  );
 }
 
 function requireMarket({ market }: BenchmarkInput): MarketData {

@@ -32,7 +32,12 @@ export interface Compared {
 export function comparedWith({ indexId, documents }: ComparedWith, market: MarketData, header: RunHeader): Compared {
   if (documents[indexId] !== undefined) {
     const input = { indexId, documents, market };
-    return { id: indexId, market, weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }), bookTo: (engine, day) => benchmarkBook(engine, { ...input, day }) };
+    return {
+      id: indexId,
+      market,
+      weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }),
+      bookTo: (engine, day) => benchmarkBook(engine, { ...input, day }),
+    };
   }
   const series = market.series?.get(indexId);
   const wider = series === undefined ? market : withSeries(market, series);
@@ -41,7 +46,11 @@ export function comparedWith({ indexId, documents }: ComparedWith, market: Marke
     market: wider,
     weightsOn(_engine, day) {
       const first = firstBar(wider, indexId);
-      if (first === undefined || first > day) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no price on or before ${formatDay(day)}; its first is of ${first === undefined ? 'no day' : formatDay(first)}.`);
+      if (first === undefined || first > day)
+        throw new Refusal(
+          'NO_DATA_AT_DATE',
+          `The benchmark ${indexId} has no price on or before ${formatDay(day)}; its first is of ${first === undefined ? 'no day' : formatDay(first)}.`,
+        );
       return new Map([[indexId, 1]]);
     },
     bookTo(engine, day) {
@@ -60,14 +69,25 @@ function firstBar({ identifiers, dates, fields }: MarketData, identifier: string
 }
 
 /** An index of one name, on the terms of a run, from its first price on. @throws Refusal NO_DATA_AT_DATE */
-function heldAlone(market: MarketData, identifier: string, { calendar: code, currency, treatment, variant }: RunHeader): IndexDocument {
+function heldAlone(
+  market: MarketData,
+  identifier: string,
+  { calendar: code, currency, treatment, variant }: RunHeader,
+): IndexDocument {
   const { sessions } = openedCalendars().get(code)!; // the run was made on it
   const first = firstBar(market, identifier);
   const base = first === undefined ? undefined : sessions[firstAtLeast(sessions, first)];
-  if (base === undefined) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${identifier} has no price on a session of ${code}.`);
+  if (base === undefined)
+    throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${identifier} has no price on a session of ${code}.`);
   const id = identifier.replaceAll(/[^\w-]/g, '-');
   const body = {
-    id, name: identifier, calendar: code, currency, base_date: formatDay(base), universe: { kind: 'list', identifiers: [identifier] }, rebalance: { frequency: 'none' },
+    id,
+    name: identifier,
+    calendar: code,
+    currency,
+    base_date: formatDay(base),
+    universe: { kind: 'list', identifiers: [identifier] },
+    rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: equalWeight.type }, treatment: { ...treatment, dividends: variant } },
   };
   return readIndex(body)!; // one that satisfies its schema

@@ -11,7 +11,9 @@ type AnyTask = (input: never, control: TaskControl) => unknown;
  * The entry function of a pool's threads: finds the task, gives it its control, words what it threw.
  * Tasks are loaded when first asked for, so that a thread starts in milliseconds whatever the others need.
  */
-export function createDoor(tasks: Readonly<Record<string, () => Promise<AnyTask>>>): (message: TaskMessage) => Promise<TaskOutcome> {
+export function createDoor(
+  tasks: Readonly<Record<string, () => Promise<AnyTask>>>,
+): (message: TaskMessage) => Promise<TaskOutcome> {
   return async ({ task, input, cells }) => {
     try {
       const load = tasks[task];
@@ -32,7 +34,10 @@ export function createDoor(tasks: Readonly<Record<string, () => Promise<AnyTask>
 
 /** Buffers lie outside the heap that the thread's limits watch: V8 and WebAssembly tell of them by RangeError. */
 function isOutOfMemory(thrown: unknown): thrown is RangeError {
-  return thrown instanceof RangeError && /allocation failed|could not allocate|maximum memory size|out of memory/i.test(thrown.message);
+  return (
+    thrown instanceof RangeError &&
+    /allocation failed|could not allocate|maximum memory size|out of memory/i.test(thrown.message)
+  );
 }
 
 function outOfMemory(error: RangeError): ErrorDetail {

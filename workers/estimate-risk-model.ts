@@ -22,14 +22,22 @@ import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 
 /** Share of the work done when a stage begins, for one name as for thousands. */
-const DONE: Readonly<Record<EstimateStage | 'returns', number>> = { returns: 0.05, moments: 0.15, product: 0.2, eigenvalues: 0.4, repair: 0.7 };
+const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
+  returns: 0.05,
+  moments: 0.15,
+  product: 0.2,
+  eigenvalues: 0.4,
+  repair: 0.7,
+};
 
 /** A covariance model of the universe over the window, as bytes to store. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
   const market = openedMarket(input.market);
   const { window, asked } = readWindow(market, input);
   return onProductEngine((engine) => {
-    const { coverage, diagnostics, covariance } = estimateRiskModel(engine, window, asked, input.request, (stage) => tell(control, stage));
+    const { coverage, diagnostics, covariance } = estimateRiskModel(engine, window, asked, input.request, (stage) =>
+      tell(control, stage),
+    );
     const { sm } = window;
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
     const packed = outputBytes(new Uint8Array(packUpper(covariance, assetIds.length).buffer));
@@ -50,7 +58,9 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
       excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
       observedStart: formatDay(sm.sessions[coverage.sessions[0]!]!),
       observedEnd: formatDay(sm.sessions[coverage.sessions.at(-1)!]!),
-      contentHash: createHash('sha256').update(canonicalJson({ asset_ids: assetIds, covariance: packed.sha256 })).digest('hex'),
+      contentHash: createHash('sha256')
+        .update(canonicalJson({ asset_ids: assetIds, covariance: packed.sha256 }))
+        .digest('hex'),
       precision: engine.precision,
     } satisfies RiskModelOutput;
   });
@@ -69,7 +79,10 @@ interface Reading {
 function readWindow(market: MarketData, { universe, request }: EstimateRiskModelInput): Reading {
   const from = request.start === null ? null : dayFrom(request.start);
   const to = request.end === null ? null : dayFrom(request.end);
-  const sm = universe.kind === 'names' ? ownDays(market, universe.identifiers, { from, to }) : marketOn({ market, calendars: openedCalendars(), code: universe.calendar });
+  const sm =
+    universe.kind === 'names'
+      ? ownDays(market, universe.identifiers, { from, to })
+      : marketOn({ market, calendars: openedCalendars(), code: universe.calendar });
   const identifiers = universe.kind === 'names' ? universe.identifiers : heldLast(universe);
   const asked = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
   const window = {
@@ -78,12 +91,19 @@ function readWindow(market: MarketData, { universe, request }: EstimateRiskModel
     from: from === null ? 0 : firstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, to),
   };
-  if (asked.length === 0) throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} names is in the served store.`, { assets: 0 });
+  if (asked.length === 0)
+    throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} names is in the served store.`, {
+      assets: 0,
+    });
   return { window, asked };
 }
 
 /** Names on an axis of their own: the days of the window on which one of them has a bar. */
-function ownDays(market: MarketData, identifiers: readonly string[], { from, to }: { readonly from: number | null; readonly to: number | null }): SessionMarket {
+function ownDays(
+  market: MarketData,
+  identifiers: readonly string[],
+  { from, to }: { readonly from: number | null; readonly to: number | null },
+): SessionMarket {
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
   const narrow = narrowMarket(market, { columns, from, to });

@@ -16,5 +16,7 @@ export const explain: Task<'explain'> = ({ market: handle, documents, indexId, i
     const column = market.identifiers.indexOf(identifier);
     const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
     const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // Asked of rule-driven documents.
-    return answerBytes(JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })));
+    return answerBytes(
+      JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })),
+    );
   });

@@ -37,6 +37,9 @@ function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
 
 /** Undefined when it has not come: the other thread has ended, or hardly gets a processor. Absent files are looked for again. */
 function finishedHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
-  if (Atomics.load(states, k) === TAKEN) Atomics.wait(states, k, TAKEN, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);
-  return Atomics.load(states, k) === DONE ? Buffer.from(digests.slice(k * DIGEST_BYTES, (k + 1) * DIGEST_BYTES)).toString('hex') : undefined;
+  if (Atomics.load(states, k) === TAKEN)
+    Atomics.wait(states, k, TAKEN, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);
+  return Atomics.load(states, k) === DONE
+    ? Buffer.from(digests.slice(k * DIGEST_BYTES, (k + 1) * DIGEST_BYTES)).toString('hex')
+    : undefined;
 }

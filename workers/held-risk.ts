@@ -35,7 +35,13 @@ export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
 export function riskWindow({ header, first, last }: HeldRun, market: MarketData): ReturnWindow {
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const growth = growthOf(sm, { variant: 'total', withholdingTax: 0, specialDividends, splits, currency: header.currency });
+  const growth = growthOf(sm, {
+    variant: 'total',
+    withholdingTax: 0,
+    specialDividends,
+    splits,
+    currency: header.currency,
+  });
   return { sm, growth, from: firstAtLeast(sm.sessions, first), to: lastAtMost(sm.sessions, last) };
 }
 
@@ -50,7 +56,11 @@ export function heldByName({ names, held }: HeldWeights): ReadonlyMap<string, nu
 
 /** Weights by column of a market; names it does not hold are left out. */
 export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
-  return new Map([...weights].flatMap(([name, weight]): [number, number][] => (sm.columnOf(name) < 0 ? [] : [[sm.columnOf(name), weight]])));
+  return new Map(
+    [...weights].flatMap(([name, weight]): [number, number][] =>
+      sm.columnOf(name) < 0 ? [] : [[sm.columnOf(name), weight]],
+    ),
+  );
 }
 
 /** What a run holds by column of a market. @throws Refusal RISK_INSUFFICIENT_DATA when the market has none of its names: that is no risk of 0 */
@@ -65,7 +75,10 @@ export function heldPositions(sm: SessionMarket, own: ReadonlyMap<string, number
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost up to the first bar of the first name that has one
  */
-export function assertPriced({ identifiers, dates, fields }: MarketData, { names, first, last }: { readonly names: readonly string[]; readonly first: Day; readonly last: Day }): void {
+export function assertPriced(
+  { identifiers, dates, fields }: MarketData,
+  { names, first, last }: { readonly names: readonly string[]; readonly first: Day; readonly last: Day },
+): void {
   if (names.length === 0) return; // Cash has no price.
   const closes = fields.get('CLOSE');
   const columns = new Map(identifiers.map((name, column) => [name, column]));
@@ -82,7 +95,11 @@ export function assertPriced({ identifiers, dates, fields }: MarketData, { names
 function unpriced(names: Iterable<string>, why: string): Refusal {
   const excluded = new Map([...names].toSorted(compareText).map((name) => [name, why]));
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
-  return new Refusal('RISK_INSUFFICIENT_DATA', `0 of ${excluded.size} names are covered; at least 1 name is needed. ${leftOutSentence(excluded)}`, detail);
+  return new Refusal(
+    'RISK_INSUFFICIENT_DATA',
+    `0 of ${excluded.size} names are covered; at least 1 name is needed. ${leftOutSentence(excluded)}`,
+    detail,
+  );
 }
 
 export interface MeasureInput {
@@ -92,19 +109,31 @@ export interface MeasureInput {
 }
 
 /** Risk of held weights, and against a benchmark when there is one. @throws Refusal RISK_INSUFFICIENT_DATA */
-export function measureRisk(engine: Engine, { held, market, benchmark }: MeasureInput): { readonly risk: HeldRisk; readonly active: ActiveRisk | null } {
+export function measureRisk(
+  engine: Engine,
+  { held, market, benchmark }: MeasureInput,
+): { readonly risk: HeldRisk; readonly active: ActiveRisk | null } {
   const window = riskWindow(held, market);
   const { sm } = window;
   const own = heldByName(held.weights);
   const positions = heldPositions(sm, own);
   const span = windowDates(held);
-  const { risk: total, active } = benchmark ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights)) : { risk: riskOf(engine, window, positions), active: null };
+  const { risk: total, active } = benchmark
+    ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights))
+    : { risk: riskOf(engine, window, positions), active: null };
   const risk: HeldRisk = {
-    payload: { volatility: total.volatility, covered_weight: total.coveredWeight, uncovered: uncoveredOf(sm, total, own.keys()), ...span },
+    payload: {
+      volatility: total.volatility,
+      covered_weight: total.coveredWeight,
+      uncovered: uncoveredOf(sm, total, own.keys()),
+      ...span,
+    },
     contributionOf: (name) => total.contributions.get(sm.columnOf(name)) ?? null,
   };
   if (!benchmark || !active) return { risk, active: null };
-  const notHeld = [...benchmark.weights.keys()].filter((name) => !own.has(name) && active.contributions.has(sm.columnOf(name))).toSorted(compareText);
+  const notHeld = [...benchmark.weights.keys()]
+    .filter((name) => !own.has(name) && active.contributions.has(sm.columnOf(name)))
+    .toSorted(compareText);
   return {
     risk,
     active: {
@@ -112,7 +141,9 @@ export function measureRisk(engine: Engine, { held, market, benchmark }: Measure
         benchmark: benchmark.id,
         tracking_error: active.volatility,
         covered_weight: active.coveredWeight,
-        contributions_not_held: Object.fromEntries(notHeld.map((name) => [name, active.contributions.get(sm.columnOf(name))!])),
+        contributions_not_held: Object.fromEntries(
+          notHeld.map((name) => [name, active.contributions.get(sm.columnOf(name))!]),
+        ),
         uncovered: uncoveredOf(sm, active, new Set([...own.keys(), ...benchmark.weights.keys()])),
         ...span,
       },
@@ -122,7 +153,11 @@ export function measureRisk(engine: Engine, { held, market, benchmark }: Measure
 }
 
 /** Names without an estimate, ascending: those too little is known of, and those the served market does not hold. */
-export function uncoveredOf(sm: SessionMarket, { uncovered }: Pick<RiskShares, 'uncovered'>, names: Iterable<string>): string[] {
+export function uncoveredOf(
+  sm: SessionMarket,
+  { uncovered }: Pick<RiskShares, 'uncovered'>,
+  names: Iterable<string>,
+): string[] {
   const absent = [...names].filter((name) => sm.columnOf(name) < 0);
   return [...uncovered.map((column) => sm.identifiers[column]!), ...absent].toSorted(compareText);
 }

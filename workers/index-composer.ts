@@ -17,5 +17,12 @@ export interface ComposeQuestion {
 
 /** A composer for an interactive question; the thread keeps its calendars. */
 export function composerFor({ market, documents, until, engine }: ComposeQuestion, control: TaskControl): Composer {
-  return createComposer({ market, calendars: openedCalendars(), documents, until, createDecider: indexDeciders(engine), tick: (fraction) => control.report(fraction) });
+  return createComposer({
+    market,
+    calendars: openedCalendars(),
+    documents,
+    until,
+    createDecider: indexDeciders(engine),
+    tick: (fraction) => control.report(fraction),
+  });
 }

@@ -24,4 +24,3 @@ export function keepOpen(market: MarketData): void {
   if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
   weighPanels([...market.fields.values()].map(({ buffer }) => buffer));
 }
-

@@ -14,7 +14,10 @@ export const optimise: Task<'optimise'> = (input, control) => {
   const day = (text: string | null) => (text === null ? null : dayFrom(text));
   const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
   return onEngine((engine) => {
-    const composer = composerFor({ market, documents, until, engine }, { report: (fraction) => control.report(0.3 * fraction) });
+    const composer = composerFor(
+      { market, documents, until, engine },
+      { report: (fraction) => control.report(0.3 * fraction) },
+    );
     const run = runOptimisation({
       composer,
       engine,

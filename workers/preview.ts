@@ -20,8 +20,17 @@ export const preview: Task<'preview'> = ({ market: handle, documents, indexId, a
     const asOf = asked ?? documents[indexId]!.base_date; // Reached documents include the index itself.
     const day = dayFrom(asOf);
     const composer = composerUntil(day);
-    const derived = () => (asked === null ? previewFirst({ composerUntil, indexId, engine }) : previewDerived(composer, indexId, { asOf: day, engine }));
-    const answer = isDerivedDocument(composer.document(indexId)) ? toDerivedPreview(derived(), { indexId, asOf }) : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf });
-    const assumptions = assumptionFindings({ document: composer.document(indexId), treatment: composer.treatment(indexId), market });
+    const derived = () =>
+      asked === null
+        ? previewFirst({ composerUntil, indexId, engine })
+        : previewDerived(composer, indexId, { asOf: day, engine });
+    const answer = isDerivedDocument(composer.document(indexId))
+      ? toDerivedPreview(derived(), { indexId, asOf })
+      : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf });
+    const assumptions = assumptionFindings({
+      document: composer.document(indexId),
+      treatment: composer.treatment(indexId),
+      market,
+    });
     return answerBytes(JSON.stringify({ ...answer, findings: orderFindings([...assumptions, ...answer.findings]) }));
   });

@@ -15,7 +15,10 @@ export const prices: Task<'prices'> = ({ identifier, bars, request, format }: Pr
 /** Bytes of a number and its comma, more or less. */
 const NUMBER_BYTES = 10;
 
-function pricesJson(table: DatedTable, { identifier, interval }: { readonly identifier: string; readonly interval: string }): Uint8Array {
+function pricesJson(
+  table: DatedTable,
+  { identifier, interval }: { readonly identifier: string; readonly interval: string },
+): Uint8Array {
   const json = createJsonWriter(1024 + table.days.length * (table.columns.length + 2) * NUMBER_BYTES);
   json.raw(`{"identifier":${JSON.stringify(identifier)},"interval":"${interval}","prices":`);
   writeDatedTable(json, table);

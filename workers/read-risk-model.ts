@@ -9,10 +9,12 @@ import { answerBytes } from './hand-over.js';
 let latest: { readonly path: string; readonly matrix: PackedMatrix } | undefined;
 
 /** Rows of a frame, or the volatilities, as JSON. */
-export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) => answerBytes(writeRiskModelPart(matrixOf(stored), part));
+export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) =>
+  answerBytes(writeRiskModelPart(matrixOf(stored), part));
 
 /** The covariance as an Arrow stream with all else in its metadata. */
-export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) => answerBytes(encodeRiskModel(matrixOf(stored), assetIds, body));
+export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) =>
+  answerBytes(encodeRiskModel(matrixOf(stored), assetIds, body));
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
 function matrixOf({ path, order }: StoredMatrix): PackedMatrix {
@@ -25,6 +27,8 @@ function readDoubles(path: string): Float64Array {
     const bytes = readFileSync(path);
     return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
   } catch (cause) {
-    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its matrix is not there.', null, { cause });
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its matrix is not there.', null, {
+      cause,
+    });
   }
 }

@@ -22,15 +22,40 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
   warnOfMarket(content, problems);
   warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
-  const isKept = content.reference === before.reference && content.actions === before.actions && content.universes === before.universes && content.series === before.series;
-  const { hash, digests } = await digestContent(content, knownDigests({ held, fresh, before, content }, { isAdded: !options.full, isKept }));
-  const isSameTables = content.identifiers === before.identifiers && held.digests !== undefined && Buffer.compare(digests.tables, held.digests.tables) === 0;
+  const isKept =
+    content.reference === before.reference &&
+    content.actions === before.actions &&
+    content.universes === before.universes &&
+    content.series === before.series;
+  const { hash, digests } = await digestContent(
+    content,
+    knownDigests({ held, fresh, before, content }, { isAdded: !options.full, isKept }),
+  );
+  const isSameTables =
+    content.identifiers === before.identifiers &&
+    held.digests !== undefined &&
+    Buffer.compare(digests.tables, held.digests.tables) === 0;
   const market: MarketData = {
-    ...content, ...(isSameTables ? { reference: before.reference, actions: before.actions, universes: before.universes, ...(before.series === undefined ? {} : { series: before.series }) } : {}),
-    storeId: held.storeId, adjustment: held.adjustment, currency: held.currency ?? null, contentHash: hash,
+    ...content,
+    ...(isSameTables
+      ? {
+          reference: before.reference,
+          actions: before.actions,
+          universes: before.universes,
+          ...(before.series === undefined ? {} : { series: before.series }),
+        }
+      : {}),
+    storeId: held.storeId,
+    adjustment: held.adjustment,
+    currency: held.currency ?? null,
+    contentHash: hash,
   };
   keepOpen(market);
-  const handle: MarketHandle = { ...shareMarket(market, isSameTables ? held : undefined), digests, ...(taken === undefined ? {} : { taken }) };
+  const handle: MarketHandle = {
+    ...shareMarket(market, isSameTables ? held : undefined),
+    digests,
+    ...(taken === undefined ? {} : { taken }),
+  };
   return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings: problems.findings() };
 };
 
@@ -42,15 +67,33 @@ interface Versions {
 }
 
 /** What needs no hashing: the days that were held, while no name and no field has come or gone, and tables that came whole or are those held. */
-function knownDigests({ held, fresh, before, content }: Versions, { isAdded, isKept }: { readonly isAdded: boolean; readonly isKept: boolean }): KnownDigests {
-  const isSameAxis = before.identifiers.length === content.identifiers.length && before.identifiers.every((identifier, n) => identifier === content.identifiers[n]);
-  const isSameFields = before.fields.size === content.fields.size && [...before.fields.keys()].every((name) => content.fields.has(name));
-  const isPrefix = isAdded && before.dates.length <= content.dates.length && before.dates.every((day, t) => day === content.dates[t]);
-  const isWhole = content.reference !== before.reference && content.actions !== before.actions && content.universes !== before.universes && (before.series === undefined || content.series !== before.series);
+function knownDigests(
+  { held, fresh, before, content }: Versions,
+  { isAdded, isKept }: { readonly isAdded: boolean; readonly isKept: boolean },
+): KnownDigests {
+  const isSameAxis =
+    before.identifiers.length === content.identifiers.length &&
+    before.identifiers.every((identifier, n) => identifier === content.identifiers[n]);
+  const isSameFields =
+    before.fields.size === content.fields.size && [...before.fields.keys()].every((name) => content.fields.has(name));
+  const isPrefix =
+    isAdded && before.dates.length <= content.dates.length && before.dates.every((day, t) => day === content.dates[t]);
+  const isWhole =
+    content.reference !== before.reference &&
+    content.actions !== before.actions &&
+    content.universes !== before.universes &&
+    (before.series === undefined || content.series !== before.series);
   const tables = isKept ? held.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
   return {
-    ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix ? { blocks: { digests: held.digests.blocks, days: before.dates.length } } : {}),
+    ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix
+      ? { blocks: { digests: held.digests.blocks, days: before.dates.length } }
+      : {}),
     ...(tables === undefined ? {} : { tables }),
-    ...(held.digests !== undefined && isPrefix && tables !== undefined && Buffer.compare(tables, held.digests.tables) === 0 ? { history: { digests: held.digests.history, days: before.dates.length } } : {}),
+    ...(held.digests !== undefined &&
+    isPrefix &&
+    tables !== undefined &&
+    Buffer.compare(tables, held.digests.tables) === 0
+      ? { history: { digests: held.digests.history, days: before.dates.length } }
+      : {}),
   };
 }

@@ -19,11 +19,18 @@ let fonts: FontShelf | undefined;
 /** A report drawn from stored runs, whose columns stay open while it is. Fonts are read once per thread. */
 export const render: Task<'render'> = async ({ template, runs, renderedAt, market }, control) => {
   const risks = new Map<string, RiskFound>();
-  for (const run of runs) risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run, market) : NOT_ASKED);
+  for (const run of runs)
+    risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run, market) : NOT_ASKED);
   fonts ??= openFonts();
   const shelf = fonts;
   const { bytes, pages } = withRuns(runs, { risks, opened: new Map() }, (figures) =>
-    renderReport({ template, figures, renderedAt, fonts: shelf, report: (fraction, message) => control.report(fraction, message) }),
+    renderReport({
+      template,
+      figures,
+      renderedAt,
+      fonts: shelf,
+      report: (fraction, message) => control.report(fraction, message),
+    }),
   );
   return { pdf: outputBytes(bytes), pages };
 };
@@ -33,10 +40,17 @@ const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 /** What cannot be estimated is told in the report, which is drawn all the same. */
 async function riskOf({ columns, isOtherStore }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk is estimated from the data store being served; none is.' };
-  if (isOtherStore) return { missing: `Risk is estimated from the data store being served, ${handle.storeId}; the run was made on another.` };
+  if (isOtherStore)
+    return {
+      missing: `Risk is estimated from the data store being served, ${handle.storeId}; the run was made on another.`,
+    };
   const held = withRunFile(columns, (run) => readHeld(run, null));
   try {
-    return { measured: await onEngine((engine) => measureRisk(engine, { held, market: openedMarket(handle), benchmark: null }).risk) };
+    return {
+      measured: await onEngine(
+        (engine) => measureRisk(engine, { held, market: openedMarket(handle), benchmark: null }).risk,
+      ),
+    };
   } catch (failure) {
     if (failure instanceof Refusal) return { missing: failure.message };
     throw failure;
@@ -49,11 +63,20 @@ interface Opening {
 }
 
 /** Opens several runs at once. */
-function withRuns<T>(runs: readonly StoredRun[], { risks, opened }: Opening, use: (figures: ReadonlyMap<string, RunFigures>) => T): T {
+function withRuns<T>(
+  runs: readonly StoredRun[],
+  { risks, opened }: Opening,
+  use: (figures: ReadonlyMap<string, RunFigures>) => T,
+): T {
   const [first, ...rest] = runs;
   if (first === undefined) return use(opened);
   return withRunFile(first.columns, (columns) => {
-    const figures = createRunFigures({ columns, overview: readOverview(first.overview), risk: risks.get(first.indexId) ?? NOT_ASKED, stale: first.stale });
+    const figures = createRunFigures({
+      columns,
+      overview: readOverview(first.overview),
+      risk: risks.get(first.indexId) ?? NOT_ASKED,
+      stale: first.stale,
+    });
     return withRuns(rest, { risks, opened: new Map([...opened, [first.indexId, figures]]) }, use);
   });
 }

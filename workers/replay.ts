@@ -18,11 +18,24 @@ const TEXTS = ['result', 'overview'] as const;
 export const replay: Task<'replay'> = (input, control) =>
   onEngine((engine) => {
     const { stored, plan, market, engineVersion, definitionChanged } = input;
-    const stamp = { runAt: stored.runAt ?? '', runHash: stored.runHash, storeContentHash: stored.storeContentHash, engineVersion: stored.engineVersion, extendedFrom: stored.extendedFrom, fullRunReason: stored.fullRunReason };
+    const stamp = {
+      runAt: stored.runAt ?? '',
+      runHash: stored.runHash,
+      storeContentHash: stored.storeContentHash,
+      engineVersion: stored.engineVersion,
+      extendedFrom: stored.extendedFrom,
+      fullRunReason: stored.fullRunReason,
+    };
     const { outputs, runHash, storeContentHash } = runForStore(engine, { market, plan, engineVersion, stamp }, control);
     const json = createJsonWriter();
     json.value(
-      replayView({ runId: plan.runId, stored, replayed: { runHash, engineVersion, storeContentHash }, definitionChanged, difference: differenceOf(input, outputs) }),
+      replayView({
+        runId: plan.runId,
+        stored,
+        replayed: { runHash, engineVersion, storeContentHash },
+        definitionChanged,
+        difference: differenceOf(input, outputs),
+      }),
     );
     return outputBytes(json.bytes());
   });
@@ -32,12 +45,20 @@ type Outputs = ReturnType<typeof runForStore>['outputs'];
 function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference | null {
   if (!isEqual(readStored(paths.columns), outputs.columns)) {
     // Those of a run that went on with another are laid out in their own way.
-    const found = withRunFile(paths.columns, (stored) => firstDifference(stored, openColumns((start, end) => outputs.columns.slice(start, end))));
+    const found = withRunFile(paths.columns, (stored) =>
+      firstDifference(
+        stored,
+        openColumns((start, end) => outputs.columns.slice(start, end)),
+      ),
+    );
     if (found) return found;
   }
   const { snapshots } = paths;
   const result = readStored(paths.result);
-  const stored = { result: snapshots === null ? result : withInset(result, { at: snapshots.at, text: readStored(snapshots.path) }), overview: readStored(paths.overview) };
+  const stored = {
+    result: snapshots === null ? result : withInset(result, { at: snapshots.at, text: readStored(snapshots.path) }),
+    overview: readStored(paths.overview),
+  };
   const replayed = { result: withInset(outputs.result, outputs.snapshots), overview: outputs.overview };
   for (const part of TEXTS) {
     if (isEqual(stored[part], replayed[part])) continue;
@@ -50,7 +71,9 @@ function readStored(path: string): Uint8Array {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a file of it is not there.', null, { cause });
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a file of it is not there.', null, {
+      cause,
+    });
   }
 }
 

@@ -13,7 +13,13 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ResumableRun, TaskControl } from '#jobs/tasks.js';
 import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
-import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace, type WrittenResult } from '#views/run-json.js';
+import {
+  SNAPSHOT_CELLS_MAX,
+  cellsOf,
+  type ResultSnapshots,
+  type SnapshotsPlace,
+  type WrittenResult,
+} from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
@@ -46,7 +52,9 @@ export function snapshotsBehind({ bytes, snapshots }: WrittenResult, before: num
 /** The identity of a run that may only reach further: everything it is made from but the market and the end. */
 export function identityOf(plan: BacktestPlan, engineVersion: string): string {
   const { request, ...rest } = plan;
-  return createHash('sha256').update(canonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT })).digest('hex');
+  return createHash('sha256')
+    .update(canonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
+    .digest('hex');
 }
 
 export interface StateInput {
@@ -59,13 +67,21 @@ export interface StateInput {
 }
 
 /** The state of a run as bytes; null on a market whose content has no hashes of its parts. */
-export function checkpointBytes({ plan, engineVersion, handle, market, checkpoint, snapshots }: StateInput): Uint8Array | null {
+export function checkpointBytes({
+  plan,
+  engineVersion,
+  handle,
+  market,
+  checkpoint,
+  snapshots,
+}: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
     identity: identityOf(plan, engineVersion),
     prefix: prefixOf(market, handle.digests, checkpoint.day),
-    checkpoint, snapshots,
+    checkpoint,
+    snapshots,
   };
   return serialize(state);
 }
@@ -89,7 +105,10 @@ export interface ResumeOrder {
  * @throws CannotResume
  * @throws Refusal as the whole run would
  */
-export function resumeStored({ engine, handle, plan, engineVersion, run }: ResumeOrder, control: TaskControl): ResumedRun {
+export function resumeStored(
+  { engine, handle, plan, engineVersion, run }: ResumeOrder,
+  control: TaskControl,
+): ResumedRun {
   const state = readState(run);
   if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume(run.planReason);
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
@@ -102,9 +121,13 @@ export function resumeStored({ engine, handle, plan, engineVersion, run }: Resum
   return reading(() =>
     withRunFile(run.columns, (stored) => {
       const extended = extendRun({
-        plan, checkpoint, stored, market,
+        plan,
+        checkpoint,
+        stored,
+        market,
         calendars: openedCalendars(),
-        marketSince: (day) => (day >= after ? market : { ...market, actions: actionsSince(handle, day), settledTo: day }),
+        marketSince: (day) =>
+          day >= after ? market : { ...market, actions: actionsSince(handle, day), settledTo: day },
         wholeMarket: () => openedMarket(handle),
         createDecider: indexDeciders(engine),
         engine,
@@ -117,7 +140,12 @@ export function resumeStored({ engine, handle, plan, engineVersion, run }: Resum
       if (cells + cellsOf(extended.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('rewritten');
       return {
         ...extended,
-        snapshots: { ...state.snapshots, behind: textBehind(run, state.snapshots), added: extended.rebalances, identifiers: extended.market },
+        snapshots: {
+          ...state.snapshots,
+          behind: textBehind(run, state.snapshots),
+          added: extended.rebalances,
+          identifiers: extended.market,
+        },
         checkpointOf(written) {
           const snapshots = snapshotsBehind(written, state.snapshots.before);
           return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: extended.checkpoint, snapshots });
@@ -140,7 +168,9 @@ function reading<T>(work: () => T): T {
   try {
     return work();
   } catch (thrown) {
-    throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE' ? new CannotResume('no_checkpoint') : thrown;
+    throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE'
+      ? new CannotResume('no_checkpoint')
+      : thrown;
   }
 }
 

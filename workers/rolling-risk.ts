@@ -22,7 +22,12 @@ export const rollingRiskOfRun: Task<'rolling-risk'> = ({ columns, runId, memory,
 };
 
 /** Names of the run, and levels of it and of its index on its dates. */
-function readLevels(run: RunColumns): { readonly names: readonly string[]; readonly days: Int32Array; readonly level: Float64Array; readonly index: Float64Array } {
+function readLevels(run: RunColumns): {
+  readonly names: readonly string[];
+  readonly days: Int32Array;
+  readonly level: Float64Array;
+  readonly index: Float64Array;
+} {
   const days = run.i32('days').slice();
   const indexDays = run.i32('indexDays');
   const indexLevel = run.f64('indexLevel');

@@ -46,13 +46,22 @@ export function readStretch(path: string, start: number, room: Uint8Array): void
   const file = openFile(path);
   try {
     const count = readInto(file, start, room);
-    if (count < room.length) throw new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: its file has ${count} bytes from ${start} on, ${room.length} are needed.`);
+    if (count < room.length)
+      throw new Refusal(
+        'DOCUMENT_UNREADABLE',
+        `The stored run cannot be read: its file has ${count} bytes from ${start} on, ${room.length} are needed.`,
+      );
   } finally {
     closeSync(file);
   }
 }
 
-function readRange(file: number, start: number, end: number, room: Uint8Array = new Uint8Array(end - start)): Uint8Array {
+function readRange(
+  file: number,
+  start: number,
+  end: number,
+  room: Uint8Array = new Uint8Array(end - start),
+): Uint8Array {
   const done = readInto(file, start, room);
   return done === room.length ? room : room.slice(0, done);
 }
@@ -90,7 +99,8 @@ export function hashFile(path: string): string | null {
   try {
     const hash = createHash('sha256');
     const part = new Uint8Array(PART_BYTES);
-    for (let count = readSync(file, part); count > 0; count = readSync(file, part)) hash.update(part.subarray(0, count));
+    for (let count = readSync(file, part); count > 0; count = readSync(file, part))
+      hash.update(part.subarray(0, count));
     return hash.digest('hex');
   } catch {
     return null; // A bad sector has none either.

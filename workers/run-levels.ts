@@ -3,4 +3,8 @@ import { withRunFile } from './run-file.js';
 
 /** Index levels of a stored run. */
 export const runLevels: Task<'run-levels'> = ({ columns }) =>
-  withRunFile(columns, (run) => ({ calendar: run.header.calendar, days: run.i32('indexDays'), levels: run.f64('indexLevel') }));
+  withRunFile(columns, (run) => ({
+    calendar: run.header.calendar,
+    days: run.i32('indexDays'),
+    levels: run.f64('indexLevel'),
+  }));

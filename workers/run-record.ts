@@ -12,7 +12,9 @@ import { writeTextFile } from './text-file.js';
 /** The record of a stored run as JSON. */
 export const runRecord: Task<'run-record'> = async (input) => {
   const { stored, stamp } = input;
-  return stored ? answerBytes(JSON.stringify(upgradedRecord(readJson(stored)))) : withRecord(input, (record) => answerBytes(recordJson(record, stamp)));
+  return stored
+    ? answerBytes(JSON.stringify(upgradedRecord(readJson(stored))))
+    : withRecord(input, (record) => answerBytes(recordJson(record, stamp)));
 };
 
 /** The same as a file, of which no more than a part is ever in memory, but for one that is upgraded. */
@@ -30,6 +32,10 @@ export const writeRecordFile: Task<'write-record'> = async (input) => {
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
 function withRecord<T>({ columns, files }: RunRecordInput, use: (record: RunRecord) => T): T {
-  if (files.some(({ path, sha256 }) => hashFile(path) !== sha256)) throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is gone or has another content than was written.');
+  if (files.some(({ path, sha256 }) => hashFile(path) !== sha256))
+    throw new Refusal(
+      'DOCUMENT_UNREADABLE',
+      'The stored run cannot be read: its file is gone or has another content than was written.',
+    );
   return withRunFile(columns, (run) => use(readRecord(run)));
 }

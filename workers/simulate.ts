@@ -25,14 +25,23 @@ export const planOfSimulation: Task<'plan-simulation'> = async (input) => {
   const run = readRun(input);
   const growth = growthOfLevel(run.level);
   const moments = momentsOf(growth);
-  const observed = { observations: growth.length, observedStart: formatDay(run.days[0]!), observedEnd: formatDay(run.days.at(-1)!), mean: moments.mean };
+  const observed = {
+    observations: growth.length,
+    observedStart: formatDay(run.days[0]!),
+    observedEnd: formatDay(run.days.at(-1)!),
+    mean: moments.mean,
+  };
   if (request.method === 'block_bootstrap') {
     const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
     return { plan, ...observed, deviation: moments.deviation, factorShare: null };
   }
   const { totalVariance, factorShare } = await modelledRisk(input, run);
   const deviation = Math.sqrt(totalVariance / LIMITS.PERIODS_PER_YEAR);
-  const plan = planSimulation(request, { kind: 'gaussian', mean: moments.mean, deviation }, { mean: moments.mean, deviation });
+  const plan = planSimulation(
+    request,
+    { kind: 'gaussian', mean: moments.mean, deviation },
+    { mean: moments.mean, deviation },
+  );
   return { plan, ...observed, deviation, factorShare } satisfies SimulationStart;
 };
 
@@ -48,18 +57,38 @@ function readRun({ columns }: PlanSimulationInput): RunHistory {
   return withRunFile(columns, (run: RunColumns) => {
     const { names, dates, currency } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
-    return { days: run.i32('days').slice(), level: run.f64('level').slice(), currency, weights: new Map(names.map((name, i) => [name, weights[i]!])) };
+    return {
+      days: run.i32('days').slice(),
+      level: run.f64('level').slice(),
+      currency,
+      weights: new Map(names.map((name, i) => [name, weights[i]!])),
+    };
   });
 }
 
 /** Variance of the weights held last under a statistical factor model of the run's window. */
 async function modelledRisk({ request, calendar, market: handle }: PlanSimulationInput, run: RunHistory) {
   const sm = marketOn({ market: openedMarket(handle!), calendars: openedCalendars(), code: calendar }); // the service required a market
-  const terms: GrowthTerms = { variant: 'total', withholdingTax: 0, specialDividends: 'reinvest', splits: 'apply', currency: run.currency };
-  const window = { sm, growth: growthOf(sm, terms), from: Math.max(0, sm.sessionAt(run.days[0]!)), to: lastAtMost(sm.sessions, run.days.at(-1)!) };
-  const weights = new Map([...run.weights].map(([name, weight]) => [sm.columnOf(name), weight] as const).filter(([column]) => column >= 0));
+  const terms: GrowthTerms = {
+    variant: 'total',
+    withholdingTax: 0,
+    specialDividends: 'reinvest',
+    splits: 'apply',
+    currency: run.currency,
+  };
+  const window = {
+    sm,
+    growth: growthOf(sm, terms),
+    from: Math.max(0, sm.sessionAt(run.days[0]!)),
+    to: lastAtMost(sm.sessions, run.days.at(-1)!),
+  };
+  const weights = new Map(
+    [...run.weights].map(([name, weight]) => [sm.columnOf(name), weight] as const).filter(([column]) => column >= 0),
+  );
   const { factors } = request;
-  return onEngine((engine) => factorRiskOf(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }));
+  return onEngine((engine) =>
+    factorRiskOf(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),
+  );
 }
 
 /** Draws one part of the paths into the shared memory. */
@@ -79,7 +108,10 @@ export const simulatePart: Task<'simulate-paths'> = async ({ plan, part, memory 
       drawdowns: shared.drawdowns.subarray(first, end),
       underwater: shared.underwater.subarray(first, end),
     };
-    engine.simulatePaths({ model: plan.model, horizon: plan.horizon, seed: plan.seed, first, bins: plan.bins }, tallies);
+    engine.simulatePaths(
+      { model: plan.model, horizon: plan.horizon, seed: plan.seed, first, bins: plan.bins },
+      tallies,
+    );
   }
   shared.counts[part]!.set(counts);
   return { precision: engine.precision };

@@ -6,7 +6,8 @@ import { upgradedResult } from '#views/run-json.js';
 import { answerBytes } from './hand-over.js';
 
 /** The result of a backtest that an earlier version stored, with the members of today. */
-export const upgradeResult: Task<'upgrade-result'> = async (file) => answerBytes(JSON.stringify(upgradedResult(readJson(file))));
+export const upgradeResult: Task<'upgrade-result'> = async (file) =>
+  answerBytes(JSON.stringify(upgradedResult(readJson(file))));
 
 /** The value of a stored text. @throws Refusal DOCUMENT_UNREADABLE when it is gone or has another content than was written */
 export function readJson({ path, sha256 }: HashedFile): unknown {
@@ -21,5 +22,10 @@ export function readJson({ path, sha256 }: HashedFile): unknown {
 }
 
 function unreadable(cause?: unknown): Refusal {
-  return new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is gone or has another content than was written.', null, cause === undefined ? {} : { cause });
+  return new Refusal(
+    'DOCUMENT_UNREADABLE',
+    'The stored run cannot be read: its file is gone or has another content than was written.',
+    null,
+    cause === undefined ? {} : { cause },
+  );
 }

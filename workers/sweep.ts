@@ -25,21 +25,50 @@ export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, patches
       createDecider: indexDeciders(engine),
       report: (fraction) => control.report(fraction, 'running variants'),
     });
-    return { outcomes, plans: variants.map((variant) => createHash('sha256').update(canonicalJson(planOfVariant(variant, documents))).digest('hex')) };
+    return {
+      outcomes,
+      plans: variants.map((variant) =>
+        createHash('sha256')
+          .update(canonicalJson(planOfVariant(variant, documents)))
+          .digest('hex'),
+      ),
+    };
   });
 
 /** A variant that was checked before the job was queued. */
 function variantOf(base: SweepBase, patch: Patch): Variant {
   const check = (body: unknown) => ({ document: IndexDocument.parse(body), findings: [] });
   const { variant, findings } = applyPatch(base, patch, { path: '', check });
-  if (variant === undefined) throw new Error(`a variant that passed its check does not apply: ${findings.map(({ message }) => message).join(' ')}`);
+  if (variant === undefined)
+    throw new Error(
+      `a variant that passed its check does not apply: ${findings.map(({ message }) => message).join(' ')}`,
+    );
   return variant;
 }
 
 /** A SweepView of all variants as JSON. */
-export const sumSweep: Task<'sum-sweep'> = ({ sweepId, indexId, rankBy, partitions, patches, outcomes, plans, market, engineVersion }, control) => {
-  const table = sweepTable({ outcomes, plans, rankBy, partitions, tick: (fraction) => control.report(fraction, 'weighing the choice') });
+export const sumSweep: Task<'sum-sweep'> = (
+  { sweepId, indexId, rankBy, partitions, patches, outcomes, plans, market, engineVersion },
+  control,
+) => {
+  const table = sweepTable({
+    outcomes,
+    plans,
+    rankBy,
+    partitions,
+    tick: (fraction) => control.report(fraction, 'weighing the choice'),
+  });
   const json = createJsonWriter();
-  json.value(sweepView({ sweepId, indexId, rankBy, patches, table, storeContentHash: openedMarket(market).contentHash, engineVersion }));
+  json.value(
+    sweepView({
+      sweepId,
+      indexId,
+      rankBy,
+      patches,
+      table,
+      storeContentHash: openedMarket(market).contentHash,
+      engineVersion,
+    }),
+  );
   return outputBytes(json.bytes());
 };

@@ -19,7 +19,7 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
 
   function append(part: Uint8Array): void {
     hash.update(part);
-    for (let done = 0; done < part.length; ) done += writeSync(file, part, done, part.length - done, length + done);
+    for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, length + done);
     length += part.length;
   }
 
@@ -32,7 +32,7 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
       append,
       repeat(from, to) {
         const part = new Uint8Array(Math.min(PART_BYTES, to - from));
-        for (let at = from; at < to; ) {
+        for (let at = from; at < to;) {
           const count = readSync(file, part, 0, Math.min(part.length, to - at), at);
           if (count === 0) throw new Error(`${to - at} bytes of ${path} cannot be read again`);
           append(part.subarray(0, count));
@@ -42,7 +42,11 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
     });
     isWhole = true;
   } catch (thrown) {
-    throw isFull(thrown) ? new Refusal('STORAGE_FULL', `The service's volume took ${length} bytes of a file and no more.`, null, { cause: thrown }) : thrown;
+    throw isFull(thrown)
+      ? new Refusal('STORAGE_FULL', `The service's volume took ${length} bytes of a file and no more.`, null, {
+          cause: thrown,
+        })
+      : thrown;
   } finally {
     closeSync(file);
     if (!isWhole) unlinkSync(path);

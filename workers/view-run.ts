@@ -1,5 +1,12 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { FactorRiskInput, GroupsViewInput, ReconcileInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
+import type {
+  FactorRiskInput,
+  GroupsViewInput,
+  ReconcileInput,
+  RunViewInput,
+  Task,
+  WeightsViewInput,
+} from '#jobs/tasks.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { referenceAt, type MarketData, type ReferenceValue } from '#domain/market/market-data.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
@@ -20,7 +27,16 @@ import { comparedWith } from './compared.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { openedMarket } from './open-markets.js';
-import { heldByName, heldPositions, measureRisk, positionsOf, readHeld, riskWindow, uncoveredOf, windowDates } from './held-risk.js';
+import {
+  heldByName,
+  heldPositions,
+  measureRisk,
+  positionsOf,
+  readHeld,
+  riskWindow,
+  uncoveredOf,
+  windowDates,
+} from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
 
@@ -67,7 +83,11 @@ async function show(input: RunViewInput): Promise<Shown> {
 const document = (shown: object): Shown => ({ write: (json) => json.value(shown) });
 
 /** Opens several runs at once. */
-function withRuns<T>(paths: readonly string[], use: (runs: readonly RunColumns[]) => T, opened: readonly RunColumns[] = []): T {
+function withRuns<T>(
+  paths: readonly string[],
+  use: (runs: readonly RunColumns[]) => T,
+  opened: readonly RunColumns[] = [],
+): T {
   const [first, ...rest] = paths;
   return first === undefined ? use(opened) : withRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
 }
@@ -78,7 +98,16 @@ async function showWeights({ columns, asOf, risk, benchmark, market: handle }: W
   const { compared, measured } = await onEngine((engine) => {
     const other = benchmark && comparedWith(benchmark, requireMarket(market), held.header);
     const compared = other && other.weightsOn(engine, held.weights.day);
-    return { compared, measured: risk ? measureRisk(engine, { held, market: other?.market ?? market!, benchmark: other && { id: other.id, weights: compared! } }) : null };
+    return {
+      compared,
+      measured: risk
+        ? measureRisk(engine, {
+            held,
+            market: other?.market ?? market!,
+            benchmark: other && { id: other.id, weights: compared! },
+          })
+        : null,
+    };
   });
   return weightsView({
     runId: held.header.run_id,
@@ -114,7 +143,10 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
     const market = openedMarket(handle);
     return await onEngine((engine) => {
       const weights = benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
-      return { names: [...heldByName(held.weights).keys()], ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }) };
+      return {
+        names: [...heldByName(held.weights).keys()],
+        ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }),
+      };
     });
   } catch (thrown) {
     if (thrown instanceof Refusal) return null;
@@ -122,7 +154,14 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
   }
 }
 
-function showFactorRisk({ columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput): Promise<object> {
+function showFactorRisk({
+  columns,
+  asOf,
+  benchmark,
+  market: handle,
+  model,
+  factors,
+}: FactorRiskInput): Promise<object> {
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const other = comparedWith(benchmark, openedMarket(handle), held.header);
   return onEngine((engine) => {
@@ -130,7 +169,12 @@ function showFactorRisk({ columns, asOf, benchmark, market: handle, model, facto
     const own = heldByName(held.weights);
     const window = riskWindow(held, other.market);
     const { sm } = window;
-    const risk = factorRiskOf(engine, window, { weights: heldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors });
+    const risk = factorRiskOf(engine, window, {
+      weights: heldPositions(sm, own),
+      benchmark: positionsOf(sm, compared),
+      model,
+      factors,
+    });
     return riskDecomposition(risk, {
       benchmark: other.id,
       requested_as_of: asOf,

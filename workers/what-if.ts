@@ -18,7 +18,8 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
     const until = dayFrom(asOf);
     const previewOf = ({ documents, indexId }: typeof before): RulePreview => {
       const composer = composerFor({ market, documents, until, engine }, control);
-      if (isDerivedDocument(composer.document(indexId))) return asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }));
+      if (isDerivedDocument(composer.document(indexId)))
+        return asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }));
       return previewRules(composer, indexId, until);
     };
     const was = previewOf(before);

@@ -21,18 +21,30 @@ interface Outcome {
 /** Loads an address from a process of its own, so that client and server do not share a thread. */
 async function load(url: string): Promise<Outcome> {
   const cannon = fileURLToPath(import.meta.resolve('autocannon'));
-  const child = spawn(process.execPath, [cannon, '--json', '--no-progress', '-c', String(CONNECTIONS), '-d', String(SECONDS), url], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(
+    process.execPath,
+    [cannon, '--json', '--no-progress', '-c', String(CONNECTIONS), '-d', String(SECONDS), url],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  );
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   await once(child, 'close');
-  const { requests, latency, non2xx, errors } = JSON.parse(text) as { requests: { average: number }; latency: { p50: number; p99: number }; non2xx: number; errors: number };
+  const { requests, latency, non2xx, errors } = JSON.parse(text) as {
+    requests: { average: number };
+    latency: { p50: number; p99: number };
+    non2xx: number;
+    errors: number;
+  };
   if (non2xx + errors > 0) throw new Error(`${non2xx} answers other than 2xx and ${errors} errors`);
   return { requestsPerSecond: requests.average, p50Ms: latency.p50, p99Ms: latency.p99 };
 }
 
 async function bareNode(body: string): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((_request, response) => {
-    response.writeHead(200, { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) });
+    response.writeHead(200, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
+    });
     response.end(body);
   });
   server.listen(0, '127.0.0.1');
@@ -48,7 +60,9 @@ async function bareNode(body: string): Promise<{ url: string; stop(): Promise<vo
 }
 
 const line = (name: string, { requestsPerSecond, p50Ms, p99Ms }: Outcome) =>
-  console.log(`${name.padEnd(34)} ${requestsPerSecond.toFixed(0).padStart(7)} requests/s   p50 ${p50Ms} ms   p99 ${p99Ms} ms`);
+  console.log(
+    `${name.padEnd(34)} ${requestsPerSecond.toFixed(0).padStart(7)} requests/s   p50 ${p50Ms} ms   p99 ${p99Ms} ms`,
+  );
 
 const divisor = await startService();
 const body = await (await fetch(`${divisor.url}/health`)).text();

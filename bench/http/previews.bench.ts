@@ -13,11 +13,21 @@ const PREVIEWS = 50;
 const YEARS = { start: '2010-01-04', end: '2019-12-31' };
 
 const indexOf = (count: number) => ({
-  id: 'EIGHT', name: 'Eight rules', calendar: 'XNYS', base_date: '2011-06-01', rebalance: { frequency: 'monthly' },
-  pipeline: { selection: eightRules({ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count } }), weighting: { type: 'MarketCapWeight', params: {}, cap: 0.05 } },
+  id: 'EIGHT',
+  name: 'Eight rules',
+  calendar: 'XNYS',
+  base_date: '2011-06-01',
+  rebalance: { frequency: 'monthly' },
+  pipeline: {
+    selection: eightRules({ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count } }),
+    weighting: { type: 'MarketCapWeight', params: {}, cap: 0.05 },
+  },
 });
 
-for (const { names, limitMs } of [{ names: 500, limitMs: 15 }, { names: 3000, limitMs: 60 }]) {
+for (const { names, limitMs } of [
+  { names: 500, limitMs: 15 },
+  { names: 3000, limitMs: 60 },
+]) {
   const service = await startService();
   try {
     await measureMarket(service, names, limitMs);
@@ -37,7 +47,11 @@ async function measureMarket(service: RunningService, names: number, limitMs: nu
   await measure(service, 'the first', [stored('2019-06-03')]);
   await measure(service, 'at other dates', dates.map(stored));
   await measure(service, 'the same again', dates.map(stored));
-  await measure(service, 'of an edited document', dates.map((date, k) => ({ path: '/indices/preview', body: { document: indexOf(250 + k), as_of: date } })));
+  await measure(
+    service,
+    'of an edited document',
+    dates.map((date, k) => ({ path: '/indices/preview', body: { document: indexOf(250 + k), as_of: date } })),
+  );
 }
 
 interface Question {
@@ -57,7 +71,9 @@ async function measure(service: RunningService, what: string, questions: readonl
   }
   const processor = (processorTime(service) - before) / questions.length;
   const told = times.length === 1 ? `${times[0]!.toFixed(0)} ms` : spread(times);
-  console.log(`  ${what.padEnd(24)} ${told}   ${processor.toFixed(1).padStart(5)} ms of processor   answers ${hash.digest('hex').slice(0, 12)}`);
+  console.log(
+    `  ${what.padEnd(24)} ${told}   ${processor.toFixed(1).padStart(5)} ms of processor   answers ${hash.digest('hex').slice(0, 12)}`,
+  );
 }
 
 function dateAfter(date: string, days: number): string {
@@ -66,7 +82,11 @@ function dateAfter(date: string, days: number): string {
 }
 
 async function send({ url }: RunningService, method: string, path: string, body: unknown): Promise<Uint8Array> {
-  const answer = await fetch(url + path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const answer = await fetch(url + path, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
   const bytes = new Uint8Array(await answer.arrayBuffer());
   if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${new TextDecoder().decode(bytes)}`);
   return bytes;

@@ -22,7 +22,9 @@ export async function startService(args: readonly string[] = []): Promise<Runnin
 
 async function startOn(home: string, args: readonly string[]): Promise<RunningService> {
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-  const child = spawn(process.execPath, [main, 'serve', '--home', home, '--port', '0', '--drain-ms', '0', ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, [main, 'serve', '--home', home, '--port', '0', '--drain-ms', '0', ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
   const end = async (): Promise<void> => {
     child.kill('SIGTERM');
@@ -47,7 +49,7 @@ export async function settled(service: RunningService): Promise<void> {
   const QUIET_LOOKS = 5;
   const LOOK_MS = 300;
   const QUIET_MS = 10;
-  for (let quiet = 0, before = 0; quiet < QUIET_LOOKS; ) {
+  for (let quiet = 0, before = 0; quiet < QUIET_LOOKS;) {
     await sleep(LOOK_MS);
     const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // The service's own answer.
     const now = processorTime(service);
@@ -60,12 +62,19 @@ export async function settled(service: RunningService): Promise<void> {
 export function threadTimes({ pid }: RunningService): ReadonlyMap<string, number> {
   const NS_PER_MS = 1e6;
   const folder = `/proc/${pid}/task`;
-  return new Map(readdirSync(folder).map((id) => [id, Number(readFileSync(`${folder}/${id}/schedstat`, 'utf8').split(' ', 1)[0]) / NS_PER_MS]));
+  return new Map(
+    readdirSync(folder).map((id) => [
+      id,
+      Number(readFileSync(`${folder}/${id}/schedstat`, 'utf8').split(' ', 1)[0]) / NS_PER_MS,
+    ]),
+  );
 }
 
 /** Time of all threads of the service in ms, which other work on the machine hardly adds to. */
 export function processorTime({ pid }: RunningService): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
   const TICK_MS = 10;
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
@@ -73,8 +82,12 @@ export function processorTime({ pid }: RunningService): number {
 /** Follows a job to its success. */
 export async function finished({ url }: RunningService, jobId: string): Promise<void> {
   for (;;) {
-    const { status, error } = (await (await fetch(`${url}/jobs/${jobId}?wait=30`)).json()) as { status: string; error: unknown }; // The service's own answer.
+    const { status, error } = (await (await fetch(`${url}/jobs/${jobId}?wait=30`)).json()) as {
+      status: string;
+      error: unknown;
+    }; // The service's own answer.
     if (status === 'succeeded') return;
-    if (status !== 'pending' && status !== 'running') throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);
+    if (status !== 'pending' && status !== 'running')
+      throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);
   }
 }

@@ -34,26 +34,111 @@ try {
   const last = dates.at(-1)!;
 
   await measure('overview', ['/analytics/BIG/overview'], 15);
-  await measure('levels from a date', dates.map((date) => `/analytics/BIG/levels?start=${date}`), 15);
-  await measure('levels of 20 years, a variant', ['price', 'total', 'net'].map((variant) => `/analytics/BIG/levels?variant=${variant}`), 15);
-  await measure('weights', dates.map((date) => `/analytics/BIG/weights?as_of=${date}`), 15);
-  await measure('weights with risk', dates.map((date) => `/analytics/BIG/weights?as_of=${date}&risk=true`), 15);
-  await measure('weights with active risk', dates.map((date) => `/analytics/BIG/weights?as_of=${date}&risk=true&benchmark=SMALL`), 15);
-  await measure('factor risk', dates.map((date) => `/analytics/BIG/factor-risk?as_of=${date}&benchmark=SMALL`), 15);
-  await measure('factor risk, statistical', dates.map((date) => `/analytics/BIG/factor-risk?as_of=${date}&benchmark=SMALL&model=statistical`), 15);
-  await measure('rolling risk', dates.map((_, k) => `/analytics/BIG/rolling?window=${20 + 2 * k}`), 15);
-  await measure('rolling risk by a half-life', dates.map((_, k) => `/analytics/BIG/rolling?half_life=${20 + 2 * k}`), 15);
-  await measure('a name', weights.slice(0, QUESTIONS).map(({ identifier }) => `/analytics/BIG/assets/${identifier}`), 15);
-  await measure('two runs compared', others.map((id) => `/analytics/compare?ids=BIG,${id}`), 15);
-  await measure(`${COMPARED} runs compared`, others.slice(0, REMEMBERED).map((_, k) => `/analytics/compare?ids=BIG,SMALL,${[...others.slice(k), ...others.slice(0, k)].join(',')}`), 15);
-  await measure('attribution, up to two years', earlier.map((date) => `/analytics/BIG/attribution?${year(date)}`), 15);
-  await measure('attribution by sector, up to two years', earlier.map((date) => `/analytics/BIG/attribution/groups?by=SECTOR&${year(date)}`), 15);
-  await measure('attribution against an index, up to two years', earlier.map((date) => `/analytics/BIG/attribution/groups?by=SECTOR&benchmark=SMALL&${year(date)}`), 15);
-  await measure('attribution, 20 years', Array.from({ length: 20 }, (_, k) => `/analytics/BIG/attribution?start=${from(k)}&end=${last}`), 120);
-  await measure('attribution by sector, 20 years', Array.from({ length: 20 }, (_, k) => `/analytics/BIG/attribution/groups?by=SECTOR&start=${from(k)}`), 120);
-  await measure('attribution against an index, 20 years', Array.from({ length: 20 }, (_, k) => `/analytics/BIG/attribution/groups?by=SECTOR&benchmark=SMALL&start=${from(k)}`), 120);
-  await measure('reconciliation', Array.from({ length: 30 }, () => '/analytics/BIG/reconcile'), 60);
-  await measure('term structure', ['/derivatives/BIG/term-structure?expiries=2020-03-20,2020-06-19,2020-09-18&risk_free_rate=0.03'], 2);
+  await measure(
+    'levels from a date',
+    dates.map((date) => `/analytics/BIG/levels?start=${date}`),
+    15,
+  );
+  await measure(
+    'levels of 20 years, a variant',
+    ['price', 'total', 'net'].map((variant) => `/analytics/BIG/levels?variant=${variant}`),
+    15,
+  );
+  await measure(
+    'weights',
+    dates.map((date) => `/analytics/BIG/weights?as_of=${date}`),
+    15,
+  );
+  await measure(
+    'weights with risk',
+    dates.map((date) => `/analytics/BIG/weights?as_of=${date}&risk=true`),
+    15,
+  );
+  await measure(
+    'weights with active risk',
+    dates.map((date) => `/analytics/BIG/weights?as_of=${date}&risk=true&benchmark=SMALL`),
+    15,
+  );
+  await measure(
+    'factor risk',
+    dates.map((date) => `/analytics/BIG/factor-risk?as_of=${date}&benchmark=SMALL`),
+    15,
+  );
+  await measure(
+    'factor risk, statistical',
+    dates.map((date) => `/analytics/BIG/factor-risk?as_of=${date}&benchmark=SMALL&model=statistical`),
+    15,
+  );
+  await measure(
+    'rolling risk',
+    dates.map((_, k) => `/analytics/BIG/rolling?window=${20 + 2 * k}`),
+    15,
+  );
+  await measure(
+    'rolling risk by a half-life',
+    dates.map((_, k) => `/analytics/BIG/rolling?half_life=${20 + 2 * k}`),
+    15,
+  );
+  await measure(
+    'a name',
+    weights.slice(0, QUESTIONS).map(({ identifier }) => `/analytics/BIG/assets/${identifier}`),
+    15,
+  );
+  await measure(
+    'two runs compared',
+    others.map((id) => `/analytics/compare?ids=BIG,${id}`),
+    15,
+  );
+  await measure(
+    `${COMPARED} runs compared`,
+    others
+      .slice(0, REMEMBERED)
+      .map((_, k) => `/analytics/compare?ids=BIG,SMALL,${[...others.slice(k), ...others.slice(0, k)].join(',')}`),
+    15,
+  );
+  await measure(
+    'attribution, up to two years',
+    earlier.map((date) => `/analytics/BIG/attribution?${year(date)}`),
+    15,
+  );
+  await measure(
+    'attribution by sector, up to two years',
+    earlier.map((date) => `/analytics/BIG/attribution/groups?by=SECTOR&${year(date)}`),
+    15,
+  );
+  await measure(
+    'attribution against an index, up to two years',
+    earlier.map((date) => `/analytics/BIG/attribution/groups?by=SECTOR&benchmark=SMALL&${year(date)}`),
+    15,
+  );
+  await measure(
+    'attribution, 20 years',
+    Array.from({ length: 20 }, (_, k) => `/analytics/BIG/attribution?start=${from(k)}&end=${last}`),
+    120,
+  );
+  await measure(
+    'attribution by sector, 20 years',
+    Array.from({ length: 20 }, (_, k) => `/analytics/BIG/attribution/groups?by=SECTOR&start=${from(k)}`),
+    120,
+  );
+  await measure(
+    'attribution against an index, 20 years',
+    Array.from(
+      { length: 20 },
+      (_, k) => `/analytics/BIG/attribution/groups?by=SECTOR&benchmark=SMALL&start=${from(k)}`,
+    ),
+    120,
+  );
+  await measure(
+    'reconciliation',
+    Array.from({ length: 30 }, () => '/analytics/BIG/reconcile'),
+    60,
+  );
+  await measure(
+    'term structure',
+    ['/derivatives/BIG/term-structure?expiries=2020-03-20,2020-06-19,2020-09-18&risk_free_rate=0.03'],
+    2,
+  );
 
   const day = dates[85]!;
   const name = weights[0]!.identifier;
@@ -80,13 +165,36 @@ try {
 async function makeRuns(): Promise<void> {
   await post('/data/synthetic', { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' });
   await finished(service, 'generate:market');
-  const index = (id: string, pipeline: object) => ({ id, name: id, calendar: 'XNYS', base_date: '2000-01-03', rebalance: { frequency: 'quarterly', anchor: 'third_friday' }, pipeline });
+  const index = (id: string, pipeline: object) => ({
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: '2000-01-03',
+    rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+    pipeline,
+  });
   await post('/indices', index('BIG', { weighting: { type: 'MarketCapWeight', cap: 0.05 } }));
-  await post('/indices', index('SMALL', { selection: [{ id: 'n', type: 'TopN', params: { field: 'MARKET_CAP', count: 100 } }], weighting: { type: 'EqualWeight' } }));
+  await post(
+    '/indices',
+    index('SMALL', {
+      selection: [{ id: 'n', type: 'TopN', params: { field: 'MARKET_CAP', count: 100 } }],
+      weighting: { type: 'EqualWeight' },
+    }),
+  );
   for (const [k, id] of others.entries()) {
-    await post('/indices', index(id, { selection: [{ id: 'n', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 + k } }], weighting: { type: 'EqualWeight' } }));
+    await post(
+      '/indices',
+      index(id, {
+        selection: [{ id: 'n', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 + k } }],
+        weighting: { type: 'EqualWeight' },
+      }),
+    );
   }
-  for (const [id, request] of [...others.map((id) => [id, {}] as const), ['SMALL', {}], ['BIG', { transaction_cost_bps: 5, benchmark: { kind: 'index', id: 'SMALL' } }]] as const) {
+  for (const [id, request] of [
+    ...others.map((id) => [id, {}] as const),
+    ['SMALL', {}],
+    ['BIG', { transaction_cost_bps: 5, benchmark: { kind: 'index', id: 'SMALL' } }],
+  ] as const) {
     await post(`/analytics/${id}/backtest`, request);
     await finished(service, `backtest:${id}`);
   }
@@ -95,8 +203,12 @@ async function makeRuns(): Promise<void> {
 /** Every question once, then as often again until a hundred have been answered. */
 async function measure(what: string, paths: readonly string[], limitMs: number): Promise<void> {
   const made = await ask(paths);
-  const again = await ask(Array.from({ length: Math.max(1, Math.ceil(QUESTIONS / paths.length)) }).flatMap(() => paths));
-  console.log(`${what.padEnd(46)} ${made.told}   again: ${again.told}   (p50 limit ${limitMs} ms, ${(made.bytes / 1024).toFixed(0)} KiB)`);
+  const again = await ask(
+    Array.from({ length: Math.max(1, Math.ceil(QUESTIONS / paths.length)) }).flatMap(() => paths),
+  );
+  console.log(
+    `${what.padEnd(46)} ${made.told}   again: ${again.told}   (p50 limit ${limitMs} ms, ${(made.bytes / 1024).toFixed(0)} KiB)`,
+  );
 }
 
 async function ask(paths: readonly string[]): Promise<{ readonly told: string; readonly bytes: number }> {
@@ -111,7 +223,10 @@ async function ask(paths: readonly string[]): Promise<{ readonly told: string; r
     if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${new TextDecoder().decode(body)}`);
     bytes = body.byteLength;
   }
-  return { told: `${spread(times)}   ${((processorTime(service) - before) / paths.length).toFixed(1).padStart(5)} ms of processor`, bytes };
+  return {
+    told: `${spread(times)}   ${((processorTime(service) - before) / paths.length).toFixed(1).padStart(5)} ms of processor`,
+    bytes,
+  };
 }
 
 /** Time of the busiest thread for the first question of each kind that a thread is asked, in the order given. */
@@ -126,7 +241,10 @@ async function measureFirsts(paths: Readonly<Record<string, string>>): Promise<v
       times.get(what)!.push(Math.max(...[...threadTimes(service)].map(([id, ms]) => ms - (before.get(id) ?? 0))));
     }
   }
-  for (const [what, of] of times) console.log(`first of a thread: ${what.padEnd(40)} ${of.map((ms) => ms.toFixed(1).padStart(6)).join('')} ms of that thread`);
+  for (const [what, of] of times)
+    console.log(
+      `first of a thread: ${what.padEnd(40)} ${of.map((ms) => ms.toFixed(1).padStart(6)).join('')} ms of that thread`,
+    );
 }
 
 /** Peak memory of the service while a record is read, above what it held before. */
@@ -152,7 +270,11 @@ function memoryOf(line: 'VmRSS' | 'VmHWM'): number {
 }
 
 async function post(path: string, body: unknown): Promise<void> {
-  const answer = await fetch(service.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const answer = await fetch(service.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
   if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${await answer.text()}`);
 }
 

@@ -31,7 +31,9 @@ interface Payload {
 }
 const kind: JobKind<Payload> = {
   kind: 'simulate',
-  run: async ({ task, input }, attempt) => ({ result: { value: await attempt.compute(task as TaskName, input as never) } }),
+  run: async ({ task, input }, attempt) => ({
+    result: { value: await attempt.compute(task as TaskName, input as never) },
+  }),
 };
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-'));
@@ -41,7 +43,14 @@ async function open(workers: number) {
   const store = await openStore({ home, onFailure: console.error });
   const pool = createPool({ workers: Math.max(workers, 1), door });
   const limits = { ...engineLimits({ workers, memoryBytes: 1e12 }), queueMax: 2 * JOBS };
-  const engine = createJobEngine({ store: store.documents, artifacts: store.artifacts, pool, clock: systemClock, limits, log: quiet });
+  const engine = createJobEngine({
+    store: store.documents,
+    artifacts: store.artifacts,
+    pool,
+    clock: systemClock,
+    limits,
+    log: quiet,
+  });
   engine.register({ [kind.kind]: kind });
   await engine.start();
   return {
@@ -90,11 +99,22 @@ for (const task of ['spin', 'spinWasm']) {
   const readable: number[] = [];
   const back: number[] = [];
   for (let i = 0; i < CANCELS; i++) {
-    for (let worker = 0; worker < WORKERS; worker++) await submit(world.engine, `${task}-${i}-${worker}`, { task, input: null });
-    for (let worker = 0; worker < WORKERS; worker++) await until(world.engine, `simulate:${task}-${i}-${worker}`, (job) => job?.message === 'spinning');
+    for (let worker = 0; worker < WORKERS; worker++)
+      await submit(world.engine, `${task}-${i}-${worker}`, { task, input: null });
+    for (let worker = 0; worker < WORKERS; worker++)
+      await until(world.engine, `simulate:${task}-${i}-${worker}`, (job) => job?.message === 'spinning');
     const begun = performance.now();
-    await Promise.all(Array.from({ length: WORKERS }, (_, worker) => timed(readable, () => world.engine.cancel(`simulate:${task}-${i}-${worker}`))));
-    await Promise.all(Array.from({ length: WORKERS }, (_, worker) => world.pool.run({ lane: 'heavy', task: 'echo' as TaskName, input: worker as never }).output));
+    await Promise.all(
+      Array.from({ length: WORKERS }, (_, worker) =>
+        timed(readable, () => world.engine.cancel(`simulate:${task}-${i}-${worker}`)),
+      ),
+    );
+    await Promise.all(
+      Array.from(
+        { length: WORKERS },
+        (_, worker) => world.pool.run({ lane: 'heavy', task: 'echo' as TaskName, input: worker as never }).output,
+      ),
+    );
     back.push(performance.now() - begun);
   }
   console.log(`${task.padEnd(8)} cancelled is readable      ${spread(readable)}`);
@@ -110,10 +130,13 @@ const many: number[] = [];
 const begun = performance.now();
 await Promise.all(
   Array.from({ length: 64 }, async (_, client) => {
-    for (let i = client; i < JOBS; i += 64) await timed(many, () => submit(world.engine, `many-${i}`, { task: 'echo', input: i }));
+    for (let i = client; i < JOBS; i += 64)
+      await timed(many, () => submit(world.engine, `many-${i}`, { task: 'echo', input: i }));
   }),
 );
-console.log(`submission, 64 clients             ${spread(many)}   ${(JOBS / ((performance.now() - begun) / 1000)).toFixed(0)} /s`);
+console.log(
+  `submission, 64 clients             ${spread(many)}   ${(JOBS / ((performance.now() - begun) / 1000)).toFixed(0)} /s`,
+);
 await world.close();
 
 const starts: number[] = [];

@@ -49,7 +49,9 @@ engine.register({ [spin.kind]: spin });
 await engine.start();
 const app = createApp({
   api: jobRoutes,
-  handlers: jobHandlers(createJobsService({ engine, artifacts: store.artifacts, stopping: new AbortController().signal })),
+  handlers: jobHandlers(
+    createJobsService({ engine, artifacts: store.artifacts, stopping: new AbortController().signal }),
+  ),
   authenticate: () => ({ keyId: null, scopes: new Set(SCOPES) }),
   version: '0.0.0',
   log: silent,
@@ -58,20 +60,36 @@ const server = await listen({ app, host: '127.0.0.1', port: 0 });
 
 async function measure(name: string): Promise<void> {
   const cannon = fileURLToPath(import.meta.resolve('autocannon'));
-  const words = ['--json', '--no-progress', '-c', '4', '-R', String(RATE), '-d', String(SECONDS), `${server.url}/jobs/simulate:0`];
+  const words = [
+    '--json',
+    '--no-progress',
+    '-c',
+    '4',
+    '-R',
+    String(RATE),
+    '-d',
+    String(SECONDS),
+    `${server.url}/jobs/simulate:0`,
+  ];
   const child = spawn(process.execPath, [cannon, ...words], { stdio: ['ignore', 'pipe', 'ignore'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   await once(child, 'close');
-  const { latency, non2xx } = JSON.parse(text) as { latency: Record<'p50' | 'p97_5' | 'p99' | 'max', number>; non2xx: number };
+  const { latency, non2xx } = JSON.parse(text) as {
+    latency: Record<'p50' | 'p97_5' | 'p99' | 'max', number>;
+    non2xx: number;
+  };
   if (non2xx > 0) throw new Error(`${non2xx} answers other than 2xx`);
-  console.log(`${name.padEnd(20)} p50 ${latency.p50} ms   p97.5 ${latency.p97_5} ms   p99 ${latency.p99} ms   max ${latency.max} ms`);
+  console.log(
+    `${name.padEnd(20)} p50 ${latency.p50} ms   p97.5 ${latency.p97_5} ms   p99 ${latency.p99} ms   max ${latency.max} ms`,
+  );
 }
 
 await engine.submit({ kind: spin, ident: '0', payload: null, request: null, estimatedBytes: 1 });
 await engine.cancel('simulate:0');
 await measure('idle workers');
-for (let worker = 0; worker < WORKERS; worker++) await engine.submit({ kind: spin, ident: String(worker), payload: null, request: null, estimatedBytes: 1 });
+for (let worker = 0; worker < WORKERS; worker++)
+  await engine.submit({ kind: spin, ident: String(worker), payload: null, request: null, estimatedBytes: 1 });
 await measure(`${WORKERS} endless loops`);
 await server.close(100);
 await engine.stop();

@@ -32,7 +32,13 @@ export interface KernelCase {
 }
 
 /** The sizes of the figures: names x observations. What is square has the orders of `orders.ts`. */
-export const SIZES: readonly (readonly [assets: number, observations: number])[] = [[50, 504], [500, 756], [500, 2520], [2000, 1260], [3000, 756]];
+export const SIZES: readonly (readonly [assets: number, observations: number])[] = [
+  [50, 504],
+  [500, 756],
+  [500, 2520],
+  [2000, 1260],
+  [3000, 756],
+];
 
 const MEASURE_MS = 250;
 const WARM_MS = 60;
@@ -46,7 +52,11 @@ const PROCESSOR_CLOCK_FROM_MS = 0.5;
 const limits = JSON.parse(process.env['BENCH_LIMITS'] ?? 'null') as Limits | null;
 
 /** Times a kernel on every engine there is, prints a line each and tells the parent process. */
-export async function measure(kernel: string, cases: readonly KernelCase[], names: readonly EngineName[] = ['wasm', 'openblas', 'tensorflow', 'reference']): Promise<void> {
+export async function measure(
+  kernel: string,
+  cases: readonly KernelCase[],
+  names: readonly EngineName[] = ['wasm', 'openblas', 'tensorflow', 'reference'],
+): Promise<void> {
   const engines = await openAll(names);
   // Engine by engine: what one leaves in the shared cache would slow the next on panels that nearly fill it.
   for (const engine of engines) {
@@ -58,7 +68,11 @@ export async function measure(kernel: string, cases: readonly KernelCase[], name
 }
 
 /** What a kernel does to a panel of so many names and observations. */
-type PanelWork = (engine: Engine, x: Float64Array, size: { readonly assets: number; readonly observations: number }) => () => unknown;
+type PanelWork = (
+  engine: Engine,
+  x: Float64Array,
+  size: { readonly assets: number; readonly observations: number },
+) => () => unknown;
 
 /** Times passes over panels that BLAS has no routine for, and that move so many bytes for every value. */
 export function measurePasses(kernel: string, bytesOfValue: number, work: PanelWork): Promise<void> {
@@ -78,7 +92,12 @@ export function measurePasses(kernel: string, bytesOfValue: number, work: PanelW
 }
 
 /** Times work that belongs to no engine. */
-export function measurePlain(kernel: string, size: string, work: () => unknown, amount: { readonly flops?: number; readonly bytes?: number } = {}): void {
+export function measurePlain(
+  kernel: string,
+  size: string,
+  work: () => unknown,
+  amount: { readonly flops?: number; readonly bytes?: number } = {},
+): void {
   report({ kernel, size, engine: 'plain', ...time(referenceEngine, { size, ...amount, prepare: () => work }) });
 }
 
@@ -101,15 +120,23 @@ function time(engine: Engine, { flops, bytes, prepare }: KernelCase): Omit<Timin
     const once = performance.now();
     sink = work();
     const firstMs = performance.now() - once;
-    const repeats = firstMs > ONCE_FROM_MS ? { iterations: 1, warmup: false } : { iterations: 3, warmupTime: WARM_MS, warmupIterations: 1 };
-    const bench = new Bench({ time: MEASURE_MS, ...repeats, ...(firstMs > PROCESSOR_CLOCK_FROM_MS ? { now: processorMs } : {}) });
+    const repeats =
+      firstMs > ONCE_FROM_MS
+        ? { iterations: 1, warmup: false }
+        : { iterations: 3, warmupTime: WARM_MS, warmupIterations: 1 };
+    const bench = new Bench({
+      time: MEASURE_MS,
+      ...repeats,
+      ...(firstMs > PROCESSOR_CLOCK_FROM_MS ? { now: processorMs } : {}),
+    });
     bench.add('work', () => {
       sink = work();
     });
     bench.runSync();
     return bench.tasks[0]?.result;
   });
-  if (result === undefined || !('latency' in result)) throw new Error(`the work did not run: ${JSON.stringify(result)}`);
+  if (result === undefined || !('latency' in result))
+    throw new Error(`the work did not run: ${JSON.stringify(result)}`);
   const { min: minMs, p50: medianMs } = result.latency;
   if (flops !== undefined) return { minMs, medianMs, rate: flops / minMs / 1e6, unit: 'GFLOP/s' };
   if (bytes !== undefined) return { minMs, medianMs, rate: bytes / minMs / 1e6, unit: 'GB/s' };
@@ -124,7 +151,9 @@ function processorMs(): number {
 function report(timing: Timing): void {
   const { kernel, size, engine, minMs, medianMs, rate, unit } = timing;
   const shown = rate === undefined ? '' : `${rate.toFixed(1).padStart(8)} ${unit}${shareOf(timing)}`;
-  console.log(`${kernel.padEnd(30)} ${size.padEnd(14)} ${engine.padEnd(11)} min ${milliseconds(minMs)}  median ${milliseconds(medianMs)}${shown}`);
+  console.log(
+    `${kernel.padEnd(30)} ${size.padEnd(14)} ${engine.padEnd(11)} min ${milliseconds(minMs)}  median ${milliseconds(medianMs)}${shown}`,
+  );
   process.send?.(timing);
   if (sink === timing) console.log('unreachable');
 }
@@ -133,7 +162,9 @@ function report(timing: Timing): void {
 function shareOf({ rate, unit, engine }: Timing): string {
   if (limits === null || rate === undefined) return '';
   const limit = unit === 'GB/s' ? limits.sweep : engine === 'openblas' ? limits.blas : limits.wasm;
-  return limit === null ? '' : `  ${Math.round((100 * rate) / limit)} % of ${unit === 'GB/s' ? 'the sweep' : engine === 'openblas' ? 'its product' : 'the wasm product'}`;
+  return limit === null
+    ? ''
+    : `  ${Math.round((100 * rate) / limit)} % of ${unit === 'GB/s' ? 'the sweep' : engine === 'openblas' ? 'its product' : 'the wasm product'}`;
 }
 
 function milliseconds(value: number): string {

@@ -17,14 +17,21 @@ const [file] = process.argv.slice(2);
 const connection = await (await DuckDBInstance.create(':memory:')).connect();
 const start = performance.now();
 const source = `read_parquet('${file}')`;
-await connection.run(`CREATE TEMP TABLE axis AS SELECT name, (row_number() OVER (ORDER BY name) - 1)::INTEGER AS n FROM (SELECT DISTINCT identifier AS name FROM ${source})`);
+await connection.run(
+  `CREATE TEMP TABLE axis AS SELECT name, (row_number() OVER (ORDER BY name) - 1)::INTEGER AS n FROM (SELECT DISTINCT identifier AS name FROM ${source})`,
+);
 const found = await connection.runAndReadAll(`SELECT DISTINCT (date - DATE '1970-01-01')::INTEGER FROM ${source}`);
-const days = found.getRows().map(([day]) => Number(day)).toSorted((a, b) => a - b);
+const days = found
+  .getRows()
+  .map(([day]) => Number(day))
+  .toSorted((a, b) => a - b);
 const names = Number((await connection.runAndReadAll('SELECT count(*) FROM axis')).getRows()[0]![0]);
 const rowOf = new Map(days.map((day, t) => [day, t]));
 const panels = FIELDS.map(() => new Float64Array(days.length * names).fill(Number.NaN));
 const values = FIELDS.map((name) => `coalesce(${name}::DOUBLE, 'NaN'::DOUBLE)`);
-const rows = await connection.stream(`SELECT (date - DATE '1970-01-01')::INTEGER, axis.n, ${values.join(', ')} FROM ${source} s JOIN axis ON axis.name = s.identifier`);
+const rows = await connection.stream(
+  `SELECT (date - DATE '1970-01-01')::INTEGER, axis.n, ${values.join(', ')} FROM ${source} s JOIN axis ON axis.name = s.identifier`,
+);
 for (;;) {
   const chunk = await rows.fetchChunk();
   if (chunk === null || chunk.rowCount === 0) break;

@@ -31,7 +31,7 @@ for (let load = 0; load < loads; load++) {
   if (result.kind !== 'accepted' || result.handle === null) throw new Error(JSON.stringify(result));
   served = await servedMarket(result.handle, '');
   const ms = performance.now() - start;
-  const panels = ([...served.market.fields.values()].reduce((sum, { byteLength }) => sum + byteLength, 0)) / (1 << 20);
+  const panels = [...served.market.fields.values()].reduce((sum, { byteLength }) => sum + byteLength, 0) / (1 << 20);
   const report: LoadReport = { ms, ...watch(), panels, peak: peakMegabytes(), rows: result.summary.rows.market };
   process.send!(report); // forked by the benchmark
   await setTimeout(PAUSE_MS);

@@ -59,7 +59,11 @@ try {
 }
 
 async function write({ names, days, name }: (typeof SIZES)[number]): Promise<string[]> {
-  const targets = [['zstd', 'market.parquet', "FORMAT parquet, CODEC 'zstd'"], ['snappy', 'market.parquet', "FORMAT parquet, CODEC 'snappy'"], ['csv', 'market.csv', 'FORMAT csv']] as const;
+  const targets = [
+    ['zstd', 'market.parquet', "FORMAT parquet, CODEC 'zstd'"],
+    ['snappy', 'market.parquet', "FORMAT parquet, CODEC 'snappy'"],
+    ['csv', 'market.csv', 'FORMAT csv'],
+  ] as const;
   const written: string[] = [];
   const copies: string[] = [];
   for (const [kind, file, options] of targets) {
@@ -68,7 +72,8 @@ async function write({ names, days, name }: (typeof SIZES)[number]): Promise<str
     copies.push(`COPY bars TO '${join(place, file)}' (${options})`);
     written.push(join(place, file));
   }
-  const walk = (offset: number) => `round(50 + ${offset} + 10 * sin(t / 100.0 + n) + (hash(t * 100003 + n + ${offset}) % 1000) / 1000.0, 4)`;
+  const walk = (offset: number) =>
+    `round(50 + ${offset} + 10 * sin(t / 100.0 + n) + (hash(t * 100003 + n + ${offset}) % 1000) / 1000.0, 4)`;
   const bars = `
     CREATE TABLE bars AS SELECT DATE '2000-01-03' + t::INT AS date, 'ID' || lpad(n::VARCHAR, 5, '0') AS identifier, ${walk(0)} AS OPEN, ${walk(1)} AS HIGH, ${walk(-1)} AS LOW,
       CASE WHEN hash(t * 7 + n) % 333 = 0 THEN NULL ELSE ${walk(0.5)} END AS CLOSE, ${walk(0.25)} AS VWAP, (hash(t + n) % 1000000)::BIGINT AS VOLUME
@@ -102,18 +107,28 @@ async function measure(size: string, file: string): Promise<void> {
   const { panels, rows } = firsts[0]!;
   const megabytes = (await stat(file)).size / 1e6;
   const warm = timesOf(others.map(({ ms }) => ms));
-  console.log(`${size} ${file.split(' ').at(-1)!}, ${megabytes.toFixed(0)} MB: ${(rows / warm.median / 1000).toFixed(1)} M rows/s`);
+  console.log(
+    `${size} ${file.split(' ').at(-1)!}, ${megabytes.toFixed(0)} MB: ${(rows / warm.median / 1000).toFixed(1)} M rows/s`,
+  );
   const inside = alone.map((one) => one.inside);
-  compare('nothing waits', timesOf(cold.map(([first]) => first!.ms)), alone.map(({ whole }) => whole));
+  compare(
+    'nothing waits',
+    timesOf(cold.map(([first]) => first!.ms)),
+    alone.map(({ whole }) => whole),
+  );
   compare('first load', timesOf(prepared.map(([first]) => first!.ms)), inside);
   compare('later loads', warm, inside);
   const reports = loads.flat();
   const beside = Math.max(...firsts.map(({ peak }) => peak)) - panels;
   const besideTwo = Math.max(...others.map(({ peak }) => peak)) - 2 * panels;
-  console.log(`  peak RSS ${beside.toFixed(0)} MiB beside panels of ${panels.toFixed(0)} MiB, ${besideTwo.toFixed(0)} MiB beside two versions of them${judged(Math.max(beside, besideTwo), BESIDE_PANELS_MAX)}`);
+  console.log(
+    `  peak RSS ${beside.toFixed(0)} MiB beside panels of ${panels.toFixed(0)} MiB, ${besideTwo.toFixed(0)} MiB beside two versions of them${judged(Math.max(beside, besideTwo), BESIDE_PANELS_MAX)}`,
+  );
   const stalls = reports.map(({ stall }) => stall).toSorted((a, b) => a - b);
   const work = Math.max(...reports.map((report) => report.work));
-  console.log(`  event loop away at most ${stalls.at(-1)!.toFixed(0)} ms (median of loads ${stalls[stalls.length >> 1]!.toFixed(0)}), of which it worked at most ${work.toFixed(0)} ms${judged(stalls.at(-1)!, STALL_MAX)}`);
+  console.log(
+    `  event loop away at most ${stalls.at(-1)!.toFixed(0)} ms (median of loads ${stalls[stalls.length >> 1]!.toFixed(0)}), of which it worked at most ${work.toFixed(0)} ms${judged(stalls.at(-1)!, STALL_MAX)}`,
+  );
 }
 
 function compare(what: string, ours: Times, alone: readonly number[]): void {
@@ -121,7 +136,9 @@ function compare(what: string, ours: Times, alone: readonly number[]): void {
   if (alone.length === 0) return console.log(`  ${what.padEnd(13)} ${told(ours)}`);
   const theirs = timesOf(alone);
   const ratio = ours.median / theirs.median;
-  console.log(`  ${what.padEnd(13)} ${told(ours)}  DuckDB alone ${told(theirs)}  ${ratio.toFixed(2)}x of the median, ${(ours.min / theirs.min).toFixed(2)}x of the minimum${judged(ratio, RATIO_MAX)}`);
+  console.log(
+    `  ${what.padEnd(13)} ${told(ours)}  DuckDB alone ${told(theirs)}  ${ratio.toFixed(2)}x of the median, ${(ours.min / theirs.min).toFixed(2)}x of the minimum${judged(ratio, RATIO_MAX)}`,
+  );
 }
 
 function judged(value: number, limit: number): string {

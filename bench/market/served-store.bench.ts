@@ -39,17 +39,41 @@ const CLIENT = `
 
 const base = await mkdtemp(join(tmpdir(), 'divisor-bench-'));
 const sessions = sessionsBetween(openCalendars().get('XNYS')!.sessions, '2000-01-01', '2020-01-31');
-const whole = generateMarket({
-  seed: 42, assets: 500, sessions, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25, dividend_yield: 0.02,
-  splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0, missing_rate: 0,
-}, () => {});
+const whole = generateMarket(
+  {
+    seed: 42,
+    assets: 500,
+    sessions,
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 8,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.25,
+    dividend_yield: 0.02,
+    splits_per_year: 0.03,
+    delistings_per_year: 0.01,
+    listings_per_year: 0,
+    missing_rate: 0,
+  },
+  () => {},
+);
 const held = sessions.length - DAYS;
 for (const store of ['served', 'loading']) await writePart(store, 0, held);
 
-const { settings } = readSettings(['--home', join(base, 'home'), '--port', '0', '--workers', '1', '--drain-ms', '0', '--data-roots', base], {});
+const { settings } = readSettings(
+  ['--home', join(base, 'home'), '--port', '0', '--workers', '1', '--drain-ms', '0', '--data-roots', base],
+  {},
+);
 const running = await start(settings, pino({ level: 'silent' }));
 try {
-  await ask('POST', '/data/stores', { store_id: 'served', name: 'served', kind: 'folder', location: join(base, 'served'), activate: true });
+  await ask('POST', '/data/stores', {
+    store_id: 'served',
+    name: 'served',
+    kind: 'folder',
+    location: join(base, 'served'),
+    activate: true,
+  });
   await measureLoad();
   const times: number[] = [];
   for (let day = 0; day < DAYS; day++) {
@@ -65,8 +89,22 @@ try {
 /** Reads the served store all the while another is registered, then activated, and so on. */
 async function measureLoad(): Promise<void> {
   const loads = [
-    ['registering', () => ask('POST', '/data/stores', { store_id: 'loading', name: 'loading', kind: 'folder', location: join(base, 'loading') }), () => ask('DELETE', '/data/stores/loading')],
-    ['activating', () => timed('POST', '/data/stores/loading/activate', 'load:loading'), () => timed('POST', '/data/stores/served/activate', 'load:served')],
+    [
+      'registering',
+      () =>
+        ask('POST', '/data/stores', {
+          store_id: 'loading',
+          name: 'loading',
+          kind: 'folder',
+          location: join(base, 'loading'),
+        }),
+      () => ask('DELETE', '/data/stores/loading'),
+    ],
+    [
+      'activating',
+      () => timed('POST', '/data/stores/loading/activate', 'load:loading'),
+      () => timed('POST', '/data/stores/served/activate', 'load:served'),
+    ],
   ] as const;
   for (const [what, load, undo] of loads) {
     if (what === 'activating') await loads[0][1]();
@@ -82,16 +120,20 @@ async function measureLoad(): Promise<void> {
       await load();
       seconds += (performance.now() - begun) / 1000;
       stall = Math.max(stall, watch());
-      latencies.push(...(await new Promise<number[]>((resolve) => {
-        client.once('message', resolve);
-        client.postMessage('stop', []);
-      })));
+      latencies.push(
+        ...(await new Promise<number[]>((resolve) => {
+          client.once('message', resolve);
+          client.postMessage('stop', []);
+        })),
+      );
       await client.terminate();
       await undo();
     }
     latencies.sort((a, b) => a - b);
     const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))]!;
-    console.log(`${what} another store ${LOADS} times (${(seconds / LOADS).toFixed(2)} s each): ${latencies.length} GETs of the served one, p50 ${at(0.5).toFixed(1)} ms  p99 ${at(0.99).toFixed(1)} ms  longest ${latencies.at(-1)!.toFixed(1)} ms  longest stall ${stall.toFixed(1)} ms`);
+    console.log(
+      `${what} another store ${LOADS} times (${(seconds / LOADS).toFixed(2)} s each): ${latencies.length} GETs of the served one, p50 ${at(0.5).toFixed(1)} ms  p99 ${at(0.99).toFixed(1)} ms  longest ${latencies.at(-1)!.toFixed(1)} ms  longest stall ${stall.toFixed(1)} ms`,
+    );
   }
 }
 
@@ -111,7 +153,11 @@ function watchLoop(): () => number {
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
-  const response = await fetch(running.server.url + path, { method, headers: { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const response = await fetch(running.server.url + path, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   const answer: unknown = response.status === 204 ? null : await response.json();
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer)}`);
   return answer;
@@ -119,7 +165,10 @@ async function ask(method: string, path: string, body?: unknown): Promise<unknow
 
 async function finished(jobId: string): Promise<void> {
   for (;;) {
-    const { status, error } = (await ask('GET', `/jobs/${jobId}?wait=30`)) as { readonly status: string; readonly error: unknown }; // as the contract says
+    const { status, error } = (await ask('GET', `/jobs/${jobId}?wait=30`)) as {
+      readonly status: string;
+      readonly error: unknown;
+    }; // as the contract says
     if (status === 'succeeded') return;
     if (status !== 'pending' && status !== 'running') throw new Error(`${jobId} ${status}: ${JSON.stringify(error)}`);
   }
@@ -137,11 +186,20 @@ async function writePart(store: string, from: number, to: number): Promise<void>
   const assets = whole.identifiers.length;
   const fields = new Map([...whole.fields].map(([name, panel]) => [name, panel.slice(from * assets, to * assets)]));
   const none = { reference: { columns: [], rows: new Map() }, actions: [], universes: [] };
-  const part: MarketContent = { identifiers: whole.identifiers, dates: sessions.slice(from, to), fields, ...(from === 0 ? { reference: whole.reference, actions: whole.actions, universes: whole.universes } : none) };
+  const part: MarketContent = {
+    identifiers: whole.identifiers,
+    dates: sessions.slice(from, to),
+    fields,
+    ...(from === 0 ? { reference: whole.reference, actions: whole.actions, universes: whole.universes } : none),
+  };
   const folder = join(base, store, `part-${from}`);
   await writeMarket(folder, part, () => {});
   await mkdir(join(base, store, 'market'), { recursive: true });
-  for (const file of await readdir(folder)) await rename(join(folder, file), file === 'market.parquet' ? join(base, store, 'market', `part-${from}.parquet`) : join(base, store, file));
+  for (const file of await readdir(folder))
+    await rename(
+      join(folder, file),
+      file === 'market.parquet' ? join(base, store, 'market', `part-${from}.parquet`) : join(base, store, file),
+    );
   await rm(folder, { recursive: true });
 }
 

@@ -36,23 +36,30 @@ async function measureWriters(writers: number, write: (serial: number) => Promis
   return `${((times.length / MS) * 1000).toFixed(0).padStart(7)} /s   ${spread(times)}`;
 }
 
-const put = (serial: number): Promise<unknown> => store.documents.transaction((tx) => tx.put('index', `doc-${serial % 500}`, { serial, text: TEXT }));
+const put = (serial: number): Promise<unknown> =>
+  store.documents.transaction((tx) => tx.put('index', `doc-${serial % 500}`, { serial, text: TEXT }));
 
 const floor = await open(join(folder, 'floor'), 'w');
-console.log(`block and fdatasync, one writer  ${await measureWriters(1, async () => {
-  await floor.write(Buffer.alloc(4096));
-  await floor.datasync();
-})}`);
+console.log(
+  `block and fdatasync, one writer  ${await measureWriters(1, async () => {
+    await floor.write(Buffer.alloc(4096));
+    await floor.datasync();
+  })}`,
+);
 await floor.close();
-for (const writers of [1, 16, 64]) console.log(`documents, ${String(writers).padStart(2)} writers           ${await measureWriters(writers, put)}`);
+for (const writers of [1, 16, 64])
+  console.log(`documents, ${String(writers).padStart(2)} writers           ${await measureWriters(writers, put)}`);
 
 await store.documents.transaction(async (tx) => {
   for (let i = 0; i < DOCUMENTS; i++) await tx.put('run', `doc-${i}`, { serial: i, text: TEXT });
 });
 let begun = performance.now();
 let sink = 0;
-for (let i = 0; i < DOCUMENTS; i++) sink += JSON.stringify(await store.documents.get('run', `doc-${(i * 7919) % DOCUMENTS}`)).length;
-console.log(`reads with checksum              ${(DOCUMENTS / ((performance.now() - begun) / 1000)).toFixed(0).padStart(7)} /s   ${sink > 0}`);
+for (let i = 0; i < DOCUMENTS; i++)
+  sink += JSON.stringify(await store.documents.get('run', `doc-${(i * 7919) % DOCUMENTS}`)).length;
+console.log(
+  `reads with checksum              ${(DOCUMENTS / ((performance.now() - begun) / 1000)).toFixed(0).padStart(7)} /s   ${sink > 0}`,
+);
 begun = performance.now();
 const { documents } = await store.documents.list('run', (body) => body);
 console.log(`listing of ${documents.length}                 ${(performance.now() - begun).toFixed(0).padStart(7)} ms`);
@@ -61,7 +68,9 @@ await home.close();
 begun = performance.now();
 home = await openHome(folder);
 store = await openStore({ home, onFailure });
-console.log(`start with ${DOCUMENTS} documents      ${(performance.now() - begun).toFixed(0).padStart(7)} ms, the walk in a child process included`);
+console.log(
+  `start with ${DOCUMENTS} documents      ${(performance.now() - begun).toFixed(0).padStart(7)} ms, the walk in a child process included`,
+);
 await store.close();
 await home.close();
 await rm(folder, { recursive: true });

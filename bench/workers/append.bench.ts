@@ -45,9 +45,17 @@ try {
   await measure({ title: 'quarterly', market: WHOLE, plan: planOf({ rebalance: { frequency: 'quarterly' } }) });
   await measure({ title: 'monthly', market: WHOLE, plan: planOf({ rebalance: { frequency: 'monthly' } }) });
   const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: NAMES - JOINING } };
-  await measure({ title: 'monthly, where a name enters each time that was never held', market: withNewcomers(), plan: planOf({ rebalance: { frequency: 'monthly' }, selection: [largest] }) });
+  await measure({
+    title: 'monthly, where a name enters each time that was never held',
+    market: withNewcomers(),
+    plan: planOf({ rebalance: { frequency: 'monthly' }, selection: [largest] }),
+  });
   const strategy = { rebalance: RebalanceSpec.parse({ frequency: 'monthly' }), drift_tolerance: null, exposure: 0.95 };
-  await measure({ title: 'a strategy that rebalances monthly to a quarterly index', market: WHOLE, plan: { ...planOf({ rebalance: { frequency: 'quarterly' } }), runId: 'STRATEGY', strategy } });
+  await measure({
+    title: 'a strategy that rebalances monthly to a quarterly index',
+    market: WHOLE,
+    plan: { ...planOf({ rebalance: { frequency: 'quarterly' } }), runId: 'STRATEGY', strategy },
+  });
 } finally {
   rmSync(folder, { recursive: true });
 }
@@ -60,7 +68,9 @@ interface Case {
 
 async function measure({ title, market: whole, plan }: Case): Promise<void> {
   const versionOf = (rows: number): Promise<MarketHandle> => versionWith(whole, rows);
-  const rebalanced = rebalanceRows((await timed({ market: await versionOf(dates.length), plan, engineVersion: 'bench' })).output);
+  const rebalanced = rebalanceRows(
+    (await timed({ market: await versionOf(dates.length), plan, engineVersion: 'bench' })).output,
+  );
   const begin = rebalanced[0]! - HELD - 1;
   const first = await versionOf(begin + 1);
   const wholeTimes: number[] = [];
@@ -80,7 +90,10 @@ async function measure({ title, market: whole, plan }: Case): Promise<void> {
     const { output, milliseconds } = await timed({ market, plan, engineVersion: 'bench', stored: run });
     if (output.extendedFrom === null) others.push(`${output.fullRunReason} in ${milliseconds.toFixed(0)} ms`);
     else times[sort].push(milliseconds);
-    bytes = [output.result, output.snapshots.text, output.overview, output.columns, output.checkpoint].reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
+    bytes = [output.result, output.snapshots.text, output.overview, output.columns, output.checkpoint].reduce(
+      (sum, file) => sum + (file?.bytes.length ?? 0),
+      0,
+    );
     stored = output;
     earlier = run.fileNames.slice(0, output.earlierFiles);
   };
@@ -90,10 +103,14 @@ async function measure({ title, market: whole, plan }: Case): Promise<void> {
     await add(row, 'rebalanced');
   }
   const least = Math.min(...wholeTimes).toFixed(0);
-  console.log(`${NAMES} names x ${begin + 1} sessions, ${title}: ${(bytes / 1e6).toFixed(1)} MB written for one day, the whole in ${least} ms of the thread${others.length > 0 ? `; not extended: ${others.join(', ')}` : ''}`);
+  console.log(
+    `${NAMES} names x ${begin + 1} sessions, ${title}: ${(bytes / 1e6).toFixed(1)} MB written for one day, the whole in ${least} ms of the thread${others.length > 0 ? `; not extended: ${others.join(', ')}` : ''}`,
+  );
   console.log(`  a day without a rebalance        ${sentence(times.held)}`);
   console.log(`  a day with one                   ${sentence(times.rebalanced)}`);
-  console.log(`  the ${String(rebalanced[1]! - rebalanced[0]! - HELD - 1).padStart(2)} days between, at once     ${sentence(times.many)}`);
+  console.log(
+    `  the ${String(rebalanced[1]! - rebalanced[0]! - HELD - 1).padStart(2)} days between, at once     ${sentence(times.many)}`,
+  );
 }
 
 /** Days by what happened on them, and the days between added at once. */
@@ -102,14 +119,19 @@ type Sort = 'held' | 'rebalanced' | 'many';
 function sentence(times: readonly number[]): string {
   if (times.length === 0) return 'were not among them';
   const sorted = times.toSorted((a, b) => a - b);
-  const [least, median, most] = [sorted[0]!, sorted[sorted.length >> 1]!, sorted.at(-1)!].map((value) => value.toFixed(1));
+  const [least, median, most] = [sorted[0]!, sorted[sorted.length >> 1]!, sorted.at(-1)!].map((value) =>
+    value.toFixed(1),
+  );
   return `in ${least} ms of the thread at least, ${median} in the median, ${most} at most, of ${times.length}`;
 }
 
 /** Rows of the market on which a run rebalances after the first 20 years: as many as are measured. */
 function rebalanceRows({ columns: { bytes } }: BacktestOutput): number[] {
   const { rebalances } = openColumns((from, to) => bytes.slice(from, to)).header;
-  return rebalances.map(({ at }) => at).filter((at) => at > SESSIONS + HELD).slice(0, REBALANCES);
+  return rebalances
+    .map(({ at }) => at)
+    .filter((at) => at > SESSIONS + HELD)
+    .slice(0, REBALANCES);
 }
 
 /** Files of a stored run as the service stores them, with the earlier ones of its columns. */
@@ -120,19 +142,37 @@ function store(run: BacktestOutput, day: number, earlier: readonly string[]): Re
     return { path, sha256: file.sha256 };
   };
   const columns = write('columns', run.columns);
-  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, fileNames: [...earlier, `columns-${day}`], planReason: 'definition_changed' };
+  return {
+    columns: columns.path,
+    checkpoint: write('checkpoint', run.checkpoint!),
+    result: write('result', run.result).path,
+    fileNames: [...earlier, `columns-${day}`],
+    planReason: 'definition_changed',
+  };
 }
 
-async function timed(input: BacktestInput): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {
+async function timed(
+  input: BacktestInput,
+): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {
   collect();
   const begin = threadMs();
   const output = await backtest(input, { report: () => {} });
   return { output, milliseconds: threadMs() - begin };
 }
 
-function planOf({ rebalance, selection = [] }: { readonly rebalance: object; readonly selection?: readonly object[] }): BacktestPlan {
+function planOf({
+  rebalance,
+  selection = [],
+}: {
+  readonly rebalance: object;
+  readonly selection?: readonly object[];
+}): BacktestPlan {
   const document = IndexDocument.parse({
-    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: formatDay(dates[0]!), rebalance,
+    id: 'BENCH',
+    name: 'Bench',
+    calendar: 'XNYS',
+    base_date: formatDay(dates[0]!),
+    rebalance,
     pipeline: { selection, treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.02 } },
   });
   const request = { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 };
@@ -186,14 +226,35 @@ function seededMarket(): MarketData {
   const actions = identifiers.flatMap((identifier, i) => {
     const paid: CorporateAction[] = [];
     for (let t = 20 + (i % 60); t < dates.length; t += 63) {
-      paid.push({ identifier, type: 'DIVIDEND', value: 0.2, exDay: dates[t]!, payDay: null, status: 'paid', announcedDay: null, related: null, subscriptionPrice: null });
+      paid.push({
+        identifier,
+        type: 'DIVIDEND',
+        value: 0.2,
+        exDay: dates[t]!,
+        payDay: null,
+        status: 'paid',
+        announcedDay: null,
+        related: null,
+        subscriptionPrice: null,
+      });
     }
     return paid;
   });
-  const rows = new Map(identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [identifier, `S${i % 11}`, 'USD'] }]]));
+  const rows = new Map(
+    identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [identifier, `S${i % 11}`, 'USD'] }]]),
+  );
   return {
-    storeId: 'bench', contentHash: 'bench', adjustment: 'none', identifiers, dates,
-    fields: new Map([['CLOSE', close], ['SHARES_OUTSTANDING', outstanding]]),
-    reference: { columns: ['NAME', 'SECTOR', 'CURRENCY'], rows }, actions, universes: [],
+    storeId: 'bench',
+    contentHash: 'bench',
+    adjustment: 'none',
+    identifiers,
+    dates,
+    fields: new Map([
+      ['CLOSE', close],
+      ['SHARES_OUTSTANDING', outstanding],
+    ]),
+    reference: { columns: ['NAME', 'SECTOR', 'CURRENCY'], rows },
+    actions,
+    universes: [],
   };
 }

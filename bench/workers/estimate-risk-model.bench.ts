@@ -9,7 +9,12 @@ import { seededPanel } from '../kernels/measure.js';
  * shrinkage, eigenvalues, packing, hash. Processor time of the task on a warm thread, and the memory it added beyond the store.
  * Goals: 500 names x 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory.
  */
-for (const [assets, observations] of [[3000, 756], [2000, 1260], [500, 2520], [500, 756]] as const) {
+for (const [assets, observations] of [
+  [3000, 756],
+  [2000, 1260],
+  [500, 2520],
+  [500, 756],
+] as const) {
   const handle = shareMarket(randomMarket(Math.ceil(1.2 * assets), observations + 1));
   const identifiers = Array.from({ length: assets }, (_, i) => nameOf(i));
   const request = RiskModelRequest.parse({ identifiers });
@@ -26,7 +31,9 @@ for (const [assets, observations] of [[3000, 756], [2000, 1260], [500, 2520], [5
     if (repeat === 0) matrices = (1024 * process.resourceUsage().maxRSS - before) / (8 * assets * assets);
     if (diagnostics.assets !== assets) throw new Error(`${diagnostics.assets} names estimated`);
   }
-  console.log(`${assets} names x ${observations} returns: first ${times[0]!.toFixed(0)} ms, then ${Math.min(...times.slice(1)).toFixed(0)} ms${assets === 3000 ? `; peak memory grew by ${matrices.toFixed(2)} matrices` : ''}`);
+  console.log(
+    `${assets} names x ${observations} returns: first ${times[0]!.toFixed(0)} ms, then ${Math.min(...times.slice(1)).toFixed(0)} ms${assets === 3000 ? `; peak memory grew by ${matrices.toFixed(2)} matrices` : ''}`,
+  );
 }
 
 function nameOf(i: number): string {

@@ -41,7 +41,9 @@ try {
       wall = Math.min(wall, performance.now() - start);
       processor = Math.min(processor, (user + system) / 1000);
     }
-    console.log(`${paths} paths x ${HORIZON} on ${WORKERS} workers: ${wall.toFixed(0)} ms, ${processor.toFixed(0)} ms of processors; memory grew by ${grown[k]!.toFixed(0)} MiB at most`);
+    console.log(
+      `${paths} paths x ${HORIZON} on ${WORKERS} workers: ${wall.toFixed(0)} ms, ${processor.toFixed(0)} ms of processors; memory grew by ${grown[k]!.toFixed(0)} MiB at most`,
+    );
   }
 } finally {
   await pool.close();
@@ -51,9 +53,26 @@ async function simulate(paths: number): Promise<void> {
   const request = SimulationRequest.parse({ paths, horizon: HORIZON });
   const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
   const memory = new SharedArrayBuffer(tallyBytes(plan));
-  const parts = plan.cuts.slice(1).map((_, part) => pool.run({ lane: 'heavy', task: 'simulate-paths', input: { plan, part, memory }, signal }).output);
+  const parts = plan.cuts
+    .slice(1)
+    .map(
+      (_, part) => pool.run({ lane: 'heavy', task: 'simulate-paths', input: { plan, part, memory }, signal }).output,
+    );
   const [{ precision }] = (await Promise.all(parts)) as [{ precision: 'float64' | 'float32' }];
-  const start: SimulationStart = { plan, observations: growth.length, observedStart: '2010-01-04', observedEnd: '2019-12-31', mean: moments.mean, deviation: moments.deviation, factorShare: null };
-  const { bytes } = await pool.run({ lane: 'heavy', task: 'sum-simulation', input: { start, memory, request, runId: 'BENCH', dates, precision }, signal }).output;
+  const start: SimulationStart = {
+    plan,
+    observations: growth.length,
+    observedStart: '2010-01-04',
+    observedEnd: '2019-12-31',
+    mean: moments.mean,
+    deviation: moments.deviation,
+    factorShare: null,
+  };
+  const { bytes } = await pool.run({
+    lane: 'heavy',
+    task: 'sum-simulation',
+    input: { start, memory, request, runId: 'BENCH', dates, precision },
+    signal,
+  }).output;
   if (bytes.length < HORIZON) throw new Error(`${bytes.length} bytes of answer`);
 }

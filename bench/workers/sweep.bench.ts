@@ -16,7 +16,10 @@ const COUNTS = 20;
 const WORKERS = 2;
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-sweep-'));
-const { settings } = readSettings(['--home', join(folder, 'home'), '--port', '0', '--drain-ms', '0', '--workers', String(WORKERS)], {});
+const { settings } = readSettings(
+  ['--home', join(folder, 'home'), '--port', '0', '--drain-ms', '0', '--workers', String(WORKERS)],
+  {},
+);
 const running = await start(settings, createLog('error'));
 
 interface Job {
@@ -27,22 +30,41 @@ interface Job {
 }
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const response = await fetch(running.server.url + path, { method, ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }) });
+  const response = await fetch(running.server.url + path, {
+    method,
+    ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  });
   return (await response.json()) as T;
 }
 
 async function finished(path: string, body: unknown): Promise<Job> {
   let job = await ask<Job>('POST', path, body);
-  while (job.status === 'pending' || job.status === 'running') job = await ask<Job>('GET', `/jobs/${job.job_id}?wait=30`);
+  while (job.status === 'pending' || job.status === 'running')
+    job = await ask<Job>('GET', `/jobs/${job.job_id}?wait=30`);
   if (job.status !== 'succeeded') throw new Error(JSON.stringify(job.error ?? job));
   return job;
 }
 
 try {
-  await finished('/data/synthetic', { store_id: 'bench', seed: 42, assets: 500, start: '2010-01-04', end: '2019-12-31', sectors: 8 });
+  await finished('/data/synthetic', {
+    store_id: 'bench',
+    seed: 42,
+    assets: 500,
+    start: '2010-01-04',
+    end: '2019-12-31',
+    sectors: 8,
+  });
   const document = {
-    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: '2010-01-04', rebalance: { frequency: 'quarterly' },
-    pipeline: { selection: [{ id: 'size', type: 'TopN', params: { count: 500 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
+    id: 'BENCH',
+    name: 'Bench',
+    calendar: 'XNYS',
+    base_date: '2010-01-04',
+    rebalance: { frequency: 'quarterly' },
+    pipeline: {
+      selection: [{ id: 'size', type: 'TopN', params: { count: 500 } }],
+      treatment: { dividends: 'total' },
+      weighting: { type: 'MarketCapWeight', cap: 0.1 },
+    },
   };
   const grid = {
     '/document/pipeline/weighting/cap': Array.from({ length: Math.ceil(VARIANTS / COUNTS) }, (_, i) => 0.01 + i / 1000),
@@ -54,7 +76,12 @@ try {
     const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 50);
     const cpu = process.cpuUsage();
     const from = performance.now();
-    const body = { sweep_id: warmUp ? 'warm' : 'bench', document, request: { transaction_cost_bps: 10 }, ...(warmUp ? { patches: Array.from({ length: 16 }, () => ({})) } : { grid }) };
+    const body = {
+      sweep_id: warmUp ? 'warm' : 'bench',
+      document,
+      request: { transaction_cost_bps: 10 },
+      ...(warmUp ? { patches: Array.from({ length: 16 }, () => ({})) } : { grid }),
+    };
     const { result } = await finished('/analytics/sweeps', body);
     const seconds = (performance.now() - from) / 1000;
     const { user, system } = process.cpuUsage(cpu);
@@ -62,7 +89,9 @@ try {
     if (warmUp) continue;
     const count = grid['/document/pipeline/weighting/cap'].length * COUNTS;
     const work = (user + system) / 1e6;
-    console.log(`${count} variants (${result.refused} refused): ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of CPU = ${(work / WORKERS).toFixed(1)} s on ${WORKERS} idle processors, ${((1000 * work) / count).toFixed(1)} ms a variant; memory ${(resident / 2 ** 20).toFixed(0)} -> ${(peak / 2 ** 20).toFixed(0)} MB; overfitting ${result.overfitting?.probability.toFixed(3) ?? 'unknown'}`);
+    console.log(
+      `${count} variants (${result.refused} refused): ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of CPU = ${(work / WORKERS).toFixed(1)} s on ${WORKERS} idle processors, ${((1000 * work) / count).toFixed(1)} ms a variant; memory ${(resident / 2 ** 20).toFixed(0)} -> ${(peak / 2 ** 20).toFixed(0)} MB; overfitting ${result.overfitting?.probability.toFixed(3) ?? 'unknown'}`,
+    );
   }
 } finally {
   await stop({ ...running, drainMs: 0 });

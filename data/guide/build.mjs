@@ -12,7 +12,12 @@ const files = ['README.md', ...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g
 const nameOf = (file) => (file === 'README.md' ? '' : file.replace('.md', ''));
 
 const operations = new Map(Object.entries(API).map(([id, { method, path }]) => [`${method} ${path}`, id]));
-const slug = (text) => text.toLowerCase().replaceAll(/<[^>]*>|&[a-z#0-9]+;/g, '').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
+const slug = (text) =>
+  text
+    .toLowerCase()
+    .replaceAll(/<[^>]*>|&[a-z#0-9]+;/g, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
 
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
@@ -21,11 +26,14 @@ function toHtml(text) {
     renderer: {
       heading({ tokens, depth }) {
         const html = this.parser.parseInline(tokens);
-        return depth === 1 ? `<h1>${html}</h1>\n` : `<h${depth} id="${slug(html)}"><a href="#${slug(html)}">${html}</a></h${depth}>\n`;
+        return depth === 1
+          ? `<h1>${html}</h1>\n`
+          : `<h${depth} id="${slug(html)}"><a href="#${slug(html)}">${html}</a></h${depth}>\n`;
       },
       link({ href, tokens }) {
         const page = /^([a-zA-Z-]+\.md)(#.*)?$/.exec(href);
-        const address = page === null ? href : `/docs/guide${page[1] === 'README.md' ? '' : `/${nameOf(page[1])}`}${page[2] ?? ''}`;
+        const address =
+          page === null ? href : `/docs/guide${page[1] === 'README.md' ? '' : `/${nameOf(page[1])}`}${page[2] ?? ''}`;
         return `<a href="${address}">${this.parser.parseInline(tokens)}</a>`;
       },
       codespan({ text }) {

@@ -13,7 +13,13 @@ const handlers = documentationHandlers({ ...sources, built: () => undefined, cod
 const as = (params) => ({ params, header: () => undefined });
 const contract = handlers.getOpenApi(as({}));
 const reference = handlers.getDocumentation(as({}));
-const replies = [contract, reference, ...sources.guide().map(({ name }) => (name === '' ? handlers.getGuide(as({})) : handlers.getGuidePage(as({ page: name }))))];
+const replies = [
+  contract,
+  reference,
+  ...sources
+    .guide()
+    .map(({ name }) => (name === '' ? handlers.getGuide(as({})) : handlers.getGuidePage(as({ page: name })))),
+];
 
 const identities = new Set([contract.etag, reference.etag]);
 const brotli = (bytes) => {

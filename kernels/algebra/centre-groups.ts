@@ -35,7 +35,11 @@ export function centreGroups(x: Float64Array, groups: ColumnGroups, means: Float
 }
 
 /** @returns rows of a panel, and columns of each group. @throws KernelFault */
-export function assertGroups(x: Float64Array, { groupAt, count }: ColumnGroups, means: Float64Array): { readonly rows: number; readonly sizes: Int32Array } {
+export function assertGroups(
+  x: Float64Array,
+  { groupAt, count }: ColumnGroups,
+  means: Float64Array,
+): { readonly rows: number; readonly sizes: Int32Array } {
   const columns = groupAt.length;
   const rows = x.length / columns;
   assert(columns >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${columns} columns`);
@@ -44,7 +48,10 @@ export function assertGroups(x: Float64Array, { groupAt, count }: ColumnGroups, 
     assert(group >= 0 && group < count, `groups: ${group} of ${count}`);
     sizes[group]!++;
   }
-  assert(sizes.every((size) => size > 0), `groups: one of ${count} has no column`);
+  assert(
+    sizes.every((size) => size > 0),
+    `groups: one of ${count} has no column`,
+  );
   assert(means.length === rows * count, `means: ${means.length} values for ${rows} x ${count}`);
   return { rows, sizes };
 }

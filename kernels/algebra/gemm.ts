@@ -46,10 +46,25 @@ export function assertProduct(shape: ProductShape, a: Float64Array, b: Float64Ar
   assert(out.length === rows * columns, `out: ${out.length} values for ${rows} x ${columns}`);
 }
 
-function addScaledRow(b: Float64Array, from: number, factor: number, out: Float64Array, to: number, length: number): void {
+function addScaledRow(
+  b: Float64Array,
+  from: number,
+  factor: number,
+  out: Float64Array,
+  to: number,
+  length: number,
+): void {
   for (let j = 0; j < length; j++) out[to + j]! += factor * b[from + j]!;
 }
 
-function addScaledColumn(b: Float64Array, from: number, stride: number, factor: number, out: Float64Array, to: number, length: number): void {
+function addScaledColumn(
+  b: Float64Array,
+  from: number,
+  stride: number,
+  factor: number,
+  out: Float64Array,
+  to: number,
+  length: number,
+): void {
   for (let j = 0; j < length; j++) out[to + j]! += factor * b[from + j * stride]!;
 }

@@ -34,7 +34,10 @@ export function selectColumns(x: Float64Array, selection: ColumnSelection, out: 
 export function assertSelection(x: Float64Array, { width, columns }: ColumnSelection, out: Float64Array): number {
   const rows = x.length / width;
   assert(width >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${width} columns`);
-  assert(columns.every((column) => column >= 0 && column < width), `columns: one of ${columns.length} is outside the ${width} of the panel`);
+  assert(
+    columns.every((column) => column >= 0 && column < width),
+    `columns: one of ${columns.length} is outside the ${width} of the panel`,
+  );
   assert(out.length === rows * columns.length, `out: ${out.length} values for ${rows} x ${columns.length}`);
   return rows;
 }

@@ -23,7 +23,7 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
   assertEigen(a, n, values);
   assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
   const scale = scaleOf(a);
-  if (Number.isNaN(scale)) return values.fill(scale), vectors.fill(scale), false;
+  if (Number.isNaN(scale)) return (values.fill(scale), vectors.fill(scale), false);
   for (let k = 0; k < a.length; k++) vectors[k] = a[k]! * scale;
   const off = new Float64Array(n);
   tridiagonalise(vectors, n, values, off, true);
@@ -54,7 +54,13 @@ export function largestEigen(a: Float64Array, n: number, values: Float64Array, v
 }
 
 /** The same of what another `symmetricEigen` gives. */
-export function largestOf(solve: typeof symmetricEigen, a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
+export function largestOf(
+  solve: typeof symmetricEigen,
+  a: Float64Array,
+  n: number,
+  values: Float64Array,
+  vectors: Float64Array,
+): boolean {
   const count = assertLargest(a, n, values, vectors);
   const allValues = new Float64Array(n);
   const allVectors = new Float64Array(n * n);
@@ -87,9 +93,15 @@ export function assertLargest(a: Float64Array, n: number, values: Float64Array, 
 export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean {
   assertEigen(a, n, values);
   const scale = scaleOf(a);
-  if (Number.isNaN(scale)) return values.fill(scale), false;
+  if (Number.isNaN(scale)) return (values.fill(scale), false);
   const off = new Float64Array(n);
-  tridiagonalise(a.map((value) => value * scale), n, values, off, false);
+  tridiagonalise(
+    a.map((value) => value * scale),
+    n,
+    values,
+    off,
+    false,
+  );
   const converged = implicitQl(values, off, n, undefined);
   for (let k = 0; k < n; k++) values[k]! /= scale;
   values.sort();
@@ -120,7 +132,13 @@ export function scaleOf(a: Float64Array): number {
  * Reduces `a` to tridiagonal form: `diagonal` and `off` (off[i] couples i-1 and i, off[0] is 0). With `accumulate`
  * the rows of `a` become the transformation Q' with A = Q T Q', otherwise its content is spent.
  */
-function tridiagonalise(a: Float64Array, n: number, diagonal: Float64Array, off: Float64Array, accumulate: boolean): void {
+function tridiagonalise(
+  a: Float64Array,
+  n: number,
+  diagonal: Float64Array,
+  off: Float64Array,
+  accumulate: boolean,
+): void {
   for (let i = n - 1; i > 0; i--) {
     const h = reflect(a, n, i, off);
     if (h !== 0) applyReflection(a, n, i, h, off);
@@ -212,11 +230,22 @@ function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vector
 /** The first position at or after l whose off-diagonal entry is zero to working precision beside its neighbours. */
 function firstNegligible(diagonal: Float64Array, off: Float64Array, n: number, l: number): number {
   let m = l;
-  while (m < n - 1 && Math.abs(off[m]!) > Number.EPSILON * (Math.abs(diagonal[m]!) + Math.abs(diagonal[m + 1]!)) + NEGLIGIBLE) m++;
+  while (
+    m < n - 1 &&
+    Math.abs(off[m]!) > Number.EPSILON * (Math.abs(diagonal[m]!) + Math.abs(diagonal[m + 1]!)) + NEGLIGIBLE
+  )
+    m++;
   return m;
 }
 
-function qlSweep(d: Float64Array, e: Float64Array, n: number, l: number, m: number, vectors: Float64Array | undefined): void {
+function qlSweep(
+  d: Float64Array,
+  e: Float64Array,
+  n: number,
+  l: number,
+  m: number,
+  vectors: Float64Array | undefined,
+): void {
   let g = (d[l + 1]! - d[l]!) / (2 * e[l]!);
   let r = length2(g, 1);
   g = d[m]! - d[l]! + e[l]! / (g + (g >= 0 ? r : -r));

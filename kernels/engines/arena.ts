@@ -47,7 +47,9 @@ export function createArena(): Arena {
       const missing = Math.ceil((end - memory.buffer.byteLength) / PAGE_BYTES);
       if (missing > 0) {
         if (end > ARENA_PAGES_MAX * PAGE_BYTES) {
-          throw new RangeError(`out of memory: the arena needs ${end} bytes and may have ${ARENA_PAGES_MAX * PAGE_BYTES}`);
+          throw new RangeError(
+            `out of memory: the arena needs ${end} bytes and may have ${ARENA_PAGES_MAX * PAGE_BYTES}`,
+          );
         }
         memory.grow(missing);
         buffers.add(memory.buffer);

@@ -24,13 +24,92 @@ const LEFT = 141;
 
 /** What is called, in the C and Fortran conventions; hidden lengths of character arguments come last. */
 interface Routines {
-  readonly dsyrk: (order: number, uplo: number, trans: number, n: number, k: number, alpha: number, a: Float64Array, lda: number, beta: number, c: Float64Array, ldc: number) => void;
-  readonly dgemm: (order: number, transA: number, transB: number, m: number, n: number, k: number, alpha: number, a: Float64Array, lda: number, b: Float64Array, ldb: number, beta: number, c: Float64Array, ldc: number) => void;
-  readonly dgemv: (order: number, trans: number, m: number, n: number, alpha: number, a: Float64Array, lda: number, x: Float64Array, incX: number, beta: number, y: Float64Array, incY: number) => void;
-  readonly dsymv: (order: number, uplo: number, n: number, alpha: number, a: Float64Array, lda: number, x: Float64Array, incX: number, beta: number, y: Float64Array, incY: number) => void;
-  readonly dtrsm: (order: number, side: number, uplo: number, trans: number, diag: number, m: number, n: number, alpha: number, a: Float64Array, lda: number, b: Float64Array, ldb: number) => void;
+  readonly dsyrk: (
+    order: number,
+    uplo: number,
+    trans: number,
+    n: number,
+    k: number,
+    alpha: number,
+    a: Float64Array,
+    lda: number,
+    beta: number,
+    c: Float64Array,
+    ldc: number,
+  ) => void;
+  readonly dgemm: (
+    order: number,
+    transA: number,
+    transB: number,
+    m: number,
+    n: number,
+    k: number,
+    alpha: number,
+    a: Float64Array,
+    lda: number,
+    b: Float64Array,
+    ldb: number,
+    beta: number,
+    c: Float64Array,
+    ldc: number,
+  ) => void;
+  readonly dgemv: (
+    order: number,
+    trans: number,
+    m: number,
+    n: number,
+    alpha: number,
+    a: Float64Array,
+    lda: number,
+    x: Float64Array,
+    incX: number,
+    beta: number,
+    y: Float64Array,
+    incY: number,
+  ) => void;
+  readonly dsymv: (
+    order: number,
+    uplo: number,
+    n: number,
+    alpha: number,
+    a: Float64Array,
+    lda: number,
+    x: Float64Array,
+    incX: number,
+    beta: number,
+    y: Float64Array,
+    incY: number,
+  ) => void;
+  readonly dtrsm: (
+    order: number,
+    side: number,
+    uplo: number,
+    trans: number,
+    diag: number,
+    m: number,
+    n: number,
+    alpha: number,
+    a: Float64Array,
+    lda: number,
+    b: Float64Array,
+    ldb: number,
+  ) => void;
   readonly dpotrf: (uplo: string, n: number[], a: Float64Array, lda: number[], info: number[], length: number) => void;
-  readonly dsyevd: (job: string, uplo: string, n: number[], a: Float64Array, lda: number[], w: Float64Array, work: Float64Array, lwork: number[], iwork: Int32Array, liwork: number[], info: number[], length1: number, length2: number) => void;
+  readonly dsyevd: (
+    job: string,
+    uplo: string,
+    n: number[],
+    a: Float64Array,
+    lda: number[],
+    w: Float64Array,
+    work: Float64Array,
+    lwork: number[],
+    iwork: Int32Array,
+    liwork: number[],
+    info: number[],
+    length1: number,
+    length2: number,
+  ) => void;
 }
 
 type Library = import('koffi').LibraryHandle;
@@ -84,20 +163,26 @@ function routinesOf(library: Library): Routines {
   const routine = <F>(prototype: string): F => library.func(prototype) as unknown as F; // The prototype in C is that of the interface.
   return {
     dsyrk: routine('void cblas_dsyrk(int, int, int, int, int, double, void*, int, double, void*, int)'),
-    dgemm: routine('void cblas_dgemm(int, int, int, int, int, int, double, void*, int, void*, int, double, void*, int)'),
+    dgemm: routine(
+      'void cblas_dgemm(int, int, int, int, int, int, double, void*, int, void*, int, double, void*, int)',
+    ),
     dgemv: routine('void cblas_dgemv(int, int, int, int, double, void*, int, void*, int, double, void*, int)'),
     dsymv: routine('void cblas_dsymv(int, int, int, double, void*, int, void*, int, double, void*, int)'),
     dtrsm: routine('void cblas_dtrsm(int, int, int, int, int, int, int, double, void*, int, void*, int)'),
     dpotrf: routine('void dpotrf_(str, int*, void*, int*, _Out_ int*, size_t)'),
-    dsyevd: routine('void dsyevd_(str, str, int*, void*, int*, void*, void*, int*, void*, int*, _Out_ int*, size_t, size_t)'),
+    dsyevd: routine(
+      'void dsyevd_(str, str, int*, void*, int*, void*, void*, int*, void*, int*, _Out_ int*, size_t, size_t)',
+    ),
   };
 }
 
 function engineOn(blas: Routines, description: string, base: Engine): Engine {
-  const solve = (trans: number) => (l: Float64Array, n: number, b: Float64Array): void => {
-    const columns = columnsOf(l, n, b);
-    if (b.length > 0) blas.dtrsm(ROW_MAJOR, LEFT, LOWER, trans, NON_UNIT, n, columns, 1, l, n, b, columns);
-  };
+  const solve =
+    (trans: number) =>
+    (l: Float64Array, n: number, b: Float64Array): void => {
+      const columns = columnsOf(l, n, b);
+      if (b.length > 0) blas.dtrsm(ROW_MAJOR, LEFT, LOWER, trans, NON_UNIT, n, columns, 1, l, n, b, columns);
+    };
 
   const decomposed: Engine['symmetricEigen'] = (a, n, values, vectors) => {
     assertEigen(a, n, values);
@@ -128,7 +213,22 @@ function engineOn(blas: Routines, description: string, base: Engine): Engine {
       else {
         const lda = transposeA ? rows : inner;
         const ldb = transposeB ? inner : columns;
-        blas.dgemm(ROW_MAJOR, transposeA ? TRANSPOSED : PLAIN, transposeB ? TRANSPOSED : PLAIN, rows, columns, inner, 1, a, lda, b, ldb, 0, out, columns);
+        blas.dgemm(
+          ROW_MAJOR,
+          transposeA ? TRANSPOSED : PLAIN,
+          transposeB ? TRANSPOSED : PLAIN,
+          rows,
+          columns,
+          inner,
+          1,
+          a,
+          lda,
+          b,
+          ldb,
+          0,
+          out,
+          columns,
+        );
       }
     },
 

@@ -14,15 +14,25 @@ const TOLERANCE = { float64: 1e-12, float32: 1e-5 } as const;
  */
 export function selfTest(engine: Engine): void {
   const product = testProduct(engine);
-  check('Cholesky', ORDER * ORDER, (each, out) => {
-    out.set(product);
-    const pivots = each.cholesky(out, ORDER);
-    if (pivots !== ORDER) throw new Error(`self-test of Cholesky stopped at pivot ${pivots}`);
-    for (let i = 0; i < ORDER; i++) out.fill(0, i * ORDER + i + 1, (i + 1) * ORDER);
-  }, engine);
-  check('eigenvalues', ORDER, (each, out) => {
-    if (!each.symmetricEigenvalues(product, ORDER, out)) throw new Error('self-test of eigenvalues did not converge');
-  }, engine);
+  check(
+    'Cholesky',
+    ORDER * ORDER,
+    (each, out) => {
+      out.set(product);
+      const pivots = each.cholesky(out, ORDER);
+      if (pivots !== ORDER) throw new Error(`self-test of Cholesky stopped at pivot ${pivots}`);
+      for (let i = 0; i < ORDER; i++) out.fill(0, i * ORDER + i + 1, (i + 1) * ORDER);
+    },
+    engine,
+  );
+  check(
+    'eigenvalues',
+    ORDER,
+    (each, out) => {
+      if (!each.symmetricEigenvalues(product, ORDER, out)) throw new Error('self-test of eigenvalues did not converge');
+    },
+    engine,
+  );
 }
 
 /**
@@ -32,16 +42,29 @@ export function selfTest(engine: Engine): void {
  */
 export function testProduct(engine: Engine): Float64Array {
   const x = Float64Array.from({ length: 2 * ORDER * ORDER }, (_, k) => Math.sin(k * k + 1));
-  return check('X\'X', ORDER * ORDER, (each, out) => each.symmetricRankK(x, ORDER, out), engine, TOLERANCE[engine.precision]);
+  return check(
+    "X'X",
+    ORDER * ORDER,
+    (each, out) => each.symmetricRankK(x, ORDER, out),
+    engine,
+    TOLERANCE[engine.precision],
+  );
 }
 
-function check(what: string, length: number, work: (engine: Engine, out: Float64Array) => void, engine: Engine, tolerance: number = TOLERANCE.float64): Float64Array {
+function check(
+  what: string,
+  length: number,
+  work: (engine: Engine, out: Float64Array) => void,
+  engine: Engine,
+  tolerance: number = TOLERANCE.float64,
+): Float64Array {
   const expected = new Float64Array(length);
   const actual = new Float64Array(length);
   work(referenceEngine, expected);
   work(engine, actual);
   const size = Math.max(...expected.map(Math.abs));
   const worst = Math.max(...actual.map((value, k) => Math.abs(value - expected[k]!)));
-  if (!(worst <= tolerance * size)) throw new Error(`self-test of ${what} is off by ${worst / size}, ${tolerance} allowed`);
+  if (!(worst <= tolerance * size))
+    throw new Error(`self-test of ${what} is off by ${worst / size}, ${tolerance} allowed`);
   return expected;
 }

@@ -1,5 +1,11 @@
 import { assert } from '../assert.js';
-import { assertPaths, pathDrawer, tallyPath, type PathRequest, type PathTallies } from '../simulation/simulate-paths.js';
+import {
+  assertPaths,
+  pathDrawer,
+  tallyPath,
+  type PathRequest,
+  type PathTallies,
+} from '../simulation/simulate-paths.js';
 import type { Engine } from './engine.js';
 import { testProduct } from './self-test.js';
 
@@ -49,7 +55,9 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
   return {
     ...base,
     name: 'tensorflow',
-    description: `${from} ${tf.version_core ?? ''}`.trimEnd() + `, backend ${tf.getBackend()}, float32; factorisations by ${base.name}`,
+    description:
+      `${from} ${tf.version_core ?? ''}`.trimEnd() +
+      `, backend ${tf.getBackend()}, float32; factorisations by ${base.name}`,
     precision: 'float32',
     symmetricRankK(x, columns, out) {
       const rows = x.length / columns;
@@ -61,7 +69,8 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
     simulatePaths(request, tallies) {
       assertPaths(request, tallies);
       const draw = pathDrawer(request);
-      for (let from = 0; from < tallies.finals.length; from += PATHS_TOGETHER) compoundPaths(tf, draw, request, tallies, from);
+      for (let from = 0; from < tallies.finals.length; from += PATHS_TOGETHER)
+        compoundPaths(tf, draw, request, tallies, from);
     },
   };
 }
@@ -77,7 +86,13 @@ function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: numbe
 }
 
 /** Draws the growth factors of some paths, compounds them in float32 and tallies the levels. */
-function compoundPaths(tf: TensorFlow, draw: ReturnType<typeof pathDrawer>, { horizon, bins }: PathRequest, tallies: PathTallies, from: number): void {
+function compoundPaths(
+  tf: TensorFlow,
+  draw: ReturnType<typeof pathDrawer>,
+  { horizon, bins }: PathRequest,
+  tallies: PathTallies,
+  from: number,
+): void {
   const paths = Math.min(PATHS_TOGETHER, tallies.finals.length - from);
   const factors = new Float32Array(paths * horizon);
   const steps = new Float64Array(horizon);

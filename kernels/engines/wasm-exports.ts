@@ -6,13 +6,31 @@ export interface KernelExports {
   /** Tile rows of X'X, which threads may share among them; the first is the longest. */
   symmetricRankKTileRows(columns: number): number;
   symmetricRankKScratch(rows: number, columns: number): number;
-  symmetricRankK(x: number, rows: number, columns: number, c: number, first: number, last: number, scratch: number): void;
+  symmetricRankK(
+    x: number,
+    rows: number,
+    columns: number,
+    c: number,
+    first: number,
+    last: number,
+    scratch: number,
+  ): void;
   gemmScratch(): number;
   gemm(
-    m: number, k: number, n: number,
-    a: number, aRow: number, aInner: number,
-    b: number, bInner: number, bColumn: number,
-    c: number, ldc: number, sign: number, upper: number, scratch: number,
+    m: number,
+    k: number,
+    n: number,
+    a: number,
+    aRow: number,
+    aInner: number,
+    b: number,
+    bInner: number,
+    bColumn: number,
+    c: number,
+    ldc: number,
+    sign: number,
+    upper: number,
+    scratch: number,
   ): void;
   gemv(a: number, rows: number, columns: number, ld: number, x: number, out: number): void;
   addTransposed(a: number, rows: number, columns: number, ld: number, x: number, out: number, sign: number): void;
@@ -34,19 +52,73 @@ export interface KernelExports {
   columnSums(x: number, rows: number, columns: number, weights: number, out: number): void;
   columnSquares(x: number, rows: number, columns: number, out: number): void;
   columnSquaresAbout(x: number, rows: number, columns: number, means: number, out: number): void;
-  selectColumns(x: number, rows: number, width: number, columns: number, count: number, less: number, out: number): void;
-  centreGroups(x: number, rows: number, columns: number, order: number, sizes: number, count: number, means: number): void;
+  selectColumns(
+    x: number,
+    rows: number,
+    width: number,
+    columns: number,
+    count: number,
+    less: number,
+    out: number,
+  ): void;
+  centreGroups(
+    x: number,
+    rows: number,
+    columns: number,
+    order: number,
+    sizes: number,
+    count: number,
+    means: number,
+  ): void;
   subtractRow(x: number, rows: number, columns: number, means: number): void;
   scaleRows(x: number, rows: number, columns: number, factors: number): void;
   rankOneUpdate(c: number, n: number, x: number, decay: number, factor: number): void;
   pairwiseSum(values: number, n: number): number;
-  navPath(prices: number, sessions: number, assets: number, rebalances: number, count: number, weights: number, out: number, units: number): void;
+  navPath(
+    prices: number,
+    sessions: number,
+    assets: number,
+    rebalances: number,
+    count: number,
+    weights: number,
+    out: number,
+    units: number,
+  ): void;
   bootstrapPaths(
-    circle: number, length: number, block: number, horizon: number, seedLow: number, seedHigh: number, first: number, paths: number,
-    low: number, scale: number, bins: number, counts: number, finals: number, lows: number, drawdowns: number, underwater: number, steps: number,
+    circle: number,
+    length: number,
+    block: number,
+    horizon: number,
+    seedLow: number,
+    seedHigh: number,
+    first: number,
+    paths: number,
+    low: number,
+    scale: number,
+    bins: number,
+    counts: number,
+    finals: number,
+    lows: number,
+    drawdowns: number,
+    underwater: number,
+    steps: number,
   ): void;
   gaussianPaths(
-    mean: number, deviation: number, horizon: number, seedLow: number, seedHigh: number, first: number, paths: number,
-    low: number, scale: number, bins: number, counts: number, finals: number, lows: number, drawdowns: number, underwater: number, steps: number,
+    mean: number,
+    deviation: number,
+    horizon: number,
+    seedLow: number,
+    seedHigh: number,
+    first: number,
+    paths: number,
+    low: number,
+    scale: number,
+    bins: number,
+    counts: number,
+    finals: number,
+    lows: number,
+    drawdowns: number,
+    underwater: number,
+    steps: number,
   ): void;
 }

@@ -4,7 +4,15 @@ import { assertGroups, type ColumnGroups } from '../algebra/centre-groups.js';
 import { assertColumns } from '../algebra/column-squares.js';
 import { assertProduct, type ProductShape } from '../algebra/gemm.js';
 import { assertSelection } from '../algebra/select-columns.js';
-import { assertEigen, assertLargest, largestEigen, orientRow, scaleOf, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
+import {
+  assertEigen,
+  assertLargest,
+  largestEigen,
+  orientRow,
+  scaleOf,
+  symmetricEigen,
+  symmetricEigenvalues,
+} from '../algebra/symmetric-eigen.js';
 import { columnsOf } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 import { assertNavPath } from '../simulation/nav-path.js';
@@ -272,7 +280,15 @@ export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEng
       run(() => {
         const [px, writeRows] = operands.inPlace(x);
         const [pm, writeMeans] = operands.result(means);
-        kernels.centreGroups(px, rows, columns, operands.integers(offsetsByGroup(groups, sizes)), operands.integers(sizes), groups.count, pm);
+        kernels.centreGroups(
+          px,
+          rows,
+          columns,
+          operands.integers(offsetsByGroup(groups, sizes)),
+          operands.integers(sizes),
+          groups.count,
+          pm,
+        );
         writeRows();
         writeMeans();
       });
@@ -326,9 +342,15 @@ export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEng
         const underwater = operands.integers(tallies.underwater);
         const steps = arena.reserve(horizon * BYTES);
         const rest = [low, scale, bins.count, counts, finals, lows, drawdowns, underwater, steps] as const;
-        const start = [horizon, seed % WORD | 0, Math.floor(seed / WORD), first, tallies.finals.length] as const;
+        const start = [horizon, (seed % WORD) | 0, Math.floor(seed / WORD), first, tallies.finals.length] as const;
         if (model.kind === 'block_bootstrap') {
-          kernels.bootstrapPaths(operands.input(closeCircle(model.growth, model.block)), model.growth.length, model.block, ...start, ...rest);
+          kernels.bootstrapPaths(
+            operands.input(closeCircle(model.growth, model.block)),
+            model.growth.length,
+            model.block,
+            ...start,
+            ...rest,
+          );
         } else kernels.gaussianPaths(model.mean, model.deviation, ...start, ...rest);
         writeFinals();
         writeLows();
@@ -368,7 +390,10 @@ function operandsOn(arena: Arena) {
     /** An operand the kernel overwrites, and how its result gets to where it belongs. */
     result(array: Float64Array): readonly [address: number, write: () => void] {
       const address = place(array);
-      return [address, arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing];
+      return [
+        address,
+        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
+      ];
     },
     /** An operand the kernel adds to from zero. */
     output(array: Float64Array): readonly [address: number, write: () => void] {
@@ -378,7 +403,10 @@ function operandsOn(arena: Arena) {
     },
     inPlace(array: Float64Array): readonly [address: number, write: () => void] {
       const address = this.input(array);
-      return [address, arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing];
+      return [
+        address,
+        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
+      ];
     },
     /** A copy of integers. */
     integers(array: Int32Array | Uint32Array): number {

@@ -28,11 +28,20 @@ export interface Demeaned {
  * @cost           two passes over the panel; no scratch beyond the factors.
  * @source         ISO/GUM reliability weights; equal weights give the textbook ddof 1.
  */
-export function demean(x: Float64Array, assets: number, weights: Float64Array | undefined, means: Float64Array, { centreColumns }: CentringEngine = PLAIN): Demeaned {
+export function demean(
+  x: Float64Array,
+  assets: number,
+  weights: Float64Array | undefined,
+  means: Float64Array,
+  { centreColumns }: CentringEngine = PLAIN,
+): Demeaned {
   const observations = x.length / assets;
   assert(assets >= 1 && Number.isInteger(observations), `x: ${x.length} values over ${assets} assets`);
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
-  assert(weights === undefined || weights.length === observations, `weights: ${weights?.length} for ${observations} observations`);
+  assert(
+    weights === undefined || weights.length === observations,
+    `weights: ${weights?.length} for ${observations} observations`,
+  );
   assert(means.length === assets, `means: ${means.length} for ${assets} assets`);
   centreColumns(x, weights, means);
   return factorsOf(observations, weights);

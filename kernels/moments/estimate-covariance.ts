@@ -95,7 +95,8 @@ function conditionOf({ smallest, largest }: Range, assets: number): number {
 function rangeOf(engine: Engine, matrix: Float64Array, n: number): Range {
   return engine.scope(() => {
     const values = engine.allocate(n);
-    if (!engine.symmetricEigenvalues(matrix, n, values)) throw new Error('the covariance has entries that are not finite');
+    if (!engine.symmetricEigenvalues(matrix, n, values))
+      throw new Error('the covariance has entries that are not finite');
     return { smallest: values[0]!, largest: values[n - 1]! };
   });
 }
@@ -106,7 +107,10 @@ function byRows({ observations, assets, intensity, target }: LowRankCovariance):
 }
 
 /** keep * eigenvalues of XX', shifted; those that X'X has beyond are 0, shifted alike. */
-function rangeByRows(engine: Engine, { panel, observations, assets, intensity, target, scale }: LowRankCovariance): Range {
+function rangeByRows(
+  engine: Engine,
+  { panel, observations, assets, intensity, target, scale }: LowRankCovariance,
+): Range {
   return engine.scope(() => {
     const products = engine.allocate(observations * observations);
     engine.gemm({ rows: observations, inner: assets, columns: observations, transposeB: true }, panel, panel, products);

@@ -67,7 +67,10 @@ export function ledoitWolfIntensity(
 ): number {
   const assets = target.own.length;
   const { rowFactors, dispersion } = weights;
-  assert(panel.length === assets * rowFactors.length, `panel: ${panel.length} values for ${rowFactors.length} x ${assets}`);
+  assert(
+    panel.length === assets * rowFactors.length,
+    `panel: ${panel.length} values for ${rowFactors.length} x ${assets}`,
+  );
   const { frobenius2, gamma } = distances;
   if (gamma <= roundingOf(rowFactors.length) ** 2 * frobenius2) return 0;
   const pi = fourthMoment(panel, assets, rowFactors) - frobenius2;

@@ -6,7 +6,10 @@ import { ledoitWolfIntensity, targetDistances, type Distances } from './ledoit-w
 import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.js';
 
 /** What an engine must offer to work with a covariance that is never formed, and to estimate it. */
-type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'scaleRows' | 'allocate' | 'scope'>;
+type PanelEngine = Pick<
+  Engine,
+  'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'scaleRows' | 'allocate' | 'scope'
+>;
 type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'columnSquares'>;
 
 /** A squared distance below this share of |S|^2 has lost digits as the difference of two norms: it is taken entry by entry then. */
@@ -66,7 +69,12 @@ export interface LowRankCovariance {
  * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass:
  *                   sum_ij r_ij = sum_t (sum_i x_ti / s_i)^2.
  */
-export function lowRankCovariance(engine: EstimatingEngine, panel: Float64Array, assets: number, shrinkage: Shrinkage): LowRankCovariance {
+export function lowRankCovariance(
+  engine: EstimatingEngine,
+  panel: Float64Array,
+  assets: number,
+  shrinkage: Shrinkage,
+): LowRankCovariance {
   const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
   engine.scaleRows(panel, assets, demeaned.rowFactors);
   const observations = demeaned.rowFactors.length;
@@ -74,7 +82,8 @@ export function lowRankCovariance(engine: EstimatingEngine, panel: Float64Array,
   const target = targetOf(shrinkage.target, variances, correlation);
   const given = shrinkage.intensity;
   assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
-  const byData = () => ledoitWolfIntensity(panel, target, distancesOf(engine, { panel, observations, target, variances }), demeaned);
+  const byData = () =>
+    ledoitWolfIntensity(panel, target, distancesOf(engine, { panel, observations, target, variances }), demeaned);
   const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : byData());
   return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
 }
@@ -91,9 +100,17 @@ export function lowRankCovariance(engine: EstimatingEngine, panel: Float64Array,
  * @cost              2 * observations * assets multiply-adds, two passes over the panel.
  * @source            (keep X'X + common s s' + D) v, from the right.
  */
-export function multiplyLowRank(engine: PanelEngine, covariance: LowRankCovariance, v: Float64Array, out: Float64Array): void {
+export function multiplyLowRank(
+  engine: PanelEngine,
+  covariance: LowRankCovariance,
+  v: Float64Array,
+  out: Float64Array,
+): void {
   const { panel, observations, assets, intensity, target, scale } = covariance;
-  assert(v.length === assets && out.length === assets, `v: ${v.length}, out: ${out.length} values for ${assets} assets`);
+  assert(
+    v.length === assets && out.length === assets,
+    `v: ${v.length}, out: ${out.length} values for ${assets} assets`,
+  );
   engine.scope(() => {
     const projected = engine.allocate(observations);
     engine.gemv(panel, v, projected);
@@ -104,7 +121,8 @@ export function multiplyLowRank(engine: PanelEngine, covariance: LowRankCovarian
   const keep = scale * (1 - intensity);
   const pull = scale * intensity;
   const common = target.common * along;
-  for (let i = 0; i < assets; i++) out[i] = keep * out[i]! + pull * (common * target.scale[i]! + target.own[i]! * v[i]!);
+  for (let i = 0; i < assets; i++)
+    out[i] = keep * out[i]! + pull * (common * target.scale[i]! + target.own[i]! * v[i]!);
 }
 
 /**
@@ -118,7 +136,11 @@ export function multiplyLowRank(engine: PanelEngine, covariance: LowRankCovarian
  * @cost              observations * assets^2 / 2 multiply-adds and one pass over the matrix.
  * @source            Definition.
  */
-export function denseCovariance(engine: Pick<Engine, 'symmetricRankK'>, covariance: LowRankCovariance, out: Float64Array): void {
+export function denseCovariance(
+  engine: Pick<Engine, 'symmetricRankK'>,
+  covariance: LowRankCovariance,
+  out: Float64Array,
+): void {
   const { panel, assets, intensity, target, scale } = covariance;
   assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
   engine.symmetricRankK(panel, assets, out);
@@ -195,7 +217,12 @@ function distancesOf(engine: PanelEngine, moments: PanelMoments): Distances {
 function distancesByRows(engine: PanelEngine, { panel, observations, target, variances }: PanelMoments): Distances {
   return engine.scope(() => {
     const gram = engine.allocate(observations * observations);
-    engine.gemm({ rows: observations, inner: target.own.length, columns: observations, transposeB: true }, panel, panel, gram);
+    engine.gemm(
+      { rows: observations, inner: target.own.length, columns: observations, transposeB: true },
+      panel,
+      panel,
+      gram,
+    );
     return distancesByGram(gram, panel, target, variances);
   });
 }

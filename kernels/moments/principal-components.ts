@@ -24,7 +24,12 @@ export interface PrincipalComponents {
  * @cost           An eigenproblem of order min(rows, columns) and, when rows are fewer, one product with the panel.
  * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero eigenvalues.
  */
-export function principalComponents(engine: Engine, panel: Float64Array, columns: number, count: number): PrincipalComponents {
+export function principalComponents(
+  engine: Engine,
+  panel: Float64Array,
+  columns: number,
+  count: number,
+): PrincipalComponents {
   const rows = panel.length / columns;
   assert(columns >= 1 && Number.isInteger(rows), `panel: ${panel.length} values over ${columns} columns`);
   assert(count >= 0 && count <= columns, `count: ${count} of ${columns} columns`);
@@ -38,7 +43,8 @@ export function principalComponents(engine: Engine, panel: Float64Array, columns
     const found = Math.min(count, n);
     const values = engine.allocate(found);
     const vectors = engine.allocate(found * n);
-    if (!engine.largestEigen(products, n, values, vectors)) throw new Error('the panel has entries that are not finite');
+    if (!engine.largestEigen(products, n, values, vectors))
+      throw new Error('the panel has entries that are not finite');
     const largest = Math.max(values[found - 1] ?? 0, 0);
     for (let k = 0; k < found; k++) {
       const from = found - 1 - k;

@@ -22,7 +22,8 @@ export function repairCovariance(engine: RepairEngine, covariance: Float64Array,
   engine.scope(() => {
     const values = engine.allocate(assets);
     const vectors = engine.allocate(assets * assets);
-    if (!engine.symmetricEigen(covariance, assets, values, vectors)) throw new Error('the covariance has entries that are not finite');
+    if (!engine.symmetricEigen(covariance, assets, values, vectors))
+      throw new Error('the covariance has entries that are not finite');
     for (let k = 0; k < assets; k++) scaleRow(vectors, k * assets, assets, Math.sqrt(Math.max(values[k]!, 0)));
     // A product in float32 would miss what is being mended; `gemm` has float64 on every engine.
     if (engine.precision === 'float64') engine.symmetricRankK(vectors, assets, covariance);

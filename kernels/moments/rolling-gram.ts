@@ -65,11 +65,16 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
         const again = pending;
         pending = null;
         // Windows over other names, or as many as there are updates, are computed anew anyway.
-        if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX) for (const some of again.rows) gram.over(again.names, some, read);
+        if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX)
+          for (const some of again.rows) gram.over(again.names, some, read);
       }
       const gone = without(rows, wantedRows);
       const come = without(wantedRows, rows);
-      if (isSame(names, wantedNames) && windows.length <= UPDATES_MAX && gone.length + come.length <= CHANGED_MAX * wantedRows.length) {
+      if (
+        isSame(names, wantedNames) &&
+        windows.length <= UPDATES_MAX &&
+        gone.length + come.length <= CHANGED_MAX * wantedRows.length
+      ) {
         if (gone.length > 0) add(gone, -1);
         if (come.length > 0) add(come, 1);
       } else {

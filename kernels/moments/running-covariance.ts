@@ -22,7 +22,13 @@ export type VisitMoments = (observation: number, means: Float64Array, covariance
  *                 started afresh once a window, so that rounding does not pile up.
  * @source         Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance, The American Statistician 37(3), 242-247.
  */
-export function rollingCovariance(engine: UpdateEngine, panel: Float64Array, columns: number, window: number, visit: VisitMoments): void {
+export function rollingCovariance(
+  engine: UpdateEngine,
+  panel: Float64Array,
+  columns: number,
+  window: number,
+  visit: VisitMoments,
+): void {
   const observations = rowsOf(panel, columns);
   assert(Number.isInteger(window) && window >= 2, `window: ${window}, at least 2 needed`);
   engine.scope(() => {
@@ -52,7 +58,13 @@ export function rollingCovariance(engine: UpdateEngine, panel: Float64Array, col
  * @cost            One product of order columns^2 an observation.
  * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with decaying weights.
  */
-export function exponentialCovariance(engine: UpdateEngine, panel: Float64Array, columns: number, halfLife: number, visit: VisitMoments): void {
+export function exponentialCovariance(
+  engine: UpdateEngine,
+  panel: Float64Array,
+  columns: number,
+  halfLife: number,
+  visit: VisitMoments,
+): void {
   const observations = rowsOf(panel, columns);
   assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
   const decay = decayOf(halfLife);
@@ -91,7 +103,14 @@ interface State {
 
 function newState(engine: UpdateEngine, columns: number): State {
   const vector = (): Float64Array => engine.allocate(columns);
-  return { origin: vector(), sums: vector(), gap: vector(), means: vector(), products: engine.allocate(columns * columns), covariance: engine.allocate(columns * columns) };
+  return {
+    origin: vector(),
+    sums: vector(),
+    gap: vector(),
+    means: vector(),
+    products: engine.allocate(columns * columns),
+    covariance: engine.allocate(columns * columns),
+  };
 }
 
 /** Sums of a whole window about its own mean. */
@@ -99,14 +118,21 @@ function startAfresh(engine: UpdateEngine, state: State, panel: Float64Array, fr
   const { origin, sums, products } = state;
   const columns = origin.length;
   origin.fill(0);
-  for (let t = from; t < from + window; t++) for (let i = 0; i < columns; i++) origin[i]! += panel[t * columns + i]! / window;
+  for (let t = from; t < from + window; t++)
+    for (let i = 0; i < columns; i++) origin[i]! += panel[t * columns + i]! / window;
   sums.fill(0);
   products.fill(0);
   for (let t = from; t < from + window; t++) shift(engine, state, panel, t, 1);
 }
 
 /** Adds a row, or drops it. */
-function shift(engine: UpdateEngine, { origin, sums, products, gap }: State, panel: Float64Array, t: number, sign: 1 | -1): void {
+function shift(
+  engine: UpdateEngine,
+  { origin, sums, products, gap }: State,
+  panel: Float64Array,
+  t: number,
+  sign: 1 | -1,
+): void {
   const columns = origin.length;
   for (let i = 0; i < columns; i++) {
     gap[i] = panel[t * columns + i]! - origin[i]!;

@@ -29,7 +29,8 @@ export function averageCorrelation(covariance: Float64Array, assets: number): nu
   const volatilities = volatilitiesOf(covariance, assets);
   if (assets === 1) return 0;
   const rows = new Float64Array(assets);
-  for (let i = 0; i < assets; i++) if (volatilities[i]! > 0) rows[i] = rowCorrelation(covariance, assets, i, volatilities) / volatilities[i]!;
+  for (let i = 0; i < assets; i++)
+    if (volatilities[i]! > 0) rows[i] = rowCorrelation(covariance, assets, i, volatilities) / volatilities[i]!;
   return pairwiseSum(rows) / ((assets * (assets - 1)) / 2);
 }
 
@@ -55,9 +56,18 @@ function rowCorrelation(covariance: Float64Array, assets: number, i: number, vol
  * @cost               order assets.
  * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411.
  */
-export function shrinkageTarget(target: ShrinkageTarget, covariance: Float64Array, assets: number, correlation: number): Target {
+export function shrinkageTarget(
+  target: ShrinkageTarget,
+  covariance: Float64Array,
+  assets: number,
+  correlation: number,
+): Target {
   const volatilities = volatilitiesOf(covariance, assets);
-  return targetOf(target, volatilities.map((volatility, i) => (volatility === 0 ? 0 : covariance[i * assets + i]!)), correlation);
+  return targetOf(
+    target,
+    volatilities.map((volatility, i) => (volatility === 0 ? 0 : covariance[i * assets + i]!)),
+    correlation,
+  );
 }
 
 /**
@@ -75,9 +85,19 @@ export function targetOf(target: ShrinkageTarget, variances: Float64Array, corre
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
   if (target === 'scaled_identity') {
     const mean = pairwiseSum(variances) / variances.length;
-    return { kind: target, common: 0, scale: new Float64Array(variances.length), own: new Float64Array(variances.length).fill(mean) };
+    return {
+      kind: target,
+      common: 0,
+      scale: new Float64Array(variances.length),
+      own: new Float64Array(variances.length).fill(mean),
+    };
   }
-  return { kind: target, common: correlation, scale: variances.map(Math.sqrt), own: variances.map((variance) => (1 - correlation) * variance) };
+  return {
+    kind: target,
+    common: correlation,
+    scale: variances.map(Math.sqrt),
+    own: variances.map((variance) => (1 - correlation) * variance),
+  };
 }
 
 /**
@@ -114,7 +134,10 @@ function shrinkRow(covariance: Float64Array, i: number, target: Target, intensit
 }
 
 function volatilitiesOf(covariance: Float64Array, assets: number): Float64Array {
-  assert(assets >= 1 && covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
+  assert(
+    assets >= 1 && covariance.length === assets * assets,
+    `covariance: ${covariance.length} values for ${assets} assets`,
+  );
   const volatilities = new Float64Array(assets);
   for (let i = 0; i < assets; i++) volatilities[i] = Math.sqrt(Math.max(0, covariance[i * assets + i]!));
   return volatilities;

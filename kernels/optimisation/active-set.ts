@@ -29,7 +29,13 @@ const PATIENCE = 8;
  * @cost           an iteration |F|^3 / 6 + m |F|^2 for |F| free names and m active rows; 3 to 6 of them from a cold state.
  * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM J. Optimization 13(3).
  */
-export function runActiveSet(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, options: ActiveSetOptions): ActiveSetOutcome {
+export function runActiveSet(
+  program: Program,
+  curvature: Curvature,
+  state: ActiveState,
+  iterate: Iterate,
+  options: ActiveSetOptions,
+): ActiveSetOutcome {
   const work = workFor(program);
   let fewest = Number.POSITIVE_INFINITY;
   let sinceFewer = 0;
@@ -41,7 +47,11 @@ export function runActiveSet(program: Program, curvature: Curvature, state: Acti
       refineState(program, curvature, state, iterate, work);
       flips = flipStates(program, state, iterate, work, options.nearby);
     }
-    if (flips === 0) return { status: !options.nearby && exceedsKinks(program, state, iterate.x) ? 'kinked' : 'solved', iterations: iteration };
+    if (flips === 0)
+      return {
+        status: !options.nearby && exceedsKinks(program, state, iterate.x) ? 'kinked' : 'solved',
+        iterations: iteration,
+      };
     if (flips < fewest) {
       fewest = flips;
       sinceFewer = 0;
@@ -51,5 +61,8 @@ export function runActiveSet(program: Program, curvature: Curvature, state: Acti
 }
 
 function exceedsKinks({ kinks }: Program, state: ActiveState, x: Float64Array): boolean {
-  return kinks.some((kink, k) => kink.limit !== null && state.kinks[k] === IDLE && kinkSum(kink, x) > kink.limit + 1e-12 * (1 + kink.limit));
+  return kinks.some(
+    (kink, k) =>
+      kink.limit !== null && state.kinks[k] === IDLE && kinkSum(kink, x) > kink.limit + 1e-12 * (1 + kink.limit),
+  );
 }

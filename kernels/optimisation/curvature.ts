@@ -35,7 +35,13 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   let coupled = new Int32Array(0);
   let coupledCount = 0;
 
-  function factor(metric: Metric | null, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean {
+  function factor(
+    metric: Metric | null,
+    scale: number,
+    diagonal: Float64Array,
+    free: Int32Array,
+    count: number,
+  ): boolean {
     order = count;
     if (inverse.length < count) inverse = new Float64Array(count);
     if (metric === null || scale === 0) {
@@ -44,7 +50,12 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     }
     if (metric.form === 'factor' && metric.factors === 0) {
       form = 'diagonal';
-      return invertDiagonal(diagonal.map((value, i) => value + scale * metric.specific[i]!), free, count, inverse);
+      return invertDiagonal(
+        diagonal.map((value, i) => value + scale * metric.specific[i]!),
+        free,
+        count,
+        inverse,
+      );
     }
     if (metric.form === 'factor' && count > NAMES_PER_FACTOR * metric.factors) {
       form = 'factor';
@@ -71,7 +82,13 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   }
 
   /** A factor of the names that covary with others, the reciprocal of the rest. */
-  function factorPartly({ matrix, n }: DenseMetric, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean {
+  function factorPartly(
+    { matrix, n }: DenseMetric,
+    scale: number,
+    diagonal: Float64Array,
+    free: Int32Array,
+    count: number,
+  ): boolean {
     const c = coupledCount;
     for (let p = 0; p < count; p++) {
       const i = free[p]!;
@@ -99,7 +116,13 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   }
 
   /** H = D + L L' with L = sqrt(scale) loadings: factors I + L' D^-1 L, [k x k]. */
-  function factorLowRank(metric: FactorMetric, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean {
+  function factorLowRank(
+    metric: FactorMetric,
+    scale: number,
+    diagonal: Float64Array,
+    free: Int32Array,
+    count: number,
+  ): boolean {
     const k = metric.factors;
     if (square.length < k * k) square = new Float64Array(k * k);
     if (scaled.length < count * k) scaled = new Float64Array(count * k);
@@ -183,7 +206,15 @@ function invertDiagonal(diagonal: Float64Array, free: Int32Array, count: number,
 }
 
 /** Lower triangle of scale P_FF + diag, the only part a Cholesky factorisation reads. */
-function gatherLower(matrix: Float64Array, n: number, scale: number, diagonal: Float64Array, free: Int32Array, count: number, out: Float64Array): void {
+function gatherLower(
+  matrix: Float64Array,
+  n: number,
+  scale: number,
+  diagonal: Float64Array,
+  free: Int32Array,
+  count: number,
+  out: Float64Array,
+): void {
   for (let p = 0; p < count; p++) {
     const row = free[p]! * n;
     const to = p * count;
@@ -192,7 +223,14 @@ function gatherLower(matrix: Float64Array, n: number, scale: number, diagonal: F
   }
 }
 
-function productLower(metric: FactorMetric, scale: number, diagonal: Float64Array, free: Int32Array, count: number, out: Float64Array): void {
+function productLower(
+  metric: FactorMetric,
+  scale: number,
+  diagonal: Float64Array,
+  free: Int32Array,
+  count: number,
+  out: Float64Array,
+): void {
   const { loadings, specific, factors: k } = metric;
   for (let p = 0; p < count; p++) {
     const row = free[p]! * k;

@@ -10,7 +10,8 @@ export function gradientAt(program: Program, state: ActiveState, iterate: Iterat
   const { gradient, offset, product } = work;
   let largest = work.leastForce;
   const force = metric !== null && curvature !== 0 ? forceAt(program, x, work) : undefined;
-  for (let i = 0; i < n; i++) gradient[i] = (force === undefined ? 0 : curvature * force[i]!) + ridge * (x[i]! - centre[i]!) + linear[i]!;
+  for (let i = 0; i < n; i++)
+    gradient[i] = (force === undefined ? 0 : curvature * force[i]!) + ridge * (x[i]! - centre[i]!) + linear[i]!;
   for (let i = 0; i < n; i++) largest = Math.max(largest, Math.abs(gradient[i]!), Math.abs(linear[i]!));
   for (let r = 0; r < rows.count; r++) {
     const y = rowMultipliers[r]!;
@@ -66,7 +67,13 @@ export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i:
 }
 
 /** How far an active row's left side is below the bound it is held at. */
-export function shortfall({ n, rows, kinks, norms, metric }: Program, state: ActiveState, { x }: Iterate, row: number, work: Work): number {
+export function shortfall(
+  { n, rows, kinks, norms, metric }: Program,
+  state: ActiveState,
+  { x }: Iterate,
+  row: number,
+  work: Work,
+): number {
   if (row < rows.count) {
     const bound = state.rows[row] === LOWER ? rows.lower[row]! : rows.upper[row]!;
     return bound - rowValue(rows.coefficients, row * n, x);

@@ -22,7 +22,12 @@ const PROXIMAL = [0, 1e-9, 1e-6];
 const NEWTON_MAX = 30;
 
 /** Puts names that are not free where their state says, and gives inactive rows no multiplier. */
-export function placeNames({ n, lower, upper, kinks, rows }: Program, state: ActiveState, { x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate, work: Work): void {
+export function placeNames(
+  { n, lower, upper, kinks, rows }: Program,
+  state: ActiveState,
+  { x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate,
+  work: Work,
+): void {
   work.freeCount = 0;
   for (let i = 0; i < n; i++) {
     const held = state.names[i]!;
@@ -53,14 +58,21 @@ export function placeNames({ n, lower, upper, kinks, rows }: Program, state: Act
  * Solves the equality problem of the state, leaving the gradient at its answer; false when it is singular or, with norms, does not
  * settle. A first answer is as good as its rounding: `refineState` removes that once the state is final.
  */
-export function solveState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): boolean {
+export function solveState(
+  program: Program,
+  curvature: Curvature,
+  state: ActiveState,
+  iterate: Iterate,
+  work: Work,
+): boolean {
   const curved = state.norms.some((held) => held !== IDLE);
   gradientAt(program, state, iterate, work);
   for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
     const proximal = PROXIMAL.find((share) => factorState(program, curvature, state, iterate, work, share));
     if (proximal === undefined) return false;
     let moved = newtonStep(program, curvature, state, iterate, work);
-    for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++) moved = newtonStep(program, curvature, state, iterate, work);
+    for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++)
+      moved = newtonStep(program, curvature, state, iterate, work);
     if (!Number.isFinite(moved)) return false;
     if (curved && moved <= 1e-15) break;
   }
@@ -68,8 +80,15 @@ export function solveState(program: Program, curvature: Curvature, state: Active
 }
 
 /** Removes the rounding of a solve with the factors at hand. */
-export function refineState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): void {
-  for (let refinement = 0; refinement < REFINEMENTS && freeResidual(work) > REFINED * work.gradientScale; refinement++) newtonStep(program, curvature, state, iterate, work);
+export function refineState(
+  program: Program,
+  curvature: Curvature,
+  state: ActiveState,
+  iterate: Iterate,
+  work: Work,
+): void {
+  for (let refinement = 0; refinement < REFINEMENTS && freeResidual(work) > REFINED * work.gradientScale; refinement++)
+    newtonStep(program, curvature, state, iterate, work);
 }
 
 /** Largest gradient on the free names, nought at an exact answer. */
@@ -80,7 +99,14 @@ function freeResidual({ gradient, free, freeCount }: Work): number {
 }
 
 /** Factors the curvature of the Lagrangian on the free names and the Schur complement of the active rows. */
-function factorState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work, proximal: number): boolean {
+function factorState(
+  program: Program,
+  curvature: Curvature,
+  state: ActiveState,
+  iterate: Iterate,
+  work: Work,
+  proximal: number,
+): boolean {
   const { freeCount: f, activeCount: m, free } = work;
   let scale = program.curvature;
   let ridge = program.ridge + proximal * work.meanCurvature;

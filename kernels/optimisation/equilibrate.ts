@@ -43,7 +43,12 @@ export function equilibrate(program: Program): Equilibrated | null {
       lower: divided(program.lower),
       upper: divided(program.upper),
       rows: { ...rows, coefficients: rows.coefficients.map((value, e) => value * units[e % n]!) },
-      kinks: program.kinks.map((kink) => ({ ...kink, at: divided(kink.at), left: times(kink.left), right: times(kink.right) })),
+      kinks: program.kinks.map((kink) => ({
+        ...kink,
+        at: divided(kink.at),
+        left: times(kink.left),
+        right: times(kink.right),
+      })),
       norms: [],
     },
     toOriginal: (point) => ({ ...point, x: times(point.x) }),
@@ -55,7 +60,8 @@ function rescale({ n, rows }: Program, curvature: Float64Array, units: Float64Ar
   const column = new Float64Array(n);
   const row = new Float64Array(rows.count);
   for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) column[j] = Math.max(column[j]!, Math.abs(curvature[i * n + j]!) * units[i]! * units[j]!);
+    for (let j = 0; j < n; j++)
+      column[j] = Math.max(column[j]!, Math.abs(curvature[i * n + j]!) * units[i]! * units[j]!);
   }
   for (let r = 0; r < rows.count; r++) {
     for (let j = 0; j < n; j++) {

@@ -48,7 +48,9 @@ export function leastViolation(solver: Solver, program: Program): FeasibilityAns
 
 function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnswer {
   const { n, rows, kinks } = program;
-  const hardKinks = kinks.map((kink): Kink => (isHard(kink) ? { ...kink, penalty: 1 } : { ...kink, left: new Float64Array(n), right: new Float64Array(n) }));
+  const hardKinks = kinks.map((kink): Kink =>
+    isHard(kink) ? { ...kink, penalty: 1 } : { ...kink, left: new Float64Array(n), right: new Float64Array(n) },
+  );
   const elastic: Program = {
     ...program,
     curvature: 0,
@@ -58,16 +60,29 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
       ...rows,
       lower: rows.lower.map((bound, r) => (Number.isFinite(rows.penalty[r]!) ? -Infinity : bound)),
       upper: rows.upper.map((bound, r) => (Number.isFinite(rows.penalty[r]!) ? Infinity : bound)),
-      penalty: Float64Array.from({ length: rows.count }, (_, r) => 1 / (largestEntry(rows.coefficients, r * n, n) || 1)),
+      penalty: Float64Array.from(
+        { length: rows.count },
+        (_, r) => 1 / (largestEntry(rows.coefficients, r * n, n) || 1),
+      ),
     },
     kinks: hardKinks,
     norms: [],
   };
   const { point, status } = solver.solve(elastic);
   const violation = totalViolation(elastic, point.x);
-  const certificate = { rows: withEmptyRows(elastic, point), kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms: new Float64Array(program.norms.length), around: point.x };
+  const certificate = {
+    rows: withEmptyRows(elastic, point),
+    kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)),
+    norms: new Float64Array(program.norms.length),
+    around: point.x,
+  };
   const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
-  return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || violation <= FEASIBILITY_TOLERANCE || status === 'solved' };
+  return {
+    violation,
+    x: point.x,
+    certificate: isProven ? certificate : null,
+    isReliable: isProven || violation <= FEASIBILITY_TOLERANCE || status === 'solved',
+  };
 }
 
 /** A row without a name that can move holds or does not, whatever the others do: its multiplier is its price when it does not. */
@@ -94,7 +109,11 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
     centre: norm.centre,
     linear: new Float64Array(program.n),
     rows: hardRows(program),
-    kinks: program.kinks.map((kink): Kink => (isHard(kink) ? kink : { ...kink, limit: null, left: new Float64Array(program.n), right: new Float64Array(program.n) })),
+    kinks: program.kinks.map((kink): Kink =>
+      isHard(kink)
+        ? kink
+        : { ...kink, limit: null, left: new Float64Array(program.n), right: new Float64Array(program.n) },
+    ),
     norms: program.norms.slice(0, q),
   };
   const { point, status } = solver.solve(smallest);
@@ -103,9 +122,19 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
   const norms = new Float64Array(program.norms.length);
   norms.set(point.normMultipliers);
   norms[q] = 1;
-  const certificate = { rows: point.rowMultipliers, kinks: Float64Array.from(program.kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms, around: point.x };
+  const certificate = {
+    rows: point.rowMultipliers,
+    kinks: Float64Array.from(program.kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)),
+    norms,
+    around: point.x,
+  };
   const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
-  return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || status === 'solved' || violation <= FEASIBILITY_TOLERANCE };
+  return {
+    violation,
+    x: point.x,
+    certificate: isProven ? certificate : null,
+    isReliable: isProven || status === 'solved' || violation <= FEASIBILITY_TOLERANCE,
+  };
 }
 
 /** Soft rows bind nothing. */
@@ -143,7 +172,10 @@ function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
  * @cost     m n, and n^2 for each norm.
  * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
  */
-export function infeasibilityGap(program: Program, { rows: y, kinks: prices, norms: weights, around }: Certificate): number {
+export function infeasibilityGap(
+  program: Program,
+  { rows: y, kinks: prices, norms: weights, around }: Certificate,
+): number {
   const { n, lower, upper, rows, kinks, norms, metric } = program;
   const force = new Float64Array(n);
   let gap = 0;
@@ -183,7 +215,8 @@ export function infeasibilityGap(program: Program, { rows: y, kinks: prices, nor
     gap -= Math.max(prices[k]!, 0) * (limit ?? 0);
     if (prices[k]! > size) size = prices[k]!;
   });
-  for (let i = 0; i < n; i++) gap += leastOver(program, prices, force[i]!, i, { low: lower[i]!, high: upper[i]!, negligible: NEGLIGIBLE * size });
+  for (let i = 0; i < n; i++)
+    gap += leastOver(program, prices, force[i]!, i, { low: lower[i]!, high: upper[i]!, negligible: NEGLIGIBLE * size });
   return gap;
 }
 
@@ -197,7 +230,13 @@ interface Range {
 }
 
 /** Least value over a range of force * x plus the priced kinks of the name: convex and piecewise linear, so at an end or a kink. */
-function leastOver({ kinks }: Program, prices: Float64Array, force: number, i: number, { low, high, negligible }: Range): number {
+function leastOver(
+  { kinks }: Program,
+  prices: Float64Array,
+  force: number,
+  i: number,
+  { low, high, negligible }: Range,
+): number {
   const value = (x: number) => {
     let total = force * x;
     kinks.forEach(({ at, left, right }, k) => {
@@ -206,11 +245,14 @@ function leastOver({ kinks }: Program, prices: Float64Array, force: number, i: n
     });
     return total;
   };
-  const slopeAtEnd = (side: 'left' | 'right') => kinks.reduce((total, kink, k) => total + Math.max(prices[k]!, 0) * kink[side][i]!, force);
+  const slopeAtEnd = (side: 'left' | 'right') =>
+    kinks.reduce((total, kink, k) => total + Math.max(prices[k]!, 0) * kink[side][i]!, force);
   let least = Number.POSITIVE_INFINITY;
   if (low === Number.NEGATIVE_INFINITY && slopeAtEnd('left') > negligible) return Number.NEGATIVE_INFINITY;
   if (high === Number.POSITIVE_INFINITY && slopeAtEnd('right') < -negligible) return Number.NEGATIVE_INFINITY;
-  const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter((x) => Number.isFinite(x) && x >= low && x <= high);
+  const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter(
+    (x) => Number.isFinite(x) && x >= low && x <= high,
+  );
   for (const x of candidates.length === 0 ? [0] : candidates) least = Math.min(least, value(x));
   return least;
 }

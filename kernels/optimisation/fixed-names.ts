@@ -53,7 +53,12 @@ export function withoutFixedNames(program: Program): Reduced | null {
     linear,
     lower: pick(lower),
     upper: pick(upper),
-    rows: { ...rows, coefficients, lower: rows.lower.map((bound, r) => bound - shift[r]!), upper: rows.upper.map((bound, r) => bound - shift[r]!) },
+    rows: {
+      ...rows,
+      coefficients,
+      lower: rows.lower.map((bound, r) => bound - shift[r]!),
+      upper: rows.upper.map((bound, r) => bound - shift[r]!),
+    },
     kinks: kinks.map((kink) => {
       const part = { ...kink, at: pick(kink.at), left: pick(kink.left), right: pick(kink.right) };
       if (kink.limit === null) return part;

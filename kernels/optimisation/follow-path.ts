@@ -34,7 +34,11 @@ const START_MAX = 1e-6;
  * @cost     an event f^2 (m + 2) / 2 + n f for f free names and m active rows; up to a few hundred of them between points of a frontier.
  * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8).
  */
-export function followPath(program: Program, start: PathStart, factors: PathFactors): { readonly state: ActiveState; readonly iterate: Iterate; readonly events: number } | undefined {
+export function followPath(
+  program: Program,
+  start: PathStart,
+  factors: PathFactors,
+): { readonly state: ActiveState; readonly iterate: Iterate; readonly events: number } | undefined {
   const path = beginPath(program, start, factors);
   if (path === undefined) return undefined;
   const { n, rows, kinks } = program;
@@ -54,29 +58,58 @@ export function followPath(program: Program, start: PathStart, factors: PathFact
     if (!Number.isFinite(first.length)) return undefined;
     advance(path, first.length, !isBlocked);
     if (!isBlocked) path.left -= first.length;
-    if (first.of === 'end') return { state: path.state, iterate: { x: path.x, rowMultipliers: path.y, kinkMultipliers: path.z, normMultipliers: new Float64Array(0) }, events };
+    if (first.of === 'end')
+      return {
+        state: path.state,
+        iterate: { x: path.x, rowMultipliers: path.y, kinkMultipliers: path.z, normMultipliers: new Float64Array(0) },
+        events,
+      };
     standstill = first.length > 0 ? 0 : standstill + 1;
     if (standstill > STANDSTILL_MAX || !apply(path, first)) return undefined;
   }
   return undefined;
 }
 
-function beginPath(program: Program, { program: before, point, state }: PathStart, factors: PathFactors): Path | undefined {
+function beginPath(
+  program: Program,
+  { program: before, point, state }: PathStart,
+  factors: PathFactors,
+): Path | undefined {
   const { n, rows, kinks, norms } = program;
-  if (norms.length > 0 || (program.curvature === 0 && program.ridge === 0) || !isOfOneShape(program, before)) return undefined;
-  const factor = factors.factorOf(program, Int32Array.from(state.names.keys()).filter((i) => state.names[i] === FREE && program.lower[i]! < program.upper[i]!));
+  if (norms.length > 0 || (program.curvature === 0 && program.ridge === 0) || !isOfOneShape(program, before))
+    return undefined;
+  const factor = factors.factorOf(
+    program,
+    Int32Array.from(state.names.keys()).filter((i) => state.names[i] === FREE && program.lower[i]! < program.upper[i]!),
+  );
   if (factor === undefined) return undefined;
-  const rate = (to: Float64Array, from: Float64Array) => to.map((bound, r) => (bound === from[r] ? 0 : bound - from[r]!));
+  const rate = (to: Float64Array, from: Float64Array) =>
+    to.map((bound, r) => (bound === from[r] ? 0 : bound - from[r]!));
   const path: Path = {
     program,
-    state: { names: state.names.slice(), sides: state.sides.slice(), rows: state.rows.slice(), kinks: state.kinks.slice(), norms: state.norms.slice() },
+    state: {
+      names: state.names.slice(),
+      sides: state.sides.slice(),
+      rows: state.rows.slice(),
+      kinks: state.kinks.slice(),
+      norms: state.norms.slice(),
+    },
     factor,
-    x: point.x.slice(), y: point.rowMultipliers.slice(), z: point.kinkMultipliers.slice(),
+    x: point.x.slice(),
+    y: point.rowMultipliers.slice(),
+    z: point.kinkMultipliers.slice(),
     gradient: new Float64Array(n),
-    rowLower: before.rows.lower.slice(), rowUpper: before.rows.upper.slice(),
-    lowerRate: rate(rows.lower, before.rows.lower), upperRate: rate(rows.upper, before.rows.upper),
-    pull: new Float64Array(n), left: 1,
-    dx: new Float64Array(n), dy: new Float64Array(rows.count), dz: new Float64Array(kinks.length), gradientRate: new Float64Array(n), curved: new Float64Array(n),
+    rowLower: before.rows.lower.slice(),
+    rowUpper: before.rows.upper.slice(),
+    lowerRate: rate(rows.lower, before.rows.lower),
+    upperRate: rate(rows.upper, before.rows.upper),
+    pull: new Float64Array(n),
+    left: 1,
+    dx: new Float64Array(n),
+    dy: new Float64Array(rows.count),
+    dz: new Float64Array(kinks.length),
+    gradientRate: new Float64Array(n),
+    curved: new Float64Array(n),
   };
   if (![...path.lowerRate, ...path.upperRate].every(Number.isFinite)) return undefined;
   const toGo = smoothGradient(program, path.x);
@@ -87,23 +120,44 @@ function beginPath(program: Program, { program: before, point, state }: PathStar
   }
   setGradient(path, toGo);
   const largest = path.gradient.reduce((most, value) => Math.max(most, Math.abs(value)), Number.MIN_VALUE);
-  for (let p = 0; p < path.factor.count(); p++) if (Math.abs(path.gradient[path.factor.order[p]!]!) > START_MAX * largest) return undefined;
+  for (let p = 0; p < path.factor.count(); p++)
+    if (Math.abs(path.gradient[path.factor.order[p]!]!) > START_MAX * largest) return undefined;
   return path;
 }
 
 function isOfOneShape({ n, lower, upper, rows, kinks, norms }: Program, other: Program): boolean {
-  const isSame = other.n === n && other.norms.length === norms.length && other.rows.coefficients === rows.coefficients && other.rows.penalty === rows.penalty;
-  return isSame && other.lower === lower && other.upper === upper && other.kinks.length === kinks.length && other.kinks.every((kink, k) => kink === kinks[k]);
+  const isSame =
+    other.n === n &&
+    other.norms.length === norms.length &&
+    other.rows.coefficients === rows.coefficients &&
+    other.rows.penalty === rows.penalty;
+  return (
+    isSame &&
+    other.lower === lower &&
+    other.upper === upper &&
+    other.kinks.length === kinks.length &&
+    other.kinks.every((kink, k) => kink === kinks[k])
+  );
 }
 
 function isOfOneObjective({ metric, curvature, ridge, centre, linear }: Program, other: Program): boolean {
-  return other.metric === metric && other.curvature === curvature && other.ridge === ridge && other.centre === centre && other.linear === linear;
+  return (
+    other.metric === metric &&
+    other.curvature === curvature &&
+    other.ridge === ridge &&
+    other.centre === centre &&
+    other.linear === linear
+  );
 }
 
 /** Gradient of the objective without its kinks, [n]. */
 function smoothGradient(program: Program, x: Float64Array): Float64Array {
   const gradient = new Float64Array(x.length);
-  curvatureTimes(program, x.map((value, i) => value - program.centre[i]!), gradient);
+  curvatureTimes(
+    program,
+    x.map((value, i) => value - program.centre[i]!),
+    gradient,
+  );
   for (let i = 0; i < x.length; i++) gradient[i]! += program.linear[i]!;
   return gradient;
 }
@@ -112,11 +166,17 @@ function smoothGradient(program: Program, x: Float64Array): Float64Array {
 function setGradient({ program, state, y, z, gradient, pull, left }: Path, smooth: Float64Array): void {
   const { n, rows, kinks } = program;
   for (let i = 0; i < n; i++) gradient[i] = smooth[i]! - left * pull[i]!;
-  for (let r = 0; r < rows.count; r++) if (y[r] !== 0) for (let i = 0; i < n; i++) gradient[i]! += y[r]! * rows.coefficients[r * n + i]!;
-  for (let k = 0; k < kinks.length; k++) if (z[k] !== 0) for (let i = 0; i < n; i++) gradient[i]! += z[k]! * slopeOf(program, state, k, i);
+  for (let r = 0; r < rows.count; r++)
+    if (y[r] !== 0) for (let i = 0; i < n; i++) gradient[i]! += y[r]! * rows.coefficients[r * n + i]!;
+  for (let k = 0; k < kinks.length; k++)
+    if (z[k] !== 0) for (let i = 0; i < n; i++) gradient[i]! += z[k]! * slopeOf(program, state, k, i);
 }
 
-function advance({ x, y, z, dx, dy, dz, gradient, gradientRate, rowLower, rowUpper, lowerRate, upperRate }: Path, length: number, isOnWay: boolean): void {
+function advance(
+  { x, y, z, dx, dy, dz, gradient, gradientRate, rowLower, rowUpper, lowerRate, upperRate }: Path,
+  length: number,
+  isOnWay: boolean,
+): void {
   for (let i = 0; i < x.length; i++) {
     x[i]! += length * dx[i]!;
     gradient[i]! += length * gradientRate[i]!;
@@ -132,7 +192,13 @@ function advance({ x, y, z, dx, dy, dz, gradient, gradientRate, rowLower, rowUpp
 
 /** Changes the state as an event says; false where the curvature cannot be followed any more. */
 function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
-  const { program: { n, rows, kinks }, state, y, z, factor } = path;
+  const {
+    program: { n, rows, kinks },
+    state,
+    y,
+    z,
+    factor,
+  } = path;
   switch (of) {
     case 'end':
       return true;
@@ -169,7 +235,12 @@ function kinkForce({ program, state, z }: Path, i: number): number {
 }
 
 function hold(path: Path, i: number, next: number): void {
-  const { program: { n, lower, upper, kinks }, state, x, gradient } = path;
+  const {
+    program: { n, lower, upper, kinks },
+    state,
+    x,
+    gradient,
+  } = path;
   const before = kinkForce(path, i);
   const where = next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!;
   x[i] = where;
@@ -184,7 +255,13 @@ function hold(path: Path, i: number, next: number): void {
 }
 
 function release(path: Path, i: number, way: number): boolean {
-  const { program: { n, kinks }, state, gradient, factor, x } = path;
+  const {
+    program: { n, kinks },
+    state,
+    gradient,
+    factor,
+    x,
+  } = path;
   const held = state.names[i]!;
   if (held >= PINNED) for (let k = 0; k < kinks.length; k++) if (kinks[k]!.at[i] === x[i]) state.sides[k * n + i] = way;
   state.names[i] = FREE;

@@ -58,7 +58,13 @@ const STEP_SHARE = 0.995;
  * @cost           8 to 20 iterations of n^3 / 6 + m n^2.
  * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4, 71-107 (proximal terms).
  */
-export function runInteriorPoint(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, run: InteriorRun = 'near'): InteriorPointOutcome {
+export function runInteriorPoint(
+  program: Program,
+  curvature: Curvature,
+  state: ActiveState,
+  iterate: Iterate,
+  run: InteriorRun = 'near',
+): InteriorPointOutcome {
   const work = prepare(program, run === 'far');
   const complementarity = run === 'deep' ? DEEP : COMPLEMENTARITY;
   const stationarity = run === 'deep' ? DEEP : DUAL;
@@ -67,12 +73,23 @@ export function runInteriorPoint(program: Program, curvature: Curvature, state: 
   let outcome: InteriorPointOutcome = { status: 'stalled', iterations: 0, primalResidual: Number.POSITIVE_INFINITY };
   let shortSteps = 0;
   const lowest: [number, number, number] = [Infinity, Infinity, Infinity];
-  const best = { merit: Number.POSITIVE_INFINITY, progress: 0, x: work.x.slice(), y: work.y.slice(), s: work.pairs.s.slice(), z: work.pairs.z.slice() };
+  const best = {
+    merit: Number.POSITIVE_INFINITY,
+    progress: 0,
+    x: work.x.slice(),
+    y: work.y.slice(),
+    s: work.pairs.s.slice(),
+    z: work.pairs.z.slice(),
+  };
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
     residuals(work);
     const mu = meanComplementarity(work.pairs);
     outcome = { status: 'stalled', iterations: iteration, primalResidual: work.primalResidual };
-    if (mu <= complementarity && work.primalResidual <= PRIMAL && work.dualResidual <= stationarity * work.gradientScale) {
+    if (
+      mu <= complementarity &&
+      work.primalResidual <= PRIMAL &&
+      work.dualResidual <= stationarity * work.gradientScale
+    ) {
       outcome = { ...outcome, status: 'optimal' };
       break;
     }

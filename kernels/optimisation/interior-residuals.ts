@@ -9,7 +9,24 @@ export function objectiveSlope({ program, scale, x, product }: Work, i: number):
 
 /** Gradient of the Lagrangian, residuals of the rows, values of the norms. */
 export function residuals(work: Work): void {
-  const { program, free, f, pairs, at, x, y, t, rowScale, rowResidual, gradient, offset, product, normExcess, normGradient, normRadius } = work;
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    x,
+    y,
+    t,
+    rowScale,
+    rowResidual,
+    gradient,
+    offset,
+    product,
+    normExcess,
+    normGradient,
+    normRadius,
+  } = work;
   const { n, metric, rows, kinks, norms, centre } = program;
   const { on, s, z } = pairs;
   const m = rows.count;
@@ -32,8 +49,13 @@ export function residuals(work: Work): void {
   for (let p = 0; p < f; p++) {
     const i = free[p]!;
     const slope = objectiveSlope(work, i);
-    work.primalResidual = Math.max(work.primalResidual, Math.abs(work.lowerResidual[p]!), Math.abs(work.upperResidual[p]!));
-    gradient[i] = slope - (on[at.lower + p] === 1 ? z[at.lower + p]! : 0) + (on[at.upper + p] === 1 ? z[at.upper + p]! : 0);
+    work.primalResidual = Math.max(
+      work.primalResidual,
+      Math.abs(work.lowerResidual[p]!),
+      Math.abs(work.upperResidual[p]!),
+    );
+    gradient[i] =
+      slope - (on[at.lower + p] === 1 ? z[at.lower + p]! : 0) + (on[at.upper + p] === 1 ? z[at.upper + p]! : 0);
     largest = Math.max(largest, Math.abs(slope));
   }
   for (let r = 0; r < m; r++) {
@@ -41,7 +63,8 @@ export function residuals(work: Work): void {
     let value = 0;
     for (let i = 0; i < n; i++) value += rows.coefficients[from + i]! * x[i]!;
     const multiplier = y[r]! * rowScale[r]!;
-    if (multiplier !== 0) for (let p = 0; p < f; p++) gradient[free[p]!]! += multiplier * rows.coefficients[from + free[p]!]!;
+    if (multiplier !== 0)
+      for (let p = 0; p < f; p++) gradient[free[p]!]! += multiplier * rows.coefficients[from + free[p]!]!;
     rowResidual[r] = value;
     work.primalResidual = Math.max(work.primalResidual, rowViolation(work, r, value));
   }
@@ -93,9 +116,13 @@ function rowViolation({ program, pairs: { on, s }, at, rowScale }: Work, r: numb
   return worst;
 
   function upperMismatch(bound: number, at_: number, row: number): number {
-    return (bound - at_) * rowScale[row]! - s[at.rowUpper + row]! + (on[at.rowOver + row] === 1 ? s[at.rowOver + row]! : 0);
+    return (
+      (bound - at_) * rowScale[row]! - s[at.rowUpper + row]! + (on[at.rowOver + row] === 1 ? s[at.rowOver + row]! : 0)
+    );
   }
   function lowerMismatch(bound: number, at_: number, row: number): number {
-    return (at_ - bound) * rowScale[row]! - s[at.rowLower + row]! + (on[at.rowUnder + row] === 1 ? s[at.rowUnder + row]! : 0);
+    return (
+      (at_ - bound) * rowScale[row]! - s[at.rowLower + row]! + (on[at.rowUnder + row] === 1 ? s[at.rowUnder + row]! : 0)
+    );
   }
 }

@@ -80,7 +80,9 @@ export function startFar(work: Work, curvature: Curvature): void {
   if (!factorRegularised(work, curvature)) return;
   direction(work, curvature);
   for (let p = 0; p < f; p++) x[free[p]!]! += dx[p]!;
-  for (let r = 0; r < rows.count; r++) if (pairs.on[at.rowUpper + r] === 0 && pairs.on[at.rowLower + r] === 0) y[r]! += isUnbounded(rows, r) ? 0 : change[r]!;
+  for (let r = 0; r < rows.count; r++)
+    if (pairs.on[at.rowUpper + r] === 0 && pairs.on[at.rowLower + r] === 0)
+      y[r]! += isUnbounded(rows, r) ? 0 : change[r]!;
   const room = new Float64Array(pairs.count);
   for (let p = 0; p < f; p++) {
     room[at.lower + p] = x[free[p]!]! - lower[free[p]!]!;
@@ -148,7 +150,10 @@ function balance(work: Work): void {
   };
   scaleDuals(at.lower, at.rowUpper);
   for (let r = 0; r < work.program.rows.count; r++) {
-    for (const [side, soft] of [[at.rowUpper + r, at.rowOver + r], [at.rowLower + r, at.rowUnder + r]] as const) {
+    for (const [side, soft] of [
+      [at.rowUpper + r, at.rowOver + r],
+      [at.rowLower + r, at.rowUnder + r],
+    ] as const) {
       if (pairs.on[side] === 0) continue;
       if (pairs.on[soft] === 1) {
         const price = pairs.z[side]! + pairs.z[soft]!;

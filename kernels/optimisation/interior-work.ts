@@ -85,7 +85,8 @@ interface Segments {
 export function prepare(program: Program, far: boolean): Work {
   const { n, rows, kinks, norms, lower, upper, metric } = program;
   const names: number[] = [];
-  for (let i = 0; i < n; i++) if (upper[i]! - lower[i]! > NARROW * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6))) names.push(i);
+  for (let i = 0; i < n; i++)
+    if (upper[i]! - lower[i]! > NARROW * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6))) names.push(i);
   const free = Int32Array.from(names);
   const f = free.length;
   const m = rows.count;
@@ -93,7 +94,19 @@ export function prepare(program: Program, far: boolean): Work {
   const Q = norms.length;
   const sizes = [f, f, m, m, m, m, K * f, K * f, K, K, Q];
   const starts = sizes.map((_, k) => sizes.slice(0, k).reduce((sum, size) => sum + size, 0));
-  const [lo, up, rowUpper, rowLower, rowOver, rowUnder, left, right, limit, limitOver, norm] = starts as [number, number, number, number, number, number, number, number, number, number, number];
+  const [lo, up, rowUpper, rowLower, rowOver, rowUnder, left, right, limit, limitOver, norm] = starts as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const pairs = createPairs(sizes.reduce((sum, size) => sum + size, 0));
   const columnCount = m + K + Q;
   const rowScale = new Float64Array(m);

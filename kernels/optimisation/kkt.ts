@@ -95,7 +95,8 @@ function primalViolation(program: Program, x: Float64Array): number {
     exceed(value, rows.upper[r]!);
     exceed(-value, -rows.lower[r]!);
   }
-  for (const kink of kinks) if (kink.limit !== null && !Number.isFinite(kink.penalty)) exceed(kinkSum(kink, x), kink.limit);
+  for (const kink of kinks)
+    if (kink.limit !== null && !Number.isFinite(kink.penalty)) exceed(kinkSum(kink, x), kink.limit);
   for (const { centre, radius, metric: kind } of norms) {
     const offset = x.map((value, i) => value - centre[i]!);
     const product = offset.slice();
@@ -135,15 +136,30 @@ function multiplierFaults(program: Program, point: Point): number {
   for (let r = 0; r < rows.count; r++) {
     const value = valueOf(rows.coefficients, r * n, x);
     const y = rowMultipliers[r]!;
-    const upper = side({ multiplier: Math.max(y, 0), excess: value - rows.upper[r]!, bound: rows.upper[r]!, penalty: rows.penalty[r]! });
-    const lower = side({ multiplier: Math.max(-y, 0), excess: rows.lower[r]! - value, bound: rows.lower[r]!, penalty: rows.penalty[r]! });
+    const upper = side({
+      multiplier: Math.max(y, 0),
+      excess: value - rows.upper[r]!,
+      bound: rows.upper[r]!,
+      penalty: rows.penalty[r]!,
+    });
+    const lower = side({
+      multiplier: Math.max(-y, 0),
+      excess: rows.lower[r]! - value,
+      bound: rows.lower[r]!,
+      penalty: rows.penalty[r]!,
+    });
     worst = Math.max(worst, Math.max(upper, lower) * largest(rows.coefficients, r * n, n));
   }
   kinks.forEach((kink, k) => {
     const multiplier = kinkMultipliers[k]!;
     const strength = Math.max(largest(kink.left, 0, n), largest(kink.right, 0, n));
     if (kink.limit === null) worst = Math.max(worst, Math.abs(multiplier - 1) * strength);
-    else worst = Math.max(worst, side({ multiplier, excess: kinkSum(kink, x) - kink.limit, bound: kink.limit, penalty: kink.penalty }) * strength);
+    else
+      worst = Math.max(
+        worst,
+        side({ multiplier, excess: kinkSum(kink, x) - kink.limit, bound: kink.limit, penalty: kink.penalty }) *
+          strength,
+      );
   });
   norms.forEach(({ centre, radius, metric: kind }, q) => {
     const offset = x.map((value, i) => value - centre[i]!);

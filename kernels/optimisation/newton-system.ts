@@ -20,7 +20,23 @@ export function factorRegularised(work: Work, curvature: Curvature): boolean {
 
 /** Curvature with barrier terms, columns and Schur complement of this iteration. */
 function factor(work: Work, curvature: Curvature): boolean {
-  const { program, free, f, pairs, at, scale, diagonal, columns, solved, schur, slack, rowScale, normGradient, normRadius, columnCount: c } = work;
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    scale,
+    diagonal,
+    columns,
+    solved,
+    schur,
+    slack,
+    rowScale,
+    normGradient,
+    normRadius,
+    columnCount: c,
+  } = work;
   const { n, rows, kinks, norms } = program;
   const { on, s, z } = pairs;
   const m = rows.count;
@@ -94,14 +110,32 @@ function factor(work: Work, curvature: Curvature): boolean {
 
 /** Step for the targets of the pairs: fills dx, the multiplier changes and the steps of all pairs. */
 export function direction(work: Work, curvature: Curvature): void {
-  const { program, free, f, pairs, at, gradient, right, columnRight, change, dx, rowResidual, columnCount: c, rowScale, lowerResidual, upperResidual } = work;
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    gradient,
+    right,
+    columnRight,
+    change,
+    dx,
+    rowResidual,
+    columnCount: c,
+    rowScale,
+    lowerResidual,
+    upperResidual,
+  } = work;
   const { rows, kinks } = program;
   const { on, s, z, target } = pairs;
   const m = rows.count;
   for (let p = 0; p < f; p++) {
     let total = -gradient[free[p]!]!;
-    if (on[at.lower + p] === 1) total += (target[at.lower + p]! - z[at.lower + p]! * lowerResidual[p]!) / s[at.lower + p]!;
-    if (on[at.upper + p] === 1) total -= (target[at.upper + p]! - z[at.upper + p]! * upperResidual[p]!) / s[at.upper + p]!;
+    if (on[at.lower + p] === 1)
+      total += (target[at.lower + p]! - z[at.lower + p]! * lowerResidual[p]!) / s[at.lower + p]!;
+    if (on[at.upper + p] === 1)
+      total -= (target[at.upper + p]! - z[at.upper + p]! * upperResidual[p]!) / s[at.upper + p]!;
     for (let k = 0; k < kinks.length; k++) {
       const l = at.left + k * f + p;
       if (on[l] === 0) continue;
@@ -155,7 +189,24 @@ function correct(work: Work, curvature: Curvature, names: Float64Array, columnsR
 
 /** What the Newton system is still short of at dx and change. */
 function systemResidual(work: Work): void {
-  const { program, free, f, columns, slack, right, columnRight, dx, change, diagonal, offset, product, metricScale, nameError, rowError, columnCount: c } = work;
+  const {
+    program,
+    free,
+    f,
+    columns,
+    slack,
+    right,
+    columnRight,
+    dx,
+    change,
+    diagonal,
+    offset,
+    product,
+    metricScale,
+    nameError,
+    rowError,
+    columnCount: c,
+  } = work;
   if (program.metric !== null && metricScale !== 0) {
     offset.fill(0);
     for (let p = 0; p < f; p++) offset[free[p]!] = dx[p]!;

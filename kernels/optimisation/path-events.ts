@@ -62,7 +62,11 @@ function heldNames(path: Path, first: FirstEvent): void {
 }
 
 /** A pinned name leaves where the gradient leaves the slopes of its kink. */
-function pinnedName({ program: { kinks }, state, gradient, gradientRate, z, dz }: Path, first: FirstEvent, i: number): void {
+function pinnedName(
+  { program: { kinks }, state, gradient, gradientRate, z, dz }: Path,
+  first: FirstEvent,
+  i: number,
+): void {
   const where = kinks[state.names[i]! - PINNED]!.at[i]!;
   let left = gradient[i]!;
   let right = left;
@@ -124,7 +128,10 @@ function freeNames({ program: { n, lower, upper, kinks }, state, factor, x, dx }
   }
 }
 
-function idleRows({ program: { n, rows }, state, factor, x, dx, rowLower, rowUpper, lowerRate, upperRate }: Path, first: FirstEvent): void {
+function idleRows(
+  { program: { n, rows }, state, factor, x, dx, rowLower, rowUpper, lowerRate, upperRate }: Path,
+  first: FirstEvent,
+): void {
   const count = factor.count();
   for (let r = 0; r < rows.count; r++) {
     const held = state.rows[r]!;
@@ -139,8 +146,10 @@ function idleRows({ program: { n, rows }, state, factor, x, dx, rowLower, rowUpp
     if (held === IDLE) {
       if (above > 0) offer(first, (rowUpper[r]! - value) / above, 'row', r, UPPER);
       if (below > 0) offer(first, (value - rowLower[r]!) / below, 'row', r, LOWER);
-    } else if (held === OVER && above < 0) offer(first, (value - rowUpper[r]!) / -above, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : UPPER);
-    else if (held === UNDER && below < 0) offer(first, (rowLower[r]! - value) / -below, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : LOWER);
+    } else if (held === OVER && above < 0)
+      offer(first, (value - rowUpper[r]!) / -above, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : UPPER);
+    else if (held === UNDER && below < 0)
+      offer(first, (rowLower[r]! - value) / -below, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : LOWER);
   }
 }
 

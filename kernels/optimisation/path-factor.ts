@@ -68,7 +68,12 @@ function mend(factor: PathFactor, free: Int32Array): boolean {
 const SINGULAR = 1e-13;
 
 /** @source Golub & Van Loan (2013), Matrix Computations, section 6.5.4: rows leave a Cholesky factor by Givens rotations. */
-function createPathFactor({ n, metric, curvature, ridge }: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge'>): PathFactor {
+function createPathFactor({
+  n,
+  metric,
+  curvature,
+  ridge,
+}: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge'>): PathFactor {
   const order = new Int32Array(n);
   const places = new Int32Array(n).fill(-1);
   const entries = curvatureEntries(metric, curvature, ridge);
@@ -148,7 +153,9 @@ function createPathFactor({ n, metric, curvature, ridge }: Pick<Program, 'n' | '
     order,
     count: () => f,
     placeOf: (name) => places[name]!,
-    begin, add, remove,
+    begin,
+    add,
+    remove,
     forward: (b) => forward(l, b, { n: f, stride }),
     backward: (b) => backward(l, b, { n: f, stride }),
   };

@@ -89,7 +89,8 @@ export function createPathSystem(path: Path): PathSystem {
       if (row < rows.count) dy[row] = change[a]!;
       else dz[row - rows.count] = change[a]!;
       if (change[a] === 0) continue;
-      if (row < rows.count) for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * rows.coefficients[row * n + i]!;
+      if (row < rows.count)
+        for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * rows.coefficients[row * n + i]!;
       else for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * slopeOf(program, state, row - rows.count, i);
     }
   }

@@ -100,12 +100,16 @@ export function assertProgram(program: Program): void {
   for (const name of ['centre', 'linear', 'lower', 'upper'] as const) {
     assert(program[name].length === n, `${name}: ${program[name].length} values for ${n} names`);
   }
-  assert(rows.coefficients.length === rows.count * n, `rows: ${rows.coefficients.length} coefficients for ${rows.count} x ${n}`);
+  assert(
+    rows.coefficients.length === rows.count * n,
+    `rows: ${rows.coefficients.length} coefficients for ${rows.count} x ${n}`,
+  );
   for (const name of ['lower', 'upper', 'penalty'] as const) {
     assert(rows[name].length === rows.count, `rows.${name}: ${rows[name].length} values for ${rows.count} rows`);
   }
   for (const kink of kinks) {
-    for (const name of ['at', 'left', 'right'] as const) assert(kink[name].length === n, `kink.${name}: ${kink[name].length} values for ${n} names`);
+    for (const name of ['at', 'left', 'right'] as const)
+      assert(kink[name].length === n, `kink.${name}: ${kink[name].length} values for ${n} names`);
   }
   for (const norm of norms) {
     assert(norm.centre.length === n, `norm.centre: ${norm.centre.length} values for ${n} names`);

@@ -1,4 +1,15 @@
-import { EQUAL, FREE, IDLE, LOWER, OVER, PINNED, UNDER, UPPER, type ActiveState, type Iterate } from './active-state.js';
+import {
+  EQUAL,
+  FREE,
+  IDLE,
+  LOWER,
+  OVER,
+  PINNED,
+  UNDER,
+  UPPER,
+  type ActiveState,
+  type Iterate,
+} from './active-state.js';
 import type { Work } from './interior-work.js';
 
 /** The point in the units of the programme, and the active set that the pairs show. */
@@ -15,10 +26,12 @@ export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
     const i = free[p]!;
     state.names[i] = shut(at.lower + p) ? LOWER : shut(at.upper + p) ? UPPER : FREE;
     if (state.names[i] === FREE) {
-      for (let k = 0; k < kinks.length; k++) if (shut(at.left + k * f + p) && shut(at.right + k * f + p)) state.names[i] = PINNED + k;
+      for (let k = 0; k < kinks.length; k++)
+        if (shut(at.left + k * f + p) && shut(at.right + k * f + p)) state.names[i] = PINNED + k;
     }
     const held = state.names[i]!;
-    const where = held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : held === FREE ? x[i]! : kinks[held - PINNED]!.at[i]!;
+    const where =
+      held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : held === FREE ? x[i]! : kinks[held - PINNED]!.at[i]!;
     for (let k = 0; k < kinks.length; k++) {
       const here = kinks[k]!.at[i]!;
       let side = where < here ? -1 : 1;

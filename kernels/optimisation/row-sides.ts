@@ -20,9 +20,15 @@ export function sideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side
 
 /** Right side of a row whose scaled value is `value`. */
 export function rowRight(work: Work, r: number, value: number): number {
-  const { program, pairs: { on, s, z }, at, rowScale } = work;
+  const {
+    program,
+    pairs: { on, s, z },
+    at,
+    rowScale,
+  } = work;
   const [u, l] = [at.rowUpper + r, at.rowLower + r];
-  if (on[u] === 0 && on[l] === 0) return program.rows.lower[r] === program.rows.upper[r] ? program.rows.upper[r]! * rowScale[r]! - value : 0;
+  if (on[u] === 0 && on[l] === 0)
+    return program.rows.lower[r] === program.rows.upper[r] ? program.rows.upper[r]! * rowScale[r]! - value : 0;
   let inverse = 0;
   let total = 0;
   if (on[u] === 1) {
@@ -39,7 +45,11 @@ export function rowRight(work: Work, r: number, value: number): number {
 }
 
 /** a'dx - D dz of an upper side: its residual less what complementarity asks of slack and excess. */
-export function upperConstant({ program, pairs: { on, s, z, target }, at, rowScale }: Work, r: number, value: number): number {
+export function upperConstant(
+  { program, pairs: { on, s, z, target }, at, rowScale }: Work,
+  r: number,
+  value: number,
+): number {
   const u = at.rowUpper + r;
   const o = at.rowOver + r;
   const soft = on[o] === 1;
@@ -47,7 +57,11 @@ export function upperConstant({ program, pairs: { on, s, z, target }, at, rowSca
   return residual - target[u]! / z[u]! + (soft ? target[o]! / z[o]! : 0);
 }
 
-export function lowerConstant({ program, pairs: { on, s, z, target }, at, rowScale }: Work, r: number, value: number): number {
+export function lowerConstant(
+  { program, pairs: { on, s, z, target }, at, rowScale }: Work,
+  r: number,
+  value: number,
+): number {
   const l = at.rowLower + r;
   const o = at.rowUnder + r;
   const soft = on[o] === 1;

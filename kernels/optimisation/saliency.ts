@@ -11,7 +11,12 @@ import type { Metric } from './metric.js';
  * @cost           h^3 / 6 + h^3 / 2.
  * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5, 164-171.
  */
-export function saliencies(algebra: DenseAlgebra, metric: Metric, held: Int32Array, weights: Float64Array): Float64Array {
+export function saliencies(
+  algebra: DenseAlgebra,
+  metric: Metric,
+  held: Int32Array,
+  weights: Float64Array,
+): Float64Array {
   const h = held.length;
   const factor = gather(metric, held);
   const ridge = 1e-10 * meanDiagonal(factor, h);

@@ -16,7 +16,10 @@ export interface Slopes {
  * @cost    n^2 + m n.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.6: multipliers as prices.
  */
-export function lagrangianSlopes(program: Program, { x, rowMultipliers, kinkMultipliers, normMultipliers }: Point): Slopes {
+export function lagrangianSlopes(
+  program: Program,
+  { x, rowMultipliers, kinkMultipliers, normMultipliers }: Point,
+): Slopes {
   const { n, metric, curvature, ridge, centre, linear, rows, kinks, norms } = program;
   const left = Float64Array.from(linear);
   const offset = new Float64Array(n);

@@ -24,7 +24,11 @@ export interface NormSolvers {
   /** Solves a programme with fewer norms. */
   readonly solve: (program: Program, follow: PathStart | undefined) => ProgramAnswer;
   /** The optimum near an answer whose norms have about their radius; undefined where it is not found. */
-  readonly finish: (program: Program, near: Pick<ProgramAnswer, 'point' | 'state'>, iterationsMax?: number) => ProgramAnswer | undefined;
+  readonly finish: (
+    program: Program,
+    near: Pick<ProgramAnswer, 'point' | 'state'>,
+    iterationsMax?: number,
+  ) => ProgramAnswer | undefined;
 }
 
 /**
@@ -35,7 +39,11 @@ export interface NormSolvers {
  * @cost     four to eight programmes with one norm less.
  * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of the length is nearly linear in the price.
  */
-export function solveWithNorms(program: Program, follow: PathStart | undefined, { solve, finish }: NormSolvers): ProgramAnswer | undefined {
+export function solveWithNorms(
+  program: Program,
+  follow: PathStart | undefined,
+  { solve, finish }: NormSolvers,
+): ProgramAnswer | undefined {
   const hinted = follow?.state.norms.indexOf(UPPER) ?? -1;
   // Where few states change Newton's method on the norms themselves is enough, and has nothing to search for.
   const near = hinted < 0 ? undefined : finish(program, follow!, NEAR);
@@ -44,7 +52,12 @@ export function solveWithNorms(program: Program, follow: PathStart | undefined, 
   let start = follow;
   if (q < 0) {
     const plain = { ...program, norms: [] };
-    const free = solve(plain, follow === undefined ? undefined : { ...follow, program: { ...follow.program, norms: [] }, state: { ...follow.state, norms: new Int8Array(0) } });
+    const free = solve(
+      plain,
+      follow === undefined
+        ? undefined
+        : { ...follow, program: { ...follow.program, norms: [] }, state: { ...follow.state, norms: new Int8Array(0) } },
+    );
     if (free.status !== 'solved') return undefined;
     q = mostExceeded(program, free.point.x);
     if (q < 0) return finish(program, withNorms(free, program));
@@ -114,7 +127,10 @@ function mostExceeded(program: Program, x: Float64Array): number {
 
 /** A price of the size of the objective's own curvature; of a linear one that at which it reaches the radius. */
 function scaleOf({ metric, curvature, ridge, linear, n }: Program, { metric: kind, radius }: Norm): number {
-  if (metric === null || curvature === 0) return ridge > 0 ? ridge : Math.max(Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0)) / radius, Number.MIN_VALUE);
+  if (metric === null || curvature === 0)
+    return ridge > 0
+      ? ridge
+      : Math.max(Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0)) / radius, Number.MIN_VALUE);
   if (kind === 'metric') return curvature;
   const ones = new Float64Array(n).fill(1 / n);
   const product = new Float64Array(n);
@@ -127,13 +143,24 @@ function withPrice(program: Program, q: number, price: number): Program {
   const { centre, metric: kind } = program.norms[q]!;
   const norms = program.norms.filter((_, other) => other !== q);
   if (kind === 'identity') {
-    return { ...program, norms, ridge: program.ridge + price, linear: program.linear.map((value, i) => value + price * (program.centre[i]! - centre[i]!)) };
+    return {
+      ...program,
+      norms,
+      ridge: program.ridge + price,
+      linear: program.linear.map((value, i) => value + price * (program.centre[i]! - centre[i]!)),
+    };
   }
   // c (x - a) + p (x - b) = (c + p) (x - m); the ridge stays around a.
   const curvature = program.curvature + price;
   if (curvature === 0) return { ...program, norms };
   const middle = program.centre.map((value, i) => (program.curvature * value + price * centre[i]!) / curvature);
-  return { ...program, norms, curvature, centre: middle, linear: program.linear.map((value, i) => value + program.ridge * (middle[i]! - program.centre[i]!)) };
+  return {
+    ...program,
+    norms,
+    curvature,
+    centre: middle,
+    linear: program.linear.map((value, i) => value + program.ridge * (middle[i]! - program.centre[i]!)),
+  };
 }
 
 function pricedStart({ program, point, state }: PathStart, q: number, price: number): PathStart {
@@ -146,12 +173,27 @@ function pricedStart({ program, point, state }: PathStart, q: number, price: num
 
 /** An answer of a programme without norms, for one with norms that do not bind. */
 function withNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
-  return { ...answer, point: { ...answer.point, normMultipliers: new Float64Array(norms.length) }, state: { ...answer.state, norms: new Int8Array(norms.length) } };
+  return {
+    ...answer,
+    point: { ...answer.point, normMultipliers: new Float64Array(norms.length) },
+    state: { ...answer.state, norms: new Int8Array(norms.length) },
+  };
 }
 
 /** An answer of a priced programme, for the one with the norm. */
-function withNorm({ point, state, ...answer }: ProgramAnswer, { program, q, price }: { readonly program: Program; readonly q: number; readonly price: number }): ProgramAnswer {
-  const multipliers = program.norms.map((_, other) => (other === q ? price : point.normMultipliers[other < q ? other : other - 1]!));
-  const norms = program.norms.map((_, other) => (other === q ? (price > 0 ? UPPER : IDLE) : state.norms[other < q ? other : other - 1]!));
-  return { ...answer, point: { ...point, normMultipliers: Float64Array.from(multipliers) }, state: { ...state, norms: Int8Array.from(norms) } };
+function withNorm(
+  { point, state, ...answer }: ProgramAnswer,
+  { program, q, price }: { readonly program: Program; readonly q: number; readonly price: number },
+): ProgramAnswer {
+  const multipliers = program.norms.map((_, other) =>
+    other === q ? price : point.normMultipliers[other < q ? other : other - 1]!,
+  );
+  const norms = program.norms.map((_, other) =>
+    other === q ? (price > 0 ? UPPER : IDLE) : state.norms[other < q ? other : other - 1]!,
+  );
+  return {
+    ...answer,
+    point: { ...point, normMultipliers: Float64Array.from(multipliers) },
+    state: { ...state, norms: Int8Array.from(norms) },
+  };
 }

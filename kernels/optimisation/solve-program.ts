@@ -34,7 +34,11 @@ const ACTIVE_SET_ITERATIONS = 40;
 const CENTRE_TOLERANCE = 1e-14;
 
 /** Iterations of the polish behind the interior point; one to three are usual. */
-const POLISHES = [[40, 'interior-point'], [1, 'interior-point'], [0, 'interior-point-unpolished']] as const;
+const POLISHES = [
+  [40, 'interior-point'],
+  [1, 'interior-point'],
+  [0, 'interior-point-unpolished'],
+] as const;
 
 export function createSolver(algebra: DenseAlgebra): Solver {
   const tools: Tools = { curvature: createCurvature(algebra), factors: createPathFactors(algebra) };
@@ -74,7 +78,10 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
 function tryFollow(program: Program, { curvature, factors }: Tools, start: PathStart): ProgramAnswer | undefined {
   const end = followPath(program, start, factors);
   if (end === undefined) return undefined;
-  const { iterations } = runActiveSet(program, curvature, end.state, end.iterate, { iterationsMax: ACTIVE_SET_ITERATIONS, nearby: true });
+  const { iterations } = runActiveSet(program, curvature, end.state, end.iterate, {
+    iterationsMax: ACTIVE_SET_ITERATIONS,
+    nearby: true,
+  });
   const answer = judge(program, end.state, end.iterate, end.events + iterations, 'active-set');
   return answer.status === 'solved' ? answer : undefined;
 }
@@ -84,7 +91,12 @@ function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions
   let spent = 0;
   return solveWithNorms(program, follow, {
     solve(priced, start) {
-      const answer = solveProgram(priced, tools, { follow: start, warm: start?.state ?? (warm === undefined ? undefined : { ...warm, norms: warm.norms.slice(0, priced.norms.length) }) });
+      const answer = solveProgram(priced, tools, {
+        follow: start,
+        warm:
+          start?.state ??
+          (warm === undefined ? undefined : { ...warm, norms: warm.norms.slice(0, priced.norms.length) }),
+      });
       spent += answer.iterations;
       return answer;
     },
@@ -100,7 +112,12 @@ function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions
 
 /** A state of a programme of another shape says nothing about this one. */
 function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
-  return names.length === program.n && rows.length === program.rows.count && kinks.length === program.kinks.length && norms.length === program.norms.length;
+  return (
+    names.length === program.n &&
+    rows.length === program.rows.count &&
+    kinks.length === program.kinks.length &&
+    norms.length === program.norms.length
+  );
 }
 
 function solveFree(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
@@ -109,7 +126,10 @@ function solveFree(program: Program, curvature: Curvature, { warm, effort = 'tho
     for (const { state, nearby } of beginnings(program, warm)) {
       const iterate = newIterate(program);
       iterate.x.set(program.centre);
-      const outcome = runActiveSet(program, curvature, state, iterate, { iterationsMax: ACTIVE_SET_ITERATIONS, nearby });
+      const outcome = runActiveSet(program, curvature, state, iterate, {
+        iterationsMax: ACTIVE_SET_ITERATIONS,
+        nearby,
+      });
       iterations += outcome.iterations;
       const answer = judge(program, state, iterate, iterations, 'active-set');
       if (outcome.status === 'solved' && answer.status === 'solved') return answer;
@@ -118,14 +138,24 @@ function solveFree(program: Program, curvature: Curvature, { warm, effort = 'tho
   }
   const inside = solveInside(program, curvature, { before: iterations, run: 'near' });
   // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
-  const answer = inside.isConverged && inside.answer.status === 'failed' ? better(solveInside(program, curvature, { before: inside.answer.iterations, run: 'deep' }).answer, inside.answer) : inside.answer;
+  const answer =
+    inside.isConverged && inside.answer.status === 'failed'
+      ? better(solveInside(program, curvature, { before: inside.answer.iterations, run: 'deep' }).answer, inside.answer)
+      : inside.answer;
   if (answer.status === 'solved') return answer;
-  const elastic = solveInside(program, curvature, { before: answer.iterations, run: 'near', elastic: elasticProgram(program) }).answer;
+  const elastic = solveInside(program, curvature, {
+    before: answer.iterations,
+    run: 'near',
+    elastic: elasticProgram(program),
+  }).answer;
   if (elastic.status === 'solved' || effort === 'quick') return better(elastic, answer);
   const scaled = equilibrate(program);
   if (scaled === null) return better(elastic, answer);
   const other = solveInside(scaled.program, curvature, { before: elastic.iterations, run: 'far' }).answer;
-  return better(judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route), better(elastic, answer));
+  return better(
+    judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route),
+    better(elastic, answer),
+  );
 }
 
 function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
@@ -143,7 +173,9 @@ function elasticProgram(program: Program): Program {
   return {
     ...program,
     rows: { ...program.rows, penalty: program.rows.penalty.map((penalty) => Math.min(penalty, price)) },
-    kinks: program.kinks.map((kink) => (kink.limit === null ? kink : { ...kink, penalty: Math.min(kink.penalty, price) })),
+    kinks: program.kinks.map((kink) =>
+      kink.limit === null ? kink : { ...kink, penalty: Math.min(kink.penalty, price) },
+    ),
   };
 }
 
@@ -160,7 +192,8 @@ interface Beginning {
 function* beginnings(program: Program, warm: ActiveState | undefined): Generator<Beginning> {
   if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
   if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: coldState(program), nearby: false };
-  if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0) yield { state: pinnedState(program), nearby: true };
+  if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0)
+    yield { state: pinnedState(program), nearby: true };
 }
 
 /** Every name on the kink of the first limit, where that lies between its bounds. */
@@ -174,7 +207,8 @@ function pinnedState(program: Program): ActiveState {
   for (let i = 0; i < n; i++) {
     const at = kinks[first]!.at[i]!;
     state.names[i] = at <= lower[i]! ? LOWER : at >= upper[i]! ? UPPER : PINNED + first;
-    for (let k = 0; k < kinks.length; k++) state.sides[k * n + i] = Math.min(Math.max(at, lower[i]!), upper[i]!) < kinks[k]!.at[i]! ? -1 : 1;
+    for (let k = 0; k < kinks.length; k++)
+      state.sides[k * n + i] = Math.min(Math.max(at, lower[i]!), upper[i]!) < kinks[k]!.at[i]! ? -1 : 1;
   }
   return state;
 }
@@ -190,20 +224,33 @@ interface Inside {
 }
 
 /** The interior point, polished: with states that may change, else as they are, else not at all. */
-function solveInside(program: Program, curvature: Curvature, { before, run, elastic = program }: Inside): { answer: ProgramAnswer; isConverged: boolean } {
+function solveInside(
+  program: Program,
+  curvature: Curvature,
+  { before, run, elastic = program }: Inside,
+): { answer: ProgramAnswer; isConverged: boolean } {
   const inner = newIterate(program);
   const state = coldState(program);
   const outcome = runInteriorPoint(elastic, curvature, state, inner, run);
   const isConverged = outcome.status === 'optimal';
   if (isIndifferent(program)) {
-    const anywhere = judge(program, coldState(program), { ...newIterate(program), x: inner.x }, before + outcome.iterations, 'interior-point-unpolished');
+    const anywhere = judge(
+      program,
+      coldState(program),
+      { ...newIterate(program), x: inner.x },
+      before + outcome.iterations,
+      'interior-point-unpolished',
+    );
     if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
   }
   let best: ProgramAnswer | undefined;
   for (const [iterationsMax, route] of POLISHES) {
     const polished = copyIterate(inner);
     const held = copyState(state);
-    const spent = iterationsMax === 0 ? 0 : runActiveSet(program, curvature, held, polished, { iterationsMax, nearby: true }).iterations;
+    const spent =
+      iterationsMax === 0
+        ? 0
+        : runActiveSet(program, curvature, held, polished, { iterationsMax, nearby: true }).iterations;
     const answer = judge(program, held, polished, before + outcome.iterations + spent, route);
     if (answer.status === 'solved') return { answer, isConverged };
     if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
@@ -213,7 +260,9 @@ function solveInside(program: Program, curvature: Curvature, { before, run, elas
 
 /** Whether every feasible point is as good as any other: then one needs no multipliers, and those of an interior point are rounding. */
 function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
-  return curvature === 0 && ridge === 0 && kinks.every(({ limit }) => limit !== null) && linear.every((value) => value === 0);
+  return (
+    curvature === 0 && ridge === 0 && kinks.every(({ limit }) => limit !== null) && linear.every((value) => value === 0)
+  );
 }
 
 /** The centre itself, when nothing pulls away from it and every constraint holds there. */
@@ -228,7 +277,13 @@ function tryCentre(program: Program): ProgramAnswer | undefined {
   return answer.status === 'solved' && answer.kkt.primal <= CENTRE_TOLERANCE ? answer : undefined;
 }
 
-function judge(program: Program, state: ActiveState, point: Point, iterations: number, route: ProgramAnswer['route']): ProgramAnswer {
+function judge(
+  program: Program,
+  state: ActiveState,
+  point: Point,
+  iterations: number,
+  route: ProgramAnswer['route'],
+): ProgramAnswer {
   const kkt = checkKkt(program, point);
   return { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route };
 }
@@ -243,7 +298,12 @@ function newIterate({ n, rows, kinks, norms }: Program): Iterate {
 }
 
 function copyIterate({ x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate): Iterate {
-  return { x: x.slice(), rowMultipliers: rowMultipliers.slice(), kinkMultipliers: kinkMultipliers.slice(), normMultipliers: normMultipliers.slice() };
+  return {
+    x: x.slice(),
+    rowMultipliers: rowMultipliers.slice(),
+    kinkMultipliers: kinkMultipliers.slice(),
+    normMultipliers: normMultipliers.slice(),
+  };
 }
 
 function copyState({ names, sides, rows, kinks, norms }: ActiveState): ActiveState {

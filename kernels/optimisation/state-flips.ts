@@ -1,4 +1,15 @@
-import { EQUAL, FREE, IDLE, LOWER, OVER, PINNED, UNDER, UPPER, type ActiveState, type Iterate } from './active-state.js';
+import {
+  EQUAL,
+  FREE,
+  IDLE,
+  LOWER,
+  OVER,
+  PINNED,
+  UNDER,
+  UPPER,
+  type ActiveState,
+  type Iterate,
+} from './active-state.js';
 import { rowValue, shortfall } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
 import { kinkSum, type Program } from './program.js';
@@ -10,12 +21,19 @@ const PRIMAL_TOLERANCE = 1e-13;
 const DUAL_TOLERANCE = 1e-12;
 
 /** Flips every state that the iterate contradicts; returns how many. */
-export function flipStates(program: Program, state: ActiveState, iterate: Iterate, work: Work, nearby: boolean): number {
+export function flipStates(
+  program: Program,
+  state: ActiveState,
+  iterate: Iterate,
+  work: Work,
+  nearby: boolean,
+): number {
   const tolerance = DUAL_TOLERANCE * work.gradientScale;
   let flips = flipRows(program, state, iterate, tolerance);
   if (nearby) flips += flipLimits(program, state, iterate, work, tolerance);
   for (let i = 0; i < program.n; i++) {
-    if (program.lower[i]! < program.upper[i]! && flipName(program, state, iterate, work.gradient[i]!, i, tolerance)) flips++;
+    if (program.lower[i]! < program.upper[i]! && flipName(program, state, iterate, work.gradient[i]!, i, tolerance))
+      flips++;
   }
   return flips;
 }
@@ -75,7 +93,14 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
   for (let q = 0; q < norms.length; q++) {
     const excess = -shortfall(program, state, iterate, rows.count + kinks.length + q, work);
     const held = state.norms[q]!;
-    const next = held === IDLE ? (excess > PRIMAL_TOLERANCE * norms[q]!.radius ? UPPER : IDLE) : iterate.normMultipliers[q]! < 0 ? IDLE : UPPER;
+    const next =
+      held === IDLE
+        ? excess > PRIMAL_TOLERANCE * norms[q]!.radius
+          ? UPPER
+          : IDLE
+        : iterate.normMultipliers[q]! < 0
+          ? IDLE
+          : UPPER;
     if (next !== held) {
       state.norms[q] = next;
       flips++;
@@ -85,7 +110,14 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
 }
 
 /** Flips one name; whether its state changed. */
-function flipName(program: Program, state: ActiveState, iterate: Iterate, gradient: number, i: number, tolerance: number): boolean {
+function flipName(
+  program: Program,
+  state: ActiveState,
+  iterate: Iterate,
+  gradient: number,
+  i: number,
+  tolerance: number,
+): boolean {
   const held = state.names[i]!;
   if (held === FREE) return holdName(program, state, iterate, i);
   if (held === LOWER) return gradient < -tolerance && releaseName(state, i);
@@ -99,7 +131,12 @@ function releaseName(state: ActiveState, i: number): boolean {
 }
 
 /** A free name that crossed a bound or a kink is put on the first one it met. */
-function holdName({ n, lower, upper, kinks }: Program, state: ActiveState, { x, kinkMultipliers }: Iterate, i: number): boolean {
+function holdName(
+  { n, lower, upper, kinks }: Program,
+  state: ActiveState,
+  { x, kinkMultipliers }: Iterate,
+  i: number,
+): boolean {
   const value = x[i]!;
   let furthest = PRIMAL_TOLERANCE * (1 + Math.abs(value));
   let next = FREE;
@@ -126,12 +163,26 @@ function holdName({ n, lower, upper, kinks }: Program, state: ActiveState, { x, 
   }
   if (next === FREE) return false;
   state.names[i] = next;
-  placeSides(kinks, state, next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!, next, n, i);
+  placeSides(
+    kinks,
+    state,
+    next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!,
+    next,
+    n,
+    i,
+  );
   return true;
 }
 
 /** Sides of a name that is held: a kink at the bound itself counts as left behind on leaving it. */
-function placeSides(kinks: Program['kinks'], state: ActiveState, where: number, held: number, n: number, i: number): void {
+function placeSides(
+  kinks: Program['kinks'],
+  state: ActiveState,
+  where: number,
+  held: number,
+  n: number,
+  i: number,
+): void {
   for (let k = 0; k < kinks.length; k++) {
     const at = kinks[k]!.at[i]!;
     if (at === where) {
@@ -142,7 +193,14 @@ function placeSides(kinks: Program['kinks'], state: ActiveState, where: number, 
 }
 
 /** A pinned name leaves its kink when the gradient is outside the kink's slopes. */
-function unpinName({ n, kinks }: Program, state: ActiveState, { kinkMultipliers }: Iterate, gradient: number, i: number, tolerance: number): boolean {
+function unpinName(
+  { n, kinks }: Program,
+  state: ActiveState,
+  { kinkMultipliers }: Iterate,
+  gradient: number,
+  i: number,
+  tolerance: number,
+): boolean {
   const where = kinks[state.names[i]! - PINNED]!.at[i]!;
   let leftSlope = gradient;
   let rightSlope = gradient;

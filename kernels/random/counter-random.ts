@@ -81,7 +81,8 @@ export function counterRandom(key: RandomKey): CounterRandom {
  * @source         Salmon, Moraes, Dror & Shaw (2011), SC'11, section 4.2.
  */
 export function philox(counter: Uint32Array, key: Uint32Array, out: Uint32Array): void {
-  if (counter.length !== 4 || key.length !== 2 || out.length !== 4) throw new KernelFault(`counter ${counter.length}, key ${key.length}, out ${out.length} words`);
+  if (counter.length !== 4 || key.length !== 2 || out.length !== 4)
+    throw new KernelFault(`counter ${counter.length}, key ${key.length}, out ${out.length} words`);
   let c0 = counter[0]! | 0;
   let c1 = counter[1]! | 0;
   let c2 = counter[2]! | 0;

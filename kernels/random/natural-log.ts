@@ -19,7 +19,8 @@ const UPPER = words[1] === 0 ? 0 : 1;
  * @source   Sun Microsystems (1993), fdlibm e_log.c.
  */
 export function naturalLog(x: number): number {
-  if (!(x >= 2.2250738585072014e-308 && x < Infinity)) throw new KernelFault(`x: ${x}, a positive normal number needed`);
+  if (!(x >= 2.2250738585072014e-308 && x < Infinity))
+    throw new KernelFault(`x: ${x}, a positive normal number needed`);
   double[0] = x;
   const high = words[UPPER]!;
   const shift = ((high & 0xfffff) + 0x95f64) & 0x100000;

@@ -16,8 +16,21 @@ const REACH = 6;
  * @cost             Order horizon.
  * @source           Quadratic bound of the exponential, so that no transcendental function decides a bin.
  */
-export function levelBins({ mean, deviation, horizon, count }: { readonly mean: number; readonly deviation: number; readonly horizon: number; readonly count: number }): LevelBins {
-  assert(Number.isFinite(mean) && deviation >= 0 && Number.isFinite(deviation), `mean ${mean}, deviation ${deviation}: finite numbers needed`);
+export function levelBins({
+  mean,
+  deviation,
+  horizon,
+  count,
+}: {
+  readonly mean: number;
+  readonly deviation: number;
+  readonly horizon: number;
+  readonly count: number;
+}): LevelBins {
+  assert(
+    Number.isFinite(mean) && deviation >= 0 && Number.isFinite(deviation),
+    `mean ${mean}, deviation ${deviation}: finite numbers needed`,
+  );
   assert(horizon >= 1 && count >= 2, `horizon: ${horizon}, count: ${count}`);
   const low = new Float64Array(horizon);
   const scale = new Float64Array(horizon);

@@ -32,18 +32,32 @@ export function navPath(input: NavPathInput, out: Float64Array): void {
   for (let r = 0; r < rebalances.length; r++) {
     const start = rebalances[r]!;
     const end = r + 1 < rebalances.length ? rebalances[r + 1]! : out.length - 1;
-    const cash = buy(weights.subarray(r * assets, (r + 1) * assets), prices.subarray(start * assets, (start + 1) * assets), out[start]!, units);
+    const cash = buy(
+      weights.subarray(r * assets, (r + 1) * assets),
+      prices.subarray(start * assets, (start + 1) * assets),
+      out[start]!,
+      units,
+    );
     for (let t = start + 1; t <= end; t++) out[t] = valueOf(prices, t * assets, units) + cash;
   }
 }
 
 /** The door of every NAV path. */
 export function assertNavPath({ prices, assets, rebalances, weights }: NavPathInput, out: Float64Array): void {
-  assert(assets >= 1 && prices.length === out.length * assets, `prices: ${prices.length} values for ${out.length} x ${assets}`);
-  assert(weights.length === rebalances.length * assets, `weights: ${weights.length} values for ${rebalances.length} x ${assets}`);
+  assert(
+    assets >= 1 && prices.length === out.length * assets,
+    `prices: ${prices.length} values for ${out.length} x ${assets}`,
+  );
+  assert(
+    weights.length === rebalances.length * assets,
+    `weights: ${weights.length} values for ${rebalances.length} x ${assets}`,
+  );
   assert(rebalances[0] === 0, `rebalances: the first is row ${rebalances[0]}, row 0 needed`);
   for (let r = 1; r < rebalances.length; r++) {
-    assert(rebalances[r]! > rebalances[r - 1]! && rebalances[r]! < out.length, `rebalances: row ${rebalances[r]} after ${rebalances[r - 1]} of ${out.length}`);
+    assert(
+      rebalances[r]! > rebalances[r - 1]! && rebalances[r]! < out.length,
+      `rebalances: row ${rebalances[r]} after ${rebalances[r - 1]} of ${out.length}`,
+    );
   }
 }
 

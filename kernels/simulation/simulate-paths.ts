@@ -70,14 +70,26 @@ export function pathDrawer({ model, seed, first }: PathRequest): (p: number, ste
 }
 
 /** The door of every simulation. */
-export function assertPaths({ model, horizon, bins }: PathRequest, { counts, finals, lows, drawdowns, underwater }: PathTallies): void {
-  assert(horizon >= 1 && bins.low.length === horizon && bins.scale.length === horizon, `bins: ${bins.low.length} sessions for a horizon of ${horizon}`);
+export function assertPaths(
+  { model, horizon, bins }: PathRequest,
+  { counts, finals, lows, drawdowns, underwater }: PathTallies,
+): void {
+  assert(
+    horizon >= 1 && bins.low.length === horizon && bins.scale.length === horizon,
+    `bins: ${bins.low.length} sessions for a horizon of ${horizon}`,
+  );
   assert(counts.length === horizon * bins.count, `counts: ${counts.length} values for ${horizon} x ${bins.count}`);
   const paths = finals.length;
-  assert([lows, drawdowns, underwater].every(({ length }) => length === paths), `tallies: lists of different lengths for ${paths} paths`);
+  assert(
+    [lows, drawdowns, underwater].every(({ length }) => length === paths),
+    `tallies: lists of different lengths for ${paths} paths`,
+  );
   if (model.kind === 'block_bootstrap') {
     const { growth, block } = model;
-    assert(growth.length >= 1 && Number.isInteger(block) && block >= 1 && block <= growth.length, `block: ${block} of ${growth.length} growth factors`);
+    assert(
+      growth.length >= 1 && Number.isInteger(block) && block >= 1 && block <= growth.length,
+      `block: ${block} of ${growth.length} growth factors`,
+    );
   }
 }
 
@@ -114,7 +126,12 @@ export function closeCircle(growth: Float64Array, block: number): Float64Array {
 }
 
 /** Each block starts at a position drawn from a word by scaling: the bias of 2^-32 per position is far below a path's weight. */
-function drawBlocks(steps: Float64Array, circle: Float64Array, { growth, block }: PathModel & { kind: 'block_bootstrap' }, draws: Draws): void {
+function drawBlocks(
+  steps: Float64Array,
+  circle: Float64Array,
+  { growth, block }: PathModel & { kind: 'block_bootstrap' },
+  draws: Draws,
+): void {
   for (let t = 0; t < steps.length; t += block) {
     const start = Math.floor((draws.word() / WORD) * growth.length);
     const length = Math.min(block, steps.length - t);
@@ -133,7 +150,12 @@ function drawNormals(steps: Float64Array, { mean, deviation }: PathModel & { kin
 }
 
 /** Walks the levels of one path and tallies it. */
-export function tallyPath(levels: ArrayLike<number>, { low, scale, count }: LevelBins, tallies: PathTallies, p: number): void {
+export function tallyPath(
+  levels: ArrayLike<number>,
+  { low, scale, count }: LevelBins,
+  tallies: PathTallies,
+  p: number,
+): void {
   const { counts } = tallies;
   const last = count - 1;
   let peak = 1;

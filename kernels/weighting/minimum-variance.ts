@@ -40,7 +40,11 @@ export interface MinimumVarianceOutcome {
  * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free names; scratch of their square.
  * @source           Platt (1998), sequential minimal optimisation, with second-order pairs; Nocedal & Wright (2006), Numerical Optimization, 2nd ed., 16.5.
  */
-export function minimumVarianceWeights(covariance: Float64Array, upper: number, out: Float64Array): MinimumVarianceOutcome {
+export function minimumVarianceWeights(
+  covariance: Float64Array,
+  upper: number,
+  out: Float64Array,
+): MinimumVarianceOutcome {
   const n = out.length;
   assert(covariance.length === n * n, `covariance: ${covariance.length} values for ${n} names`);
   assert(n >= 1, 'out: 0 names, at least 1 needed');
@@ -133,7 +137,14 @@ function leastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w' | 'gr
 }
 
 /** The name with room whose exact pair step lowers the variance most; -1 when none does. */
-function bestPartner({ covariance, diagonal, upper, w, gradient, from }: Omit<Descent, 'gap'> & { readonly diagonal: Float64Array; readonly from: number }): number {
+function bestPartner({
+  covariance,
+  diagonal,
+  upper,
+  w,
+  gradient,
+  from,
+}: Omit<Descent, 'gap'> & { readonly diagonal: Float64Array; readonly from: number }): number {
   const n = w.length;
   const row = from * n;
   const own = diagonal[from]!;
@@ -224,9 +235,19 @@ function correctSides({ w, gradient, sides, upper }: Solved): number {
   for (let i = 0; i < n; i++) {
     const side = sides[i]!;
     const next =
-      side === FREE ? (w[i]! < -1e-15 ? LOWER : w[i]! > upper + 1e-15 ? UPPER : FREE)
-      : side === LOWER ? (gradient[i]! < price - slack ? FREE : LOWER)
-      : gradient[i]! > price + slack ? FREE : UPPER;
+      side === FREE
+        ? w[i]! < -1e-15
+          ? LOWER
+          : w[i]! > upper + 1e-15
+            ? UPPER
+            : FREE
+        : side === LOWER
+          ? gradient[i]! < price - slack
+            ? FREE
+            : LOWER
+          : gradient[i]! > price + slack
+            ? FREE
+            : UPPER;
     if (next !== side) moved++;
     sides[i] = next;
   }

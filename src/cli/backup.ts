@@ -41,7 +41,13 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
   });
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
   const told: Told = { folder: target, documents: manifest.documents, files: manifest.files.length, bytes, damaged };
-  report.print([told], ['backup', 'documents', 'files', 'MiB', 'damaged'], (row) => [row.folder, String(row.documents), String(row.files), (row.bytes / 2 ** 20).toFixed(1), row.damaged.join(', ') || 'none']);
+  report.print([told], ['backup', 'documents', 'files', 'MiB', 'damaged'], (row) => [
+    row.folder,
+    String(row.documents),
+    String(row.files),
+    (row.bytes / 2 ** 20).toFixed(1),
+    row.damaged.join(', ') || 'none',
+  ]);
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
 }
 

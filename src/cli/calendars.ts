@@ -58,7 +58,16 @@ function parse(argv: readonly string[]) {
 }
 
 function list(calendars: ExchangeCalendars): number {
-  const rows = calendars.list().map(({ code, name, tz, coverage }) => [code, name, tz, formatDay(coverage.from), formatDay(coverage.publishedTo), formatDay(coverage.to)]);
+  const rows = calendars
+    .list()
+    .map(({ code, name, tz, coverage }) => [
+      code,
+      name,
+      tz,
+      formatDay(coverage.from),
+      formatDay(coverage.publishedTo),
+      formatDay(coverage.to),
+    ]);
   process.stdout.write(table([['code', 'name', 'time zone', 'from', 'published to', 'to'], ...rows], 0));
   return 0;
 }
@@ -92,7 +101,9 @@ function referencesIn(folder: string): SessionReference[] {
   try {
     return readReferences(folder);
   } catch (failure) {
-    throw new UsageError(`The folder ${folder} cannot be compared with: ${(failure as Error).message}.`, { cause: failure });
+    throw new UsageError(`The folder ${folder} cannot be compared with: ${(failure as Error).message}.`, {
+      cause: failure,
+    });
   }
 }
 
@@ -114,7 +125,9 @@ function boundOf(text: string | undefined, flag: string, open: number): number {
 function reportOf(comparisons: readonly SessionComparison[], unknown: readonly string[]): string {
   const differing = comparisons.flatMap(({ code, years }) => years.map((year) => rowOf(code, year)));
   const compared = comparisons.filter(({ from, to }) => from <= to);
-  const days = comparisons.flatMap(({ years }) => years).reduce((count, { missing, extra }) => count + missing.length + extra.length, 0);
+  const days = comparisons
+    .flatMap(({ years }) => years)
+    .reduce((count, { missing, extra }) => count + missing.length + extra.length, 0);
   const apart = comparisons.filter(({ from, to }) => from > to).map(({ code }) => code);
   return [
     differing.length > 0 ? table([['code', 'year', 'differences'], ...differing], 0) : '',
@@ -126,7 +139,9 @@ function reportOf(comparisons: readonly SessionComparison[], unknown: readonly s
 
 function rowOf(code: string, { year, missing, extra }: YearDifference) {
   const marked = [...missing.map((day) => ({ day, sign: '-' })), ...extra.map((day) => ({ day, sign: '+' }))];
-  const texts = marked.toSorted((a, b) => a.day - b.day).map(({ day, sign }: { day: Day; sign: string }) => `${sign}${formatDay(day).slice(5)}`);
+  const texts = marked
+    .toSorted((a, b) => a.day - b.day)
+    .map(({ day, sign }: { day: Day; sign: string }) => `${sign}${formatDay(day).slice(5)}`);
   return [code, right(String(year)), texts.join(' ')];
 }
 
@@ -137,7 +152,8 @@ function writeIndex(folder: string): number {
   const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !OTHER_FILES.has(name));
   const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
   const misnamed = files.find((file, i) => `${fileNameOf(file.code)}.json` !== names[i]);
-  if (misnamed !== undefined) throw new Error(`the rules of ${misnamed.code} must be in ${fileNameOf(misnamed.code)}.json`);
+  if (misnamed !== undefined)
+    throw new Error(`the rules of ${misnamed.code} must be in ${fileNameOf(misnamed.code)}.json`);
   const index = indexCalendars(files, AliasFile.parse(readCalendarFile(folder, 'aliases')));
   const target = join(folder, 'index.json');
   writeFileSync(target, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);

@@ -31,23 +31,36 @@ export interface CommandLine {
   readonly words: readonly string[];
   readonly flags: FlagValues;
   /** What every job command takes. */
-  readonly common: { readonly url?: string | undefined; readonly home?: string | undefined; readonly dataRoots?: string | undefined; readonly out?: string | undefined; readonly json: boolean };
+  readonly common: {
+    readonly url?: string | undefined;
+    readonly home?: string | undefined;
+    readonly dataRoots?: string | undefined;
+    readonly out?: string | undefined;
+    readonly json: boolean;
+  };
 }
 
-const COMMON_OPTIONS = { ...CONNECTION_OPTIONS, out: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
+const COMMON_OPTIONS = {
+  ...CONNECTION_OPTIONS,
+  out: { type: 'string' },
+  json: { type: 'boolean', default: false },
+} as const;
 
 /** Reads the words and flags of a command. @throws UsageError */
 export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
   const { values, positionals } = parsed(name, flags, argv);
   if (positionals.length !== words.length) {
     const needed = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
-    throw new UsageError(`divisor ${name} takes ${needed}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given. See divisor ${name} --help`);
+    throw new UsageError(
+      `divisor ${name} takes ${needed}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given. See divisor ${name} --help`,
+    );
   }
   for (const [flag, { type, choices }] of Object.entries(flags)) {
     const value = values[flag];
     if (value === undefined) continue;
     if (type === 'number') numberOf(flag, String(value));
-    if (choices?.includes(String(value)) === false) throw new UsageError(`--${flag} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
+    if (choices?.includes(String(value)) === false)
+      throw new UsageError(`--${flag} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
   }
   const text = (key: string) => values[key] as string | undefined; // parseArgs reads flags of type string as such.
   return {
@@ -57,12 +70,27 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
       number: (flag) => (values[flag] === undefined ? undefined : Number(values[flag])),
       isSet: (flag) => (values[flag] === undefined ? undefined : values[flag] === true),
     },
-    common: { url: text('url'), home: text('home'), dataRoots: text('data-roots'), out: text('out'), json: values['json'] === true },
+    common: {
+      url: text('url'),
+      home: text('home'),
+      dataRoots: text('data-roots'),
+      out: text('out'),
+      json: values['json'] === true,
+    },
   };
 }
 
-function parsed(name: string, flags: Grammar['flags'], argv: readonly string[]): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
-  const own = Object.fromEntries(Object.entries(flags).map(([flag, { type }]) => [flag, { type: type === 'boolean' ? 'boolean' as const : 'string' as const }]));
+function parsed(
+  name: string,
+  flags: Grammar['flags'],
+  argv: readonly string[],
+): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+  const own = Object.fromEntries(
+    Object.entries(flags).map(([flag, { type }]) => [
+      flag,
+      { type: type === 'boolean' ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
   try {
     return parseArgs({ args: [...argv], options: { ...COMMON_OPTIONS, ...own }, allowPositionals: true, strict: true });
   } catch (cause) {
@@ -72,7 +100,8 @@ function parsed(name: string, flags: Grammar['flags'], argv: readonly string[]):
 
 function numberOf(flag: string, text: string): number {
   const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new UsageError(`--${flag} must be a number, not ${JSON.stringify(text)}`);
+  if (text.trim() === '' || !Number.isFinite(value))
+    throw new UsageError(`--${flag} must be a number, not ${JSON.stringify(text)}`);
   return value;
 }
 
@@ -81,7 +110,10 @@ export async function jsonFile<T>(path: string): Promise<T> {
   try {
     return JSON.parse(path === '-' ? await standardInput() : await readFile(path, 'utf8')) as T;
   } catch (cause) {
-    throw new UsageError(`${path === '-' ? 'Standard input' : path} cannot be read as JSON: ${(cause as Error).message}`, { cause });
+    throw new UsageError(
+      `${path === '-' ? 'Standard input' : path} cannot be read as JSON: ${(cause as Error).message}`,
+      { cause },
+    );
   }
 }
 

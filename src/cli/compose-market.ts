@@ -41,7 +41,19 @@ export function composeMarket(rooms: {
   const inUse = () => calendarsInUse(documents);
   const loading = createStoreLoading({ locations, databases, calendarsInUse: inUse, timestamp });
   const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, calendarsInUse: inUse, timestamp });
-  const stores = createStores({ documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, calendarsInUse: inUse, timestamp });
+  const stores = createStores({
+    documents,
+    jobs,
+    kinds,
+    markets,
+    loading,
+    locations,
+    databases,
+    folders,
+    calendars,
+    calendarsInUse: inUse,
+    timestamp,
+  });
   const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
   return { markets, stores, data, jobKinds: kinds };
 }

@@ -172,12 +172,24 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   });
   open.push({ close: () => jobs.stop() });
   const calendars = openCalendars();
-  const { markets, stores, data, jobKinds } = composeMarket({ home, settings, documents: store.documents, jobs, calendars, onServe: () => warmUp?.wake() });
+  const { markets, stores, data, jobKinds } = composeMarket({
+    home,
+    settings,
+    documents: store.documents,
+    jobs,
+    calendars,
+    onServe: () => warmUp?.wake(),
+  });
   open.push(stores);
   checks.push({ name: 'data', look: () => awaitedText(markets.awaited()), unready: 'STORE_UNAVAILABLE' });
   const warmUp = settings.warmUp
     ? createWarmUp({
-        documents: store.documents, artifacts: store.artifacts, markets, pool, workers: settings.workers, clock: systemClock,
+        documents: store.documents,
+        artifacts: store.artifacts,
+        markets,
+        pool,
+        workers: settings.workers,
+        clock: systemClock,
         onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),
       })
     : undefined;
@@ -207,19 +219,63 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
 
   const backtestJob = createBacktestJob({ documents: store.documents, artifacts: store.artifacts, markets });
   const views = createViewCache();
-  const states = createRunStates({ documents: store.documents, artifacts: store.artifacts, markets, engineVersion: version });
+  const states = createRunStates({
+    documents: store.documents,
+    artifacts: store.artifacts,
+    markets,
+    engineVersion: version,
+  });
   const analytics = createAnalytics({
-    documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, views, states, engineVersion: version,
+    documents: store.documents,
+    artifacts: store.artifacts,
+    jobs,
+    kind: backtestJob,
+    markets,
+    calendars,
+    views,
+    states,
+    engineVersion: version,
   });
   const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, states });
   const sweepJob = createSweepJob({ markets, workers: settings.workers });
-  const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets, states });
+  const simulationJob = createSimulationJob({
+    documents: store.documents,
+    artifacts: store.artifacts,
+    markets,
+    states,
+  });
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
-  const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
+  const riskModels = createRiskModels({
+    documents: store.documents,
+    artifacts: store.artifacts,
+    jobs,
+    kind: riskModelJob,
+    markets,
+  });
   const optimisationJob = createOptimisationJob({ markets });
-  const optimise = createOptimise({ documents: store.documents, artifacts: store.artifacts, jobs, kind: optimisationJob, markets, calendars, now: Date.now });
-  const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, markets, states, timestamp: () => formatTimestamp(Date.now()) });
-  const reports = createReports({ documents: store.documents, artifacts: store.artifacts, jobs, kind: renderJob, now: Date.now });
+  const optimise = createOptimise({
+    documents: store.documents,
+    artifacts: store.artifacts,
+    jobs,
+    kind: optimisationJob,
+    markets,
+    calendars,
+    now: Date.now,
+  });
+  const renderJob = createRenderJob({
+    documents: store.documents,
+    artifacts: store.artifacts,
+    markets,
+    states,
+    timestamp: () => formatTimestamp(Date.now()),
+  });
+  const reports = createReports({
+    documents: store.documents,
+    artifacts: store.artifacts,
+    jobs,
+    kind: renderJob,
+    now: Date.now,
+  });
   const derivatives = createDerivatives({ levelsOf: analytics.levelsOf, calendars });
 
   // Every kind of job has its handler: one that is forgotten does not compile.
@@ -240,30 +296,61 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...healthHandlers(health),
     ...metricsHandlers(metrics),
     ...changelogHandlers(changelog),
-    ...jobHandlers(createJobsService({
-      engine: jobs,
-      artifacts: store.artifacts,
-      stopping: stopping.signal,
-      results: { risk: riskModels.result },
-      upgrades: { backtest: resultUpgrade({ artifacts: store.artifacts, jobs }) },
-    })),
+    ...jobHandlers(
+      createJobsService({
+        engine: jobs,
+        artifacts: store.artifacts,
+        stopping: stopping.signal,
+        results: { risk: riskModels.result },
+        upgrades: { backtest: resultUpgrade({ artifacts: store.artifacts, jobs }) },
+      }),
+    ),
     ...storeHandlers(stores),
     ...dataHandlers(data),
     ...watchlistHandlers(createWatchlists({ documents: store.documents, markets })),
     ...calendarHandlers(calendarViews),
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
-    ...replayHandlers(createReplays({ documents: store.documents, jobs, markets, kind: replayJob, engineVersion: version, estimatedBytes: analytics.estimatedBytes })),
+    ...replayHandlers(
+      createReplays({
+        documents: store.documents,
+        jobs,
+        markets,
+        kind: replayJob,
+        engineVersion: version,
+        estimatedBytes: analytics.estimatedBytes,
+      }),
+    ),
     ...sweepHandlers(
       createSweeps({
-        documents: store.documents, jobs, markets, calendars, kind: sweepJob, engineVersion: version, workers: settings.workers, estimatedBytes: analytics.estimatedBytes, now: Date.now,
+        documents: store.documents,
+        jobs,
+        markets,
+        calendars,
+        kind: sweepJob,
+        engineVersion: version,
+        workers: settings.workers,
+        estimatedBytes: analytics.estimatedBytes,
+        now: Date.now,
       }),
     ),
     ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
     ...optimiseHandlers(optimise, indices),
     ...riskModelHandlers(riskModels),
-    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs, states, views })),
-    ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, states, calendars, kind: simulationJob })),
+    ...rollingRiskHandlers(
+      createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs, states, views }),
+    ),
+    ...simulationHandlers(
+      createSimulations({
+        documents: store.documents,
+        artifacts: store.artifacts,
+        jobs,
+        markets,
+        states,
+        calendars,
+        kind: simulationJob,
+      }),
+    ),
     ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),
     ...documentationHandlers(documentationSources()),
@@ -275,7 +362,15 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   await stores.announce();
   const resumed = stores.resume();
   resumed.catch(onDefect);
-  const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log, dataSettled: () => markets.settled(), observe: metrics.observe });
+  const app = createApp({
+    api: API,
+    handlers,
+    authenticate: createAuthenticate(keys),
+    version,
+    log,
+    dataSettled: () => markets.settled(),
+    observe: metrics.observe,
+  });
 
   return {
     app,

@@ -1,5 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createDivisorClient, DivisorError, UnreachableError, type DivisorClient } from '#clients/typescript/divisor.js';
+import {
+  createDivisorClient,
+  DivisorError,
+  UnreachableError,
+  type DivisorClient,
+} from '#clients/typescript/divisor.js';
 import type { Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
@@ -30,20 +35,32 @@ export interface ConnectionFlags {
   readonly dataRoots?: string | undefined;
 }
 
-export const CONNECTION_OPTIONS = { url: { type: 'string' }, home: { type: 'string' }, 'data-roots': { type: 'string' } } as const;
+export const CONNECTION_OPTIONS = {
+  url: { type: 'string' },
+  home: { type: 'string' },
+  'data-roots': { type: 'string' },
+} as const;
 
 export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
   ['--url URL', 'A running service; DIVISOR_URL otherwise. Its key is read from DIVISOR_API_KEY.'],
   ['--home FOLDER', 'Without a URL: open this home in this process; DIVISOR_HOME otherwise.'],
-  ['--data-roots FOLDERS', 'With a home: folders that data may lie below; DIVISOR_DATA_ROOTS, or the home and the working folder, otherwise.'],
+  [
+    '--data-roots FOLDERS',
+    'With a home: folders that data may lie below; DIVISOR_DATA_ROOTS, or the home and the working folder, otherwise.',
+  ],
 ];
 
 const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR_URL out to work on a home.';
 
 /** Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one sentence. */
-export async function connected(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: DivisorClient) => Promise<number>): Promise<number> {
+export async function connected(
+  flags: ConnectionFlags,
+  environment: NodeJS.ProcessEnv,
+  use: (client: DivisorClient) => Promise<number>,
+): Promise<number> {
   const url = addressOf(flags, environment);
-  if (url !== undefined && flags.dataRoots !== undefined) throw new UsageError('--data-roots is for a home opened by the command; a service has its own');
+  if (url !== undefined && flags.dataRoots !== undefined)
+    throw new UsageError('--data-roots is for a home opened by the command; a service has its own');
   const here: { settings?: Settings } = {};
   try {
     if (url !== undefined) return await use(createDivisorClient({ url, key: environment['DIVISOR_API_KEY'] }));
@@ -52,7 +69,8 @@ export async function connected(flags: ConnectionFlags, environment: NodeJS.Proc
       return use(client);
     });
   } catch (failure) {
-    if (failure instanceof UnreachableError) return say(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
+    if (failure instanceof UnreachableError)
+      return say(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
     if (failure instanceof DivisorError) return say(statusOf(failure), explain(failure, here.settings));
     throw failure;
   }
@@ -62,7 +80,9 @@ export async function connected(flags: ConnectionFlags, environment: NodeJS.Proc
 function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
   const text = url ?? environment['DIVISOR_URL'];
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
-  throw new UsageError(`${url === undefined ? 'DIVISOR_URL' : '--url'} must be an address such as http://127.0.0.1:8080, not ${JSON.stringify(text)}`);
+  throw new UsageError(
+    `${url === undefined ? 'DIVISOR_URL' : '--url'} must be an address such as http://127.0.0.1:8080, not ${JSON.stringify(text)}`,
+  );
 }
 
 /** Serves the home in this process to itself alone, with a key made for the occasion. */
@@ -71,14 +91,24 @@ async function inProcess(
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, settings: Settings) => Promise<number>,
 ): Promise<number> {
-  const [{ start, stop }, { readSettings }, { createLog }] = await Promise.all([import('./serve.js'), import('./settings.js'), import('./log.js')]);
+  const [{ start, stop }, { readSettings }, { createLog }] = await Promise.all([
+    import('./serve.js'),
+    import('./settings.js'),
+    import('./log.js'),
+  ]);
   const id = randomBytes(6).toString('hex');
   const secret = randomBytes(32).toString('base64url');
   const sha256 = createHash('sha256').update(secret).digest('hex');
   const { HOST: _host, PORT: _port, ...rest } = environment;
-  const flags = [...(home === undefined ? [] : ['--home', home]), ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots])];
+  const flags = [
+    ...(home === undefined ? [] : ['--home', home]),
+    ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots]),
+  ];
   // One job is done here and then it ends: nothing is made ready for views that nobody will ask for.
-  const { settings } = readSettings(['--port', '0', '--warm-up', 'off', ...flags], { ...rest, DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin` });
+  const { settings } = readSettings(['--port', '0', '--warm-up', 'off', ...flags], {
+    ...rest,
+    DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
+  });
   const running = await start(settings, createLog('error'));
   try {
     await running.service.resumed;
@@ -108,7 +138,8 @@ function explain({ message, findings }: DivisorError, settings: Settings | undef
 
 /** An answer over HTTP never holds a path; whoever runs the command on the home may know them. */
 function allowedPlaces(settings: Settings | undefined): string {
-  if (settings === undefined) return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';
+  if (settings === undefined)
+    return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';
   const hosts = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
   return `Allowed are folders below ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hosts} (DIVISOR_DATABASE_HOSTS).`;
 }

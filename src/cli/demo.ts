@@ -1,7 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createDivisorClient, type AnyJob, type AttributionView, type BacktestRunResult, type DivisorClient, type IndexDocumentBody, type OptimiseRequest, type OverviewView } from '#clients/typescript/divisor.js';
+import {
+  createDivisorClient,
+  type AnyJob,
+  type AttributionView,
+  type BacktestRunResult,
+  type DivisorClient,
+  type IndexDocumentBody,
+  type OptimiseRequest,
+  type OverviewView,
+} from '#clients/typescript/divisor.js';
 import { onStopRequest } from './stop-request.js';
 import { onThrowAwayHome } from './throw-away-home.js';
 import { UsageError } from './usage-error.js';
@@ -35,7 +44,8 @@ export async function demo(argv: readonly string[], environment: NodeJS.ProcessE
 
 function onceFlag(argv: readonly string[]): boolean {
   try {
-    return parseArgs({ args: [...argv], options: { once: { type: 'boolean', default: false } }, strict: true }).values.once;
+    return parseArgs({ args: [...argv], options: { once: { type: 'boolean', default: false } }, strict: true }).values
+      .once;
   } catch (cause) {
     throw new UsageError('divisor demo takes only --once.', { cause });
   }
@@ -87,8 +97,16 @@ async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[
   const { job, said } = narrator(client, screen);
   const index = { index_id: INDEX.id };
 
-  await job('Generate a market', () => client.call('generateSynthetic', { body: STORE }), (store) => `${whole(store.identifiers ?? 0)} names, ${store.start} to ${store.end}`);
-  await said('Define an index', () => client.call('putIndex', { params: index, body: INDEX }), () => `${INDEX.id}: ${INDEX.description}`);
+  await job(
+    'Generate a market',
+    () => client.call('generateSynthetic', { body: STORE }),
+    (store) => `${whole(store.identifiers ?? 0)} names, ${store.start} to ${store.end}`,
+  );
+  await said(
+    'Define an index',
+    () => client.call('putIndex', { params: index, body: INDEX }),
+    () => `${INDEX.id}: ${INDEX.description}`,
+  );
   await said(
     'Preview it',
     () => client.call('previewIndex', { params: index, body: { as_of: '2020-03-20' } }),
@@ -99,30 +117,55 @@ async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[
     () => client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } }),
     (result) => `total return ${percent(result.metrics.total_return)}, costs ${whole(result.total_costs)} on 1,000,000`,
   );
-  const overview = await said('Read the overview', () => client.call('getOverview', { params: index }), (view) => `${view.start} to ${view.end}, ${view.rebalances} rebalances`);
+  const overview = await said(
+    'Read the overview',
+    () => client.call('getOverview', { params: index }),
+    (view) => `${view.start} to ${view.end}, ${view.rebalances} rebalances`,
+  );
   const attribution = await said(
     'Attribute the return',
     () => client.call('getAttribution', { params: index }),
-    (view) => `${view.contributions.length} contributions sum to ${percent(view.total_return)}, residual ${view.residual.toExponential(0)}`,
+    (view) =>
+      `${view.contributions.length} contributions sum to ${percent(view.total_return)}, residual ${view.residual.toExponential(0)}`,
   );
 
-  await said('Derive an optimised child', () => client.call('optimiseIndex', { params: index, body: CHILD }), () => `${CHILD.id}: ${CHILD.description}`);
+  await said(
+    'Derive an optimised child',
+    () => client.call('optimiseIndex', { params: index, body: CHILD }),
+    () => `${CHILD.id}: ${CHILD.description}`,
+  );
   await job(
     'Backtest it against its parent',
-    () => client.call('startBacktest', { params: { index_id: CHILD.id }, body: { transaction_cost_bps: 5, benchmark: { id: INDEX.id, kind: 'index' } } }),
+    () =>
+      client.call('startBacktest', {
+        params: { index_id: CHILD.id },
+        body: { transaction_cost_bps: 5, benchmark: { id: INDEX.id, kind: 'index' } },
+      }),
     childOutcome,
   );
   await job(
     'Estimate a risk model',
-    () => client.call('estimateRiskModel', { params: { model_id: INDEX.id }, body: { index_id: INDEX.id, start: '2022-01-03' } }),
-    ({ diagnostics }) => `${diagnostics.assets} names, ${diagnostics.observations} returns, condition ${diagnostics.condition_number.toExponential(1)}`,
+    () =>
+      client.call('estimateRiskModel', {
+        params: { model_id: INDEX.id },
+        body: { index_id: INDEX.id, start: '2022-01-03' },
+      }),
+    ({ diagnostics }) =>
+      `${diagnostics.assets} names, ${diagnostics.observations} returns, condition ${diagnostics.condition_number.toExponential(1)}`,
   );
   await said(
     'Price a future on it',
-    () => client.call('priceFutures', { body: { index_id: INDEX.id, expiry: '2025-03-21', risk_free_rate: 0.045, dividend_yield: 0.018 } }),
+    () =>
+      client.call('priceFutures', {
+        body: { index_id: INDEX.id, expiry: '2025-03-21', risk_free_rate: 0.045, dividend_yield: 0.018 },
+      }),
     (future) => `${future.expiry} at ${decimal(future.fair_value)}, basis ${decimal(future.basis)}`,
   );
-  const render = await job('Render the factsheet', () => client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: INDEX.id } }), ({ bytes }) => `${whole(bytes)} bytes of PDF`);
+  const render = await job(
+    'Render the factsheet',
+    () => client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: INDEX.id } }),
+    ({ bytes }) => `${whole(bytes)} bytes of PDF`,
+  );
 
   screen.write(`\n${INDEX.name}\n${summary(overview)}\nLargest contributions\n${contributions(attribution)}`);
   return write(client, render.render_id);
@@ -133,7 +176,11 @@ async function write(client: DivisorClient, renderId: string): Promise<WrittenFi
   const folder = resolve('demo');
   await mkdir(folder, { recursive: true });
   const files = [
-    { name: `${INDEX.id}.factsheet.pdf`, bytes: client.call('getRender', { params: { render_id: renderId } }), what: 'the factsheet' },
+    {
+      name: `${INDEX.id}.factsheet.pdf`,
+      bytes: client.call('getRender', { params: { render_id: renderId } }),
+      what: 'the factsheet',
+    },
     {
       name: `${INDEX.id}.record.json`,
       bytes: client.download('getRecord', 'application/json', { params: { index_id: INDEX.id } }),
@@ -152,9 +199,15 @@ async function write(client: DivisorClient, renderId: string): Promise<WrittenFi
 /** Says what is done while it is done, and what came of it. */
 function narrator(client: DivisorClient, screen: Screen) {
   return {
-    async job<R>(name: string, submit: () => Promise<AnyJob & { readonly result: R | null }>, outcome: (result: R) => string): Promise<R> {
+    async job<R>(
+      name: string,
+      submit: () => Promise<AnyJob & { readonly result: R | null }>,
+      outcome: (result: R) => string,
+    ): Promise<R> {
       const line = step(screen, name);
-      const result: R = await client.waitForJob(await submit(), { onProgress: ({ progress, message }) => line.progress(progress, message) });
+      const result: R = await client.waitForJob(await submit(), {
+        onProgress: ({ progress, message }) => line.progress(progress, message),
+      });
       line.done(outcome(result));
       return result;
     },
@@ -173,21 +226,34 @@ function summary({ metrics, concentration }: OverviewView): string {
     ['total return', right(shown('total_return')), 'volatility', right(shown('volatility'))],
     ['annualised', right(shown('annualised_return')), 'Sharpe ratio', right(decimal(metrics.sharpe_ratio))],
     ['largest drawdown', right(shown('max_drawdown')), 'tracking error', right(shown('tracking_error'))],
-    ['constituents', right(whole(concentration.constituents)), 'effective names', right(decimal(concentration.effective_assets))],
+    [
+      'constituents',
+      right(whole(concentration.constituents)),
+      'effective names',
+      right(decimal(concentration.effective_assets)),
+    ],
   ]);
 }
 
 function contributions({ contributions: rows, cost_drag, cap_drag }: AttributionView): string {
   const shown = [...rows.slice(0, 3), ...rows.slice(-2)];
   return table([
-    ...shown.map((row) => [row.asset_id, right(percent(row.contribution)), right(`${percent(row.average_weight)} held on average`)]),
+    ...shown.map((row) => [
+      row.asset_id,
+      right(percent(row.contribution)),
+      right(`${percent(row.average_weight)} held on average`),
+    ]),
     ['costs', right(percent(cost_drag))],
     ['cap', right(percent(cap_drag))],
   ]);
 }
 
 function tryThese(url: string): string {
-  return [`curl ${url}/analytics/${INDEX.id}/weights`, `curl '${url}/analytics/${INDEX.id}/attribution?start=2020-02-19&end=2020-03-23'`, `curl ${url}/openapi.json`]
+  return [
+    `curl ${url}/analytics/${INDEX.id}/weights`,
+    `curl '${url}/analytics/${INDEX.id}/attribution?start=2020-02-19&end=2020-03-23'`,
+    `curl ${url}/openapi.json`,
+  ]
     .map((line) => `  ${line}\n`)
     .join('');
 }

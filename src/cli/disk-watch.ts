@@ -10,7 +10,10 @@ export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(
     try {
       const { freeBytes, markBytes } = await freeSpace.measure();
       const mebibytes = (bytes: number) => Math.floor(bytes / 2 ** 20);
-      fault = freeBytes < markBytes ? `${mebibytes(freeBytes)} MiB are free; ${mebibytes(markBytes)} MiB are needed for writes.` : undefined;
+      fault =
+        freeBytes < markBytes
+          ? `${mebibytes(freeBytes)} MiB are free; ${mebibytes(markBytes)} MiB are needed for writes.`
+          : undefined;
     } catch (failure) {
       fault = `The volume cannot be looked at: ${failure instanceof Error ? failure.message : failure}`;
     }

@@ -113,8 +113,10 @@ async function explain(failure: unknown): Promise<number> {
 function help(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
   const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`);
-  return `divisor: index construction and analytics as a service\n\nUsage: divisor <command> [flags]\n\n${lines.join('')}\n`
-    + 'divisor <command> --help explains its flags; divisor --version prints the version.\n';
+  return (
+    `divisor: index construction and analytics as a service\n\nUsage: divisor <command> [flags]\n\n${lines.join('')}\n` +
+    'divisor <command> --help explains its flags; divisor --version prints the version.\n'
+  );
 }
 
 async function commandHelp(name: string, { summary, help }: Command): Promise<string> {
@@ -124,7 +126,8 @@ async function commandHelp(name: string, { summary, help }: Command): Promise<st
 }
 
 function unknownCommand(name: string): string {
-  const suggestion = didYouMean(name, Object.keys(COMMANDS)) || ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
+  const suggestion =
+    didYouMean(name, Object.keys(COMMANDS)) || ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
   return `There is no command ${name}.${suggestion}`;
 }
 

@@ -56,14 +56,21 @@ const MEMORY_BYTES_WISHED = 2 ** 30;
 /** `divisor doctor`: one sentence about everything a service depends on. */
 export async function doctor(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const json = argv.includes('--json');
-  const { settings } = readSettings(argv.filter((word) => word !== '--json'), environment);
+  const { settings } = readSettings(
+    argv.filter((word) => word !== '--json'),
+    environment,
+  );
   const home = homeFolders(settings.home);
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(LOOKS)) {
     const found = await look(settings, home).catch((failure: unknown) => fault(sentenceOf(failure)));
     findings.push({ subject, ...found });
   }
-  homeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [state, subject, says]);
+  homeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
+    state,
+    subject,
+    says,
+  ]);
   return findings.some(({ state }) => state === 'fault') ? EXIT_FAULT : 0;
 }
 
@@ -76,38 +83,60 @@ const LOOKS: Readonly<Record<string, Look>> = {
   versions: async () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
     const says = `Divisor ${engineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
-    if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1])) return fault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
+    if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1]))
+      return fault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
     return major < NODE_SUPPORTED ? warning(`${says} This line of Node is not mended any more; 24 is.`) : ok(says);
   },
   home: async (_settings, home) => {
     const found = await stat(home.path).catch(() => undefined);
-    if (found === undefined) return canWrite(dirname(home.path)).then((can) => (can ? ok(`${home.path} will be made at the first start.`) : fault(`${home.path} is absent and cannot be made here.`)));
+    if (found === undefined)
+      return canWrite(dirname(home.path)).then((can) =>
+        can
+          ? ok(`${home.path} will be made at the first start.`)
+          : fault(`${home.path} is absent and cannot be made here.`),
+      );
     if (!found.isDirectory()) return fault(`${home.path} is not a folder.`);
     if (!(await canWrite(home.path))) return fault(`${home.path} cannot be written by this user.`);
     const format = await readFormat(home);
     if (format === undefined) return ok(`${home.path} is empty or new.`);
-    if (format === 'restoring') return fault(`A restore of ${home.path} did not come to its end; run \`divisor restore\` again.`);
-    if (format > HOME_FORMAT) return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
+    if (format === 'restoring')
+      return fault(`A restore of ${home.path} did not come to its end; run \`divisor restore\` again.`);
+    if (format > HOME_FORMAT)
+      return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
     const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `, and will be taken to ${HOME_FORMAT} at the next start` : ''}.`;
-    return (found.mode & 0o077) === 0 ? ok(says) : warning(`${says} Others than its user may enter it: chmod 700 ends that.`);
+    return (found.mode & 0o077) === 0
+      ? ok(says)
+      : warning(`${says} Others than its user may enter it: chmod 700 ends that.`);
   },
   lock: async (_settings, home) => {
     const holder = await holderOf(home.path);
     if (holder === undefined) return ok('No process serves the home.');
     if (holder.isRunning === true) return ok(`Process ${holder.pid} serves the home.`);
-    if (holder.isRunning === false) return ok(`Process ${holder.pid} served the home and is gone; the next start takes over.`);
-    return warning(`A process of another container or machine, ${holder.pid} there, holds the home or left its lock; the next start waits to see which.`);
+    if (holder.isRunning === false)
+      return ok(`Process ${holder.pid} served the home and is gone; the next start takes over.`);
+    return warning(
+      `A process of another container or machine, ${holder.pid} there, holds the home or left its lock; the next start waits to see which.`,
+    );
   },
   documents: async (_settings, home) => {
     const entries = await entriesOf(home);
     if (entries === undefined) return ok('There are no documents yet.');
     const count = entries.length;
     const damaged = entries.filter(({ isReadable }) => !isReadable).length;
-    return damaged === 0 ? ok(`${count} documents, every checksum holds.`) : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
+    return damaged === 0
+      ? ok(`${count} documents, every checksum holds.`)
+      : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
   },
   backups: async (_settings, home) => {
-    const newest = (await readdir(home.backups).catch(() => [])).filter((name) => !name.startsWith('.')).sort().at(-1);
-    return ok(newest === undefined ? 'There is no backup in the home; `divisor backup FOLDER` makes one, best on another disk.' : `The newest backup in the home is ${newest}.`);
+    const newest = (await readdir(home.backups).catch(() => []))
+      .filter((name) => !name.startsWith('.'))
+      .sort()
+      .at(-1);
+    return ok(
+      newest === undefined
+        ? 'There is no backup in the home; `divisor backup FOLDER` makes one, best on another disk.'
+        : `The newest backup in the home is ${newest}.`,
+    );
   },
   disk: async (_settings, home) => {
     const folder = (await stat(home.path).catch(() => undefined)) === undefined ? dirname(home.path) : home.path;
@@ -126,30 +155,45 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (found === undefined) return ok('There is no /dev/shm; markets are handed over through temporary files.');
     const free = found.bavail * found.bsize;
     const says = `${mebibytes(free)} MiB are free in /dev/shm, through which markets are handed over.`;
-    return free < SHARED_BYTES_WISHED ? warning(`${says} Larger ones take the slower way through temporary files; a container gets more by --shm-size=1g.`) : ok(says);
+    return free < SHARED_BYTES_WISHED
+      ? warning(
+          `${says} Larger ones take the slower way through temporary files; a container gets more by --shm-size=1g.`,
+        )
+      : ok(says);
   },
   processors: async ({ workers }) => {
     const cores = availableParallelism();
-    return workers > cores ? warning(`${workers} workers on ${cores} cores: more threads than cores make nothing faster.`) : ok(`${workers} workers on ${cores} cores.`);
+    return workers > cores
+      ? warning(`${workers} workers on ${cores} cores: more threads than cores make nothing faster.`)
+      : ok(`${workers} workers on ${cores} cores.`);
   },
   'open files': async () => {
     const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
     const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
     if (Number.isNaN(soft)) return ok('The limit of open files is not known here.');
-    return soft < OPEN_FILES_WISHED ? warning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`) : ok(`Up to ${soft} files may be open.`);
+    return soft < OPEN_FILES_WISHED
+      ? warning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`)
+      : ok(`Up to ${soft} files may be open.`);
   },
   address: async ({ host, port }) => {
     const code = await listening(host, port);
     if (code === undefined) return ok(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
     if (code !== 'EADDRINUSE') return fault(`${host} port ${port} cannot be listened on: ${code}.`);
     const version = await versionAt(host, port);
-    return version === undefined ? fault(`Another process listens on ${host} port ${port}.`) : ok(`Divisor ${version} listens on ${host} port ${port}.`);
+    return version === undefined
+      ? fault(`Another process listens on ${host} port ${port}.`)
+      : ok(`Divisor ${version} listens on ${host} port ${port}.`);
   },
   keys: async ({ host, apiKeys }, home) => {
     const stored = await storedKeys(home);
     const count = stored + apiKeys.length;
-    if (count === 0 && !isLoopbackName(host)) return fault(`Without a key the service does not listen on ${host}: make one with \`divisor keys create\`.`);
-    return ok(count === 0 ? 'There is no key: the service answers this machine only.' : `${stored} keys in the home, ${apiKeys.length} in the environment.`);
+    if (count === 0 && !isLoopbackName(host))
+      return fault(`Without a key the service does not listen on ${host}: make one with \`divisor keys create\`.`);
+    return ok(
+      count === 0
+        ? 'There is no key: the service answers this machine only.'
+        : `${stored} keys in the home, ${apiKeys.length} in the environment.`,
+    );
   },
   numerics: async ({ numerics }) => {
     const choice = await openEngine(numerics);
@@ -172,8 +216,16 @@ const LOOKS: Readonly<Record<string, Look>> = {
 };
 
 const mebibytes = (bytes: number): string => Math.floor(bytes / MIB).toLocaleString('en-US');
-const canWrite = (path: string) => access(path, constants.W_OK | constants.X_OK).then(() => true, () => false);
-const canRead = (path: string) => access(path, constants.R_OK | constants.X_OK).then(() => true, () => false);
+const canWrite = (path: string) =>
+  access(path, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+const canRead = (path: string) =>
+  access(path, constants.R_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 
 /** Why an address cannot be listened on, undefined when it can. */
 function listening(host: string, port: number): Promise<string | undefined> {
@@ -187,7 +239,9 @@ function listening(host: string, port: number): Promise<string | undefined> {
 /** Version of the service that answers at an address. */
 async function versionAt(host: string, port: number): Promise<string | undefined> {
   const name = host.includes(':') ? `[${host}]` : host;
-  const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
+  const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) }).catch(
+    () => undefined,
+  );
   await response?.body?.cancel();
   return response?.headers.get('x-engine-version') ?? undefined;
 }
@@ -199,7 +253,9 @@ async function storedKeys(home: HomeFolders): Promise<number> {
 }
 
 /** The documents of a home, undefined when there are none. @throws StartRefusal when they cannot be opened */
-async function entriesOf(home: HomeFolders): Promise<readonly { readonly kind: string | undefined; readonly isReadable: boolean }[] | undefined> {
+async function entriesOf(
+  home: HomeFolders,
+): Promise<readonly { readonly kind: string | undefined; readonly isReadable: boolean }[] | undefined> {
   await probeDocuments(home.documents, home.backups); // a damaged file would end this process
   if ((await stat(`${home.documents}/data.mdb`).catch(() => undefined)) === undefined) return undefined;
   const reader = openDocumentsReader(home.documents);

@@ -30,14 +30,21 @@ export function documentationSources(): DocumentationSources {
 const BUILT = new URL('dist/documentation/', PACKAGE_ROOT);
 
 /** What the contract, its reference and the guide are rendered from. */
-const RENDERED_FROM = ['dist/src/contract', 'dist/src/domain', 'dist/src/views/documentation', 'dist/guide.json', 'data/answers.json'];
+const RENDERED_FROM = [
+  'dist/src/contract',
+  'dist/src/domain',
+  'dist/src/views/documentation',
+  'dist/guide.json',
+  'data/answers.json',
+];
 
 /** Undefined where something was compiled since: what the build made is then of another contract. */
 function builtEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   const file = new URL('built.json', BUILT);
   if (!existsSync(file)) return undefined;
   const builtAt = statSync(file).mtimeMs;
-  if (RENDERED_FROM.some((path) => newestChange(fileURLToPath(new URL(path, PACKAGE_ROOT))) > builtAt)) return undefined;
+  if (RENDERED_FROM.some((path) => newestChange(fileURLToPath(new URL(path, PACKAGE_ROOT))) > builtAt))
+    return undefined;
   return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<BuiltDocument, string>>;
 }
 

@@ -29,13 +29,19 @@ export type Submitted<R> = { readonly job: AnyJob & { readonly result: R | null 
  * Runs a job command. On a terminal progress redraws one line and the result is a table; on a pipe, or with `--json`,
  * every change of progress and the result are one JSON object a line. Ctrl-C cancels the job.
  */
-export async function runJobCommand<R>(name: string, command: JobCommand<R>, argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runJobCommand<R>(
+  name: string,
+  command: JobCommand<R>,
+  argv: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<number> {
   const { words, flags, common } = readCommandLine(name, command, argv);
   return connected(common, environment, async (client) => {
     const screen = jobScreen(name, common.json);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
-    if (common.out !== undefined) await writeFile(common.out, (await command.file?.(client, result)) ?? `${JSON.stringify(result)}\n`);
+    if (common.out !== undefined)
+      await writeFile(common.out, (await command.file?.(client, result)) ?? `${JSON.stringify(result)}\n`);
     screen.done(common.out);
     if (!screen.asJson) process.stdout.write(command.show(result, flags));
     else if (common.out !== undefined) screen.line({ event: 'result', out: common.out });
@@ -44,7 +50,10 @@ export async function runJobCommand<R>(name: string, command: JobCommand<R>, arg
   });
 }
 
-function printLines({ line }: { line(record: object): void }, { event, records, rest }: { readonly event: string; readonly records: readonly object[]; readonly rest: object }): void {
+function printLines(
+  { line }: { line(record: object): void },
+  { event, records, rest }: { readonly event: string; readonly records: readonly object[]; readonly rest: object },
+): void {
   for (const record of records) line({ event, ...record });
   line({ event: 'result', result: rest });
 }
@@ -52,10 +61,15 @@ function printLines({ line }: { line(record: object): void }, { event, records, 
 const CANCELLED = Symbol('cancelled');
 
 /** What comes of the work; when nothing does, the screen is left clear for what is said about it. */
-async function resultOf<R>(client: DivisorClient, submission: Promise<Submitted<R>>, screen: JobScreen): Promise<R | typeof CANCELLED> {
+async function resultOf<R>(
+  client: DivisorClient,
+  submission: Promise<Submitted<R>>,
+  screen: JobScreen,
+): Promise<R | typeof CANCELLED> {
   try {
     const submitted = await submission;
-    const result = 'result' in submitted ? submitted.result : await followed(client, submitted.job, (job) => screen.status(job));
+    const result =
+      'result' in submitted ? submitted.result : await followed(client, submitted.job, (job) => screen.status(job));
     if (result === CANCELLED) screen.abandon();
     return result;
   } catch (failure) {
@@ -65,7 +79,11 @@ async function resultOf<R>(client: DivisorClient, submission: Promise<Submitted<
 }
 
 /** The result of a job; on the first Ctrl-C the job is cancelled, on the second the command ends at once. */
-async function followed<R>(client: DivisorClient, job: AnyJob & { readonly result: R | null }, onProgress: (job: AnyJob) => void): Promise<R | typeof CANCELLED> {
+async function followed<R>(
+  client: DivisorClient,
+  job: AnyJob & { readonly result: R | null },
+  onProgress: (job: AnyJob) => void,
+): Promise<R | typeof CANCELLED> {
   let wasInterrupted = false;
   const interrupt = () => {
     wasInterrupted = true;
@@ -97,8 +115,15 @@ const STATUSES = [
 
 export function jobCommandHelp<R>(name: string, command: JobCommand<R>): string {
   const words = command.words.map((word) => word.name).join(' ');
-  const flags = Object.entries(command.flags).map(([flag, { value, help }]) => [`--${flag}${value === undefined ? '' : ` ${value}`}`, help]);
-  const common = [['--out FILE', 'Write the result to a file.'], ['--json', 'One JSON object a line, as on a pipe.'], ...CONNECTION_HELP.map((row) => [...row])];
+  const flags = Object.entries(command.flags).map(([flag, { value, help }]) => [
+    `--${flag}${value === undefined ? '' : ` ${value}`}`,
+    help,
+  ]);
+  const common = [
+    ['--out FILE', 'Write the result to a file.'],
+    ['--json', 'One JSON object a line, as on a pipe.'],
+    ...CONNECTION_HELP.map((row) => [...row]),
+  ];
   return [
     `divisor ${name}: ${command.summary}\n`,
     `Usage: divisor ${name} ${words === '' ? '' : `${words} `}[flags]\n`,

@@ -63,9 +63,12 @@ export async function askKeyDoor(home: string, command: KeyCommand): Promise<Key
 export async function obey(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
   try {
     switch (command.verb) {
-      case 'create': return { issued: await keys.create(command.key) };
-      case 'list': return { records: keys.list() };
-      case 'revoke': return { records: [await keys.revoke(command.id)] };
+      case 'create':
+        return { issued: await keys.create(command.key) };
+      case 'list':
+        return { records: keys.list() };
+      case 'revoke':
+        return { records: [await keys.revoke(command.id)] };
     }
   } catch (failure) {
     if (failure instanceof Refusal) return { refused: failure.message };

@@ -64,8 +64,13 @@ function newKey({ name, scopes = 'read', expires }: { name?: string; scopes?: st
   const wanted = scopes.split(',').map((scope) => scope.trim());
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
   const unknown = wanted.filter((scope) => !isScope(scope));
-  if (unknown.length > 0) throw new UsageError(`There is no scope ${unknown.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
-  return { name, scopes: [...new Set(wanted.filter(isScope))], expires: expires === undefined ? null : startOf(expires) };
+  if (unknown.length > 0)
+    throw new UsageError(`There is no scope ${unknown.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
+  return {
+    name,
+    scopes: [...new Set(wanted.filter(isScope))],
+    expires: expires === undefined ? null : startOf(expires),
+  };
 }
 
 function startOf(day: string): string {
@@ -102,19 +107,29 @@ function print({ issued, records, refused }: KeyAnswer): number {
     return EXIT_REFUSED;
   }
   if (issued !== undefined) {
-    process.stderr.write(`Key ${issued.record.id} (${issued.record.name}; ${issued.record.scopes.join(', ')}) is shown this once:\n`);
+    process.stderr.write(
+      `Key ${issued.record.id} (${issued.record.name}; ${issued.record.scopes.join(', ')}) is shown this once:\n`,
+    );
     process.stdout.write(`${issued.key}\n`);
   }
-  if (records !== undefined) process.stdout.write(table([['key', 'name', 'scopes', 'created', 'expires', 'revoked'], ...records.map(rowOf)], 0));
+  if (records !== undefined)
+    process.stdout.write(table([['key', 'name', 'scopes', 'created', 'expires', 'revoked'], ...records.map(rowOf)], 0));
   return 0;
 }
 
-const rowOf = ({ id, name, scopes, created, expires, revoked }: KeyRecord) =>
-  [id, name, scopes.join(','), ...[created, expires, revoked].map((time) => time?.slice(0, 19).replace('T', ' ') ?? '-')];
+const rowOf = ({ id, name, scopes, created, expires, revoked }: KeyRecord) => [
+  id,
+  name,
+  scopes.join(','),
+  ...[created, expires, revoked].map((time) => time?.slice(0, 19).replace('T', ' ') ?? '-'),
+];
 
 function printStateless(key: NewKey): number {
-  if (key.expires !== null) throw new UsageError('A key of the environment does not expire: --expires and --stateless exclude each other.');
+  if (key.expires !== null)
+    throw new UsageError('A key of the environment does not expire: --expires and --stateless exclude each other.');
   const { record, key: text } = issueKey(key, Date.now());
-  process.stdout.write(`${text}\nDIVISOR_API_KEYS=${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}\n`);
+  process.stdout.write(
+    `${text}\nDIVISOR_API_KEYS=${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}\n`,
+  );
   return 0;
 }

@@ -24,7 +24,9 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
 }
 
 const SECRET_NAMES = ['authorization', '["x-api-key"]', 'password', 'secret', 'api_key', 'key_text'];
-const SECRETS = SECRET_NAMES.flatMap((name) => (name.startsWith('[') ? [name.slice(0), `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`]));
+const SECRETS = SECRET_NAMES.flatMap((name) =>
+  name.startsWith('[') ? [name.slice(0), `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`],
+);
 
 /** A key of the service anywhere. */
 const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;

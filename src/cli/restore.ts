@@ -26,7 +26,11 @@ interface Told {
 
 /** `divisor restore`: a backup becomes the home. */
 export async function restore(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { home, words, values } = readHomeCommand(argv, environment, { words: [1, 1], help: RESTORE_HELP, flags: ['replace'] });
+  const { home, words, values } = readHomeCommand(argv, environment, {
+    words: [1, 1],
+    help: RESTORE_HELP,
+    flags: ['replace'],
+  });
   const report = homeReport<Told>(values.json);
   const { manifest, aside } = await restoreHome({
     backup: resolve(words[0]!),
@@ -34,7 +38,19 @@ export async function restore(argv: readonly string[], environment: NodeJS.Proce
     replace: values.replace === true,
     onProgress: (fraction, file) => report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`),
   });
-  const told: Told = { home, documents: manifest.documents, files: manifest.files.length, created_at: manifest.created_at, aside: aside ?? null };
-  report.print([told], ['home', 'documents', 'files', 'backup of', 'held before'], (row) => [row.home, String(row.documents), String(row.files), row.created_at, row.aside ?? 'nothing']);
+  const told: Told = {
+    home,
+    documents: manifest.documents,
+    files: manifest.files.length,
+    created_at: manifest.created_at,
+    aside: aside ?? null,
+  };
+  report.print([told], ['home', 'documents', 'files', 'backup of', 'held before'], (row) => [
+    row.home,
+    String(row.documents),
+    String(row.files),
+    row.created_at,
+    row.aside ?? 'nothing',
+  ]);
   return 0;
 }

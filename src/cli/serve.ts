@@ -79,11 +79,15 @@ function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
   const code = (failure as NodeJS.ErrnoException).code;
   const cause = { cause: failure };
   switch (code) {
-    case 'EADDRINUSE': return new StartRefusal(EXIT_TEMPORARY, `Another process listens on ${host} port ${port}.`, cause);
-    case 'EACCES': return new StartRefusal(EXIT_CONFIGURATION, `This user may not listen on ${host} port ${port}.`, cause);
+    case 'EADDRINUSE':
+      return new StartRefusal(EXIT_TEMPORARY, `Another process listens on ${host} port ${port}.`, cause);
+    case 'EACCES':
+      return new StartRefusal(EXIT_CONFIGURATION, `This user may not listen on ${host} port ${port}.`, cause);
     case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND': return new StartRefusal(EXIT_CONFIGURATION, `${host} is no address of this machine.`, cause);
-    default: return failure;
+    case 'ENOTFOUND':
+      return new StartRefusal(EXIT_CONFIGURATION, `${host} is no address of this machine.`, cause);
+    default:
+      return failure;
   }
 }
 

@@ -25,12 +25,23 @@ interface Setting<S extends z.ZodType> {
 const declare = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
 
 const whole = (least: number, most: number) =>
-  z.string().regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`).transform(Number).pipe(z.int().min(least).max(most));
+  z
+    .string()
+    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
+    .transform(Number)
+    .pipe(z.int().min(least).max(most));
 
 const list = (separator: string) =>
-  z.string().transform((text) => text.split(separator).map((item) => item.trim()).filter((item) => item !== ''));
+  z.string().transform((text) =>
+    text
+      .split(separator)
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  );
 
-const given = z.string().regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
+const given = z
+  .string()
+  .regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
 
 const keyRecord = given.transform((text, context): KeyRecord => {
   const [name = '', id = '', sha256 = '', scopes = ''] = text.split(':');
@@ -62,7 +73,10 @@ export const SETTINGS = {
     variable: 'DIVISOR_HOME',
     otherwise: () => './var',
     help: 'Folder of everything the service keeps: documents, jobs, managed stores, renders.',
-    schema: z.string().min(1).transform((path) => resolve(path)),
+    schema: z
+      .string()
+      .min(1)
+      .transform((path) => resolve(path)),
   }),
   workers: declare({
     flag: 'workers',
@@ -132,7 +146,12 @@ export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)
 export interface Effective {
   readonly settings: Settings;
   /** Each setting with where its value came from, in the order of declaration; secrets as a count. */
-  readonly rows: readonly { readonly name: SettingName; readonly value: string; readonly source: string; readonly help: string }[];
+  readonly rows: readonly {
+    readonly name: SettingName;
+    readonly value: string;
+    readonly source: string;
+    readonly help: string;
+  }[];
 }
 
 /**
@@ -156,7 +175,12 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   }
   // Every name of the table was parsed by its own schema just above.
   const settings = withDependentDefaults(values as Settings);
-  const rows = entries().map(([name, setting]) => ({ name, value: shownValue(setting, settings[name]), source: sources[name]!, help: setting.help }));
+  const rows = entries().map(([name, setting]) => ({
+    name,
+    value: shownValue(setting, settings[name]),
+    source: sources[name]!,
+    help: setting.help,
+  }));
   return { settings, rows };
 }
 
@@ -186,7 +210,9 @@ function entries(): [SettingName, Setting<z.ZodType>][] {
 }
 
 function readFlags(argv: readonly string[]): Record<string, string | undefined> {
-  const options = Object.fromEntries(entries().flatMap(([, { flag }]) => (flag === undefined ? [] : [[flag, { type: 'string' as const }]])));
+  const options = Object.fromEntries(
+    entries().flatMap(([, { flag }]) => (flag === undefined ? [] : [[flag, { type: 'string' as const }]])),
+  );
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
   } catch (failure) {
@@ -194,7 +220,11 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
   }
 }
 
-function textOf(setting: Setting<z.ZodType>, flags: Record<string, string | undefined>, environment: NodeJS.ProcessEnv) {
+function textOf(
+  setting: Setting<z.ZodType>,
+  flags: Record<string, string | undefined>,
+  environment: NodeJS.ProcessEnv,
+) {
   const { flag, variable, otherwise } = setting;
   const flagged = flag === undefined ? undefined : flags[flag];
   if (flagged !== undefined) return { text: flagged, source: `--${flag}` };
@@ -218,7 +248,20 @@ function shownValue({ isSecret }: Setting<z.ZodType>, value: unknown): string {
 
 /** The flags of the service as the command line explains them. */
 export function settingsHelp(): string {
-  const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help }]) => [flag === undefined ? '' : `--${flag}`, variable, otherwise() || otherwiseHelp, help]);
+  const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help }]) => [
+    flag === undefined ? '' : `--${flag}`,
+    variable,
+    otherwise() || otherwiseHelp,
+    help,
+  ]);
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
-  return rows.map((row) => `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd()}\n`).join('');
+  return rows
+    .map(
+      (row) =>
+        `  ${row
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
 }

@@ -22,7 +22,9 @@ export function table(rows: readonly (readonly (string | Cell)[])[], indent = 2)
   const widths: number[] = [];
   for (const row of cells) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.text.length)));
   const line = (row: readonly Cell[]) =>
-    row.map((cell, i) => (cell.align === 'right' ? cell.text.padStart(widths[i]!) : cell.text.padEnd(widths[i]!))).join('  ');
+    row
+      .map((cell, i) => (cell.align === 'right' ? cell.text.padStart(widths[i]!) : cell.text.padEnd(widths[i]!)))
+      .join('  ');
   return cells.map((row) => `${' '.repeat(indent)}${line(row).trimEnd()}\n`).join('');
 }
 
@@ -67,7 +69,14 @@ export function step(screen: Screen, name: string, now: () => number = () => per
       if (!screen.isTerminal) return;
       const filled = Math.round(fraction * BAR_CELLS);
       const tempo = pace(fraction);
-      draw([`[${'='.repeat(filled)}${' '.repeat(BAR_CELLS - filled)}]`, `${percentage(fraction).padStart(3)} %`, ...(tempo === '' ? [] : [tempo]), message].join('  '));
+      draw(
+        [
+          `[${'='.repeat(filled)}${' '.repeat(BAR_CELLS - filled)}]`,
+          `${percentage(fraction).padStart(3)} %`,
+          ...(tempo === '' ? [] : [tempo]),
+          message,
+        ].join('  '),
+      );
     },
     done(outcome) {
       const seconds = ((now() - started) / 1000).toFixed(1).padStart(5);

@@ -13,7 +13,10 @@ export interface ThrowAwayHome {
 }
 
 /** Serves an empty home on loopback while `use` works with it, and removes it. */
-export async function onThrowAwayHome<T>({ name, port, environment }: ThrowAwayHome, use: (url: string) => Promise<T>): Promise<T> {
+export async function onThrowAwayHome<T>(
+  { name, port, environment }: ThrowAwayHome,
+  use: (url: string) => Promise<T>,
+): Promise<T> {
   const home = await mkdtemp(join(tmpdir(), `divisor-${name}-`));
   try {
     const { settings } = readSettings(['--home', home, '--port', port, '--drain-ms', '0'], withoutKeys(environment));

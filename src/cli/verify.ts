@@ -25,10 +25,24 @@ const EXIT_DAMAGED = 1;
 export async function verify(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { home, values } = readHomeCommand(argv, environment, { words: [0, 0], help: VERIFY_HELP, flags: ['backup'] });
   const report = homeReport<VerifiedPart>(values.json);
-  const parts = values.backup === undefined ? await verifyHome(homeFolders(home), (name) => report.progress(name)) : [await verifyBackup(resolve(values.backup))];
-  report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [part, right(String(count)), right((bytes / 2 ** 20).toFixed(1)), right(String(damaged.length))]);
-  const damaged = parts.flatMap(({ part, damaged: found }) => found.map(({ name, reason, documents = [] }) => `${part} ${name}${documents.length > 0 ? ` of ${documents.join(', ')}` : ''}: ${reason}`));
-  if (!report.asJson) process.stdout.write(damaged.length === 0 ? '\nEverything is as it was written.\n' : `\n${damaged.join('\n')}\n`);
+  const parts =
+    values.backup === undefined
+      ? await verifyHome(homeFolders(home), (name) => report.progress(name))
+      : [await verifyBackup(resolve(values.backup))];
+  report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [
+    part,
+    right(String(count)),
+    right((bytes / 2 ** 20).toFixed(1)),
+    right(String(damaged.length)),
+  ]);
+  const damaged = parts.flatMap(({ part, damaged: found }) =>
+    found.map(
+      ({ name, reason, documents = [] }) =>
+        `${part} ${name}${documents.length > 0 ? ` of ${documents.join(', ')}` : ''}: ${reason}`,
+    ),
+  );
+  if (!report.asJson)
+    process.stdout.write(damaged.length === 0 ? '\nEverything is as it was written.\n' : `\n${damaged.join('\n')}\n`);
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
 }
 

@@ -27,9 +27,15 @@ export const BacktestRequest = z
     end: terms.end.unwrap().optional().meta(given(terms.end)),
     initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
     transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
-    if_stale: z.boolean().default(false).meta({ description: 'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.' }),
+    if_stale: z.boolean().default(false).meta({
+      description:
+        'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.',
+    }),
   })
-  .meta({ id: 'BacktestRequest', description: 'A field that is not given is that of the strategy, when one is run, else its default.' });
+  .meta({
+    id: 'BacktestRequest',
+    description: 'A field that is not given is that of the strategy, when one is run, else its default.',
+  });
 /** What is asked of a run, whether or not it has to be made. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale'>;
 
@@ -37,10 +43,15 @@ export const BacktestMetrics = z
   .strictObject({
     annualised_return: fraction('(1 + total_return)^(252 / n) - 1.'),
     max_drawdown: fraction('Lowest drawdown, at most 0.'),
-    sharpe_ratio: z.number().meta({ description: 'Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.' }),
+    sharpe_ratio: z
+      .number()
+      .meta({ description: 'Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.' }),
     total_return: fraction('Last level over the first, less 1.'),
     tracking_difference: z.number().nullable().meta({ description: 'total_return less that of the tracked index.' }),
-    tracking_error: z.number().nullable().meta({ description: 'Annualised standard deviation of return differences to the tracked index.' }),
+    tracking_error: z
+      .number()
+      .nullable()
+      .meta({ description: 'Annualised standard deviation of return differences to the tracked index.' }),
     volatility: fraction('Annualised standard deviation of returns.'),
   })
   .meta({ id: 'BacktestMetrics' });
@@ -55,7 +66,10 @@ export const PriceGapPayload = z
 export type PriceGapPayload = z.infer<typeof PriceGapPayload>;
 
 export const RebalancePricingPayload = z
-  .strictObject({ date: date('Rebalance date by the schedule.'), priced_from: date('Session the prices were read from.') })
+  .strictObject({
+    date: date('Rebalance date by the schedule.'),
+    priced_from: date('Session the prices were read from.'),
+  })
   .meta({ id: 'RebalancePricingPayload' });
 export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
 
@@ -71,13 +85,18 @@ export type StaleFillPayload = z.infer<typeof StaleFillPayload>;
 export const RebalanceSnapshot = z
   .strictObject({
     date: date('Date the weights took effect.'),
-    schedule_dates: z.array(z.string()).meta({ description: 'Dates of the schedule that it was carried out for: date, and those of closed days behind it that come to the same session.' }),
+    schedule_dates: z.array(z.string()).meta({
+      description:
+        'Dates of the schedule that it was carried out for: date, and those of closed days behind it that come to the same session.',
+    }),
     weights: weightMap('Applied weights, summing to 1.'),
     uncapped_weights: weightMap('Weights before capping; equal to weights where no cap was applied.'),
     cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
     capped: z.array(z.string()).meta({ description: 'Names held at the cap.' }),
     redistributed: z.number().meta({ description: 'Weight moved off capped names.' }),
-    stale_fills: z.array(StaleFillPayload).meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
+    stale_fills: z
+      .array(StaleFillPayload)
+      .meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
   })
   .meta({ id: 'RebalanceSnapshot' });
@@ -96,20 +115,25 @@ export const RelativeMetricsPayload = z
     beta: z.number(),
     correlation: z.number(),
     tracking_error: z.number(),
-    return_variant: z.enum([...RETURN_VARIANTS, 'raw']).meta({ description: 'How the benchmark was read: its return variant, or raw for a column other than CLOSE.' }),
+    return_variant: z
+      .enum([...RETURN_VARIANTS, 'raw'])
+      .meta({ description: 'How the benchmark was read: its return variant, or raw for a column other than CLOSE.' }),
   })
   .meta({ id: 'RelativeMetricsPayload' });
 export type RelativeMetricsPayload = z.infer<typeof RelativeMetricsPayload>;
 
 const provenance = {
   findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
-  run_hash: z.string().meta({ description: 'SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.' }),
+  run_hash: z.string().meta({
+    description:
+      'SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.',
+  }),
   store_content_hash: z.string(),
   engine_version: z.string(),
-  extended_from: z
-    .string()
-    .nullable()
-    .meta({ description: 'Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.' }),
+  extended_from: z.string().nullable().meta({
+    description:
+      'Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.',
+  }),
   full_run_reason: z
     .enum(FULL_RUN_REASON_NAMES)
     .nullable()
@@ -117,13 +141,19 @@ const provenance = {
 };
 
 const gapsAndPricing = {
-  price_gaps: z.array(PriceGapPayload).meta({ description: 'Days a holding or target had no bar though its exchange was open.' }),
-  rebalance_pricing: z.array(RebalancePricingPayload).meta({ description: 'Per rebalance, the session its trades were priced from.' }),
+  price_gaps: z
+    .array(PriceGapPayload)
+    .meta({ description: 'Days a holding or target had no bar though its exchange was open.' }),
+  rebalance_pricing: z
+    .array(RebalancePricingPayload)
+    .meta({ description: 'Per rebalance, the session its trades were priced from.' }),
 };
 
 export const BacktestRunResult = z
   .strictObject({
-    annual_returns: z.record(z.string(), z.number()).meta({ description: 'Calendar year to return; they compound to the total.' }),
+    annual_returns: z
+      .record(z.string(), z.number())
+      .meta({ description: 'Calendar year to return; they compound to the total.' }),
     benchmark: RelativeMetricsPayload.nullable(),
     drawdown: SeriesPayload,
     index_level: SeriesPayload,
@@ -131,8 +161,12 @@ export const BacktestRunResult = z
     level: SeriesPayload,
     metrics: BacktestMetrics,
     ...gapsAndPricing,
-    rebalances: z.array(RebalanceSnapshot).meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
-    rebalances_total: z.int().meta({ description: 'All of them: more than served only where the weights would not fit a result.' }),
+    rebalances: z
+      .array(RebalanceSnapshot)
+      .meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
+    rebalances_total: z
+      .int()
+      .meta({ description: 'All of them: more than served only where the weights would not fit a result.' }),
     returns: SeriesPayload,
     total_costs: z.number(),
     ...provenance,
@@ -155,13 +189,19 @@ export type CalendarCoveragePayload = z.infer<typeof CalendarCoveragePayload>;
 
 export const BookPayload = z
   .strictObject({
-    levels: SeriesPayload.meta({ description: 'Index points from the base value on; a bare series is rebased to 100.' }),
-    weights: TableFrame.meta({ description: 'Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.' }),
+    levels: SeriesPayload.meta({
+      description: 'Index points from the base value on; a bare series is rebased to 100.',
+    }),
+    weights: TableFrame.meta({
+      description: 'Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.',
+    }),
     weights_dates_total: z.int(),
     rebalances: z.array(RebalanceSnapshot),
     rebalances_total: z.int(),
     calendar_coverage: CalendarCoveragePayload.nullable(),
-    divisor: SeriesPayload.optional().meta({ description: 'Market value over level, 1 at the start; absent for a bare level series.' }),
+    divisor: SeriesPayload.optional().meta({
+      description: 'Market value over level, 1 at the start; absent for a bare level series.',
+    }),
   })
   .meta({ id: 'BookPayload' });
 export type BookPayload = z.infer<typeof BookPayload>;
@@ -184,12 +224,16 @@ export const PortfolioBookPayload = z
   .strictObject({
     cash: SeriesPayload,
     initial_capital: z.number(),
-    nav: SeriesPayload.meta({ description: 'Value after each close, preceded by a day-zero row with the initial capital.' }),
+    nav: SeriesPayload.meta({
+      description: 'Value after each close, preceded by a day-zero row with the initial capital.',
+    }),
     portfolio_id: z.string(),
     positions: TableFrame,
     positions_total: z.int(),
     transactions: TableFrame,
-    transactions_total: z.int().meta({ description: 'Rows of the whole table: more than served only beyond a million, the most recent being served.' }),
+    transactions_total: z.int().meta({
+      description: 'Rows of the whole table: more than served only beyond a million, the most recent being served.',
+    }),
     weights: TableFrame,
     weights_dates_total: z.int(),
   })
@@ -200,7 +244,9 @@ export const BacktestResultSummary = z
   .strictObject({
     ...stale,
     benchmark: BookPayload.nullable(),
-    index: z.strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() }).meta({ id: 'IndexBooksPayload' }),
+    index: z
+      .strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() })
+      .meta({ id: 'IndexBooksPayload' }),
     metrics: BacktestMetrics,
     portfolio: PortfolioBookPayload,
     ...gapsAndPricing,
@@ -213,8 +259,12 @@ export type BacktestResultSummary = Stateless<z.infer<typeof BacktestResultSumma
 
 export const BacktestJobStatus = jobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);
 
-export const BacktestRecordRow = z.strictObject({ ...stale, index_id: z.string(), run_at: z.string().nullable() }).meta({ id: 'BacktestRecordRow' });
-export const BacktestRecordCollection = z.strictObject({ backtests: z.array(BacktestRecordRow), ...skippedFields }).meta({ id: 'BacktestRecordCollection' });
+export const BacktestRecordRow = z
+  .strictObject({ ...stale, index_id: z.string(), run_at: z.string().nullable() })
+  .meta({ id: 'BacktestRecordRow' });
+export const BacktestRecordCollection = z
+  .strictObject({ backtests: z.array(BacktestRecordRow), ...skippedFields })
+  .meta({ id: 'BacktestRecordCollection' });
 export type BacktestRecordCollection = z.infer<typeof BacktestRecordCollection>;
 
 export const ConcentrationPayload = z
@@ -223,7 +273,9 @@ export const ConcentrationPayload = z
     effective_assets: z.number(),
     herfindahl: z.number(),
     largest: z.number(),
-    top_weights: z.record(z.string(), z.number()).meta({ description: 'Combined weight of the largest 1, 5, 10 and 20.' }),
+    top_weights: z
+      .record(z.string(), z.number())
+      .meta({ description: 'Combined weight of the largest 1, 5, 10 and 20.' }),
   })
   .meta({ id: 'ConcentrationPayload' });
 
@@ -242,13 +294,15 @@ export const OverviewView = z
     index_id: z.string(),
     name: z.string(),
     concentration: ConcentrationPayload,
-    exposure: ExposurePayload.optional().meta({ description: 'Long, short, gross and net exposure of the last rebalance; absent without a short position.' }),
+    exposure: ExposurePayload.optional().meta({
+      description: 'Long, short, gross and net exposure of the last rebalance; absent without a short position.',
+    }),
     level: SeriesPayload,
     metrics: BacktestMetrics,
-    return_variant: z
-      .enum(RETURN_VARIANTS)
-      .optional()
-      .meta({ description: 'Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.' }),
+    return_variant: z.enum(RETURN_VARIANTS).optional().meta({
+      description:
+        'Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.',
+    }),
     observations: z.int(),
     rebalances: z.int(),
     last_rebalance: z.string(),
@@ -259,14 +313,21 @@ export const OverviewView = z
 export type OverviewView = Stateless<z.infer<typeof OverviewView>>;
 
 export const ContributionPayload = z
-  .strictObject({ asset_id: z.string(), average_weight: z.number(), contribution: z.number(), total_return: z.number() })
+  .strictObject({
+    asset_id: z.string(),
+    average_weight: z.number(),
+    contribution: z.number(),
+    total_return: z.number(),
+  })
   .meta({ id: 'ContributionPayload' });
 
 export const AttributionView = z
   .strictObject({
     ...stale,
     index_id: z.string(),
-    contributions: z.array(ContributionPayload).meta({ description: 'By contribution, largest first, then identifier.' }),
+    contributions: z
+      .array(ContributionPayload)
+      .meta({ description: 'By contribution, largest first, then identifier.' }),
     total_return: z.number(),
     periods: z.int(),
     reconciles: z.boolean(),
@@ -281,7 +342,11 @@ export const AttributionView = z
   .meta({ id: 'AttributionView' });
 export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
 
-const effect = (description: string) => z.number().nullable().meta({ description: `${description} Null without a benchmark.` });
+const effect = (description: string) =>
+  z
+    .number()
+    .nullable()
+    .meta({ description: `${description} Null without a benchmark.` });
 
 export const GroupAttributionRow = z
   .strictObject({
@@ -298,12 +363,18 @@ export const GroupAttributionView = z
   .strictObject({
     ...stale,
     index_id: z.string(),
-    by: z.string().meta({ description: 'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.' }),
+    by: z.string().meta({
+      description:
+        'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.',
+    }),
     benchmark: z.string().nullable(),
     groups: z.array(GroupAttributionRow),
     total_return: z.number(),
     benchmark_return: z.number().nullable(),
-    active_return: z.number().nullable().meta({ description: 'total_return less benchmark_return; the effects of all groups sum to it.' }),
+    active_return: z
+      .number()
+      .nullable()
+      .meta({ description: 'total_return less benchmark_return; the effects of all groups sum to it.' }),
     periods: z.int(),
     residual: z.number(),
     reconciles: z.boolean(),
@@ -319,7 +390,10 @@ export const ReconciliationCheck = z
   .strictObject({
     name: z.string(),
     meaning: z.string(),
-    left: z.number().nullable().meta({ description: 'The side that was computed again; null where bytes are compared.' }),
+    left: z
+      .number()
+      .nullable()
+      .meta({ description: 'The side that was computed again; null where bytes are compared.' }),
     right: z.number().nullable(),
     residual: z.number(),
     tolerance: z.number().meta({ description: 'Relative to the larger side, at least to 1.' }),
@@ -351,10 +425,19 @@ export const AssetView = z
   .meta({ id: 'AssetView' });
 export type AssetView = Stateless<z.infer<typeof AssetView>>;
 
-export const CompareEntry = z.strictObject({ ...stale, index_id: z.string(), level: SeriesPayload, total_return: z.number() }).meta({ id: 'CompareEntry' });
+export const CompareEntry = z
+  .strictObject({ ...stale, index_id: z.string(), level: SeriesPayload, total_return: z.number() })
+  .meta({ id: 'CompareEntry' });
 export type CompareEntry = z.infer<typeof CompareEntry>;
 export const CompareView = z
-  .strictObject({ index_ids: z.array(z.string()), entries: z.array(CompareEntry), findings: z.array(Finding).meta({ description: '`DIFFERENT_DATA` when the runs were made on different contents.' }), observations: z.int(), start: z.string(), end: z.string() })
+  .strictObject({
+    index_ids: z.array(z.string()),
+    entries: z.array(CompareEntry),
+    findings: z.array(Finding).meta({ description: '`DIFFERENT_DATA` when the runs were made on different contents.' }),
+    observations: z.int(),
+    start: z.string(),
+    end: z.string(),
+  })
   .meta({ id: 'CompareView' });
 export type CompareView = z.infer<typeof CompareView>;
 
@@ -376,8 +459,14 @@ export const DriftPayload = z
   .strictObject({ maximum: z.number(), since: z.string(), total_absolute: z.number(), turnover: z.number() })
   .meta({ id: 'DriftPayload' });
 
-const riskWindow = { uncovered: z.array(z.string()), window_start: z.string().nullable(), window_end: z.string().nullable() };
-export const RiskPayload = z.strictObject({ volatility: z.number(), covered_weight: z.number(), ...riskWindow }).meta({ id: 'RiskPayload' });
+const riskWindow = {
+  uncovered: z.array(z.string()),
+  window_start: z.string().nullable(),
+  window_end: z.string().nullable(),
+};
+export const RiskPayload = z
+  .strictObject({ volatility: z.number(), covered_weight: z.number(), ...riskWindow })
+  .meta({ id: 'RiskPayload' });
 export const ActiveRiskPayload = z
   .strictObject({
     benchmark: z.string(),
@@ -398,7 +487,9 @@ export const WeightsView = z
     cap: z.number().nullable(),
     weights: z.array(ConstituentRow),
     concentration: ConcentrationPayload,
-    exposure: ExposurePayload.optional().meta({ description: 'Long, short, gross and net exposure of the held weights; absent without a short position.' }),
+    exposure: ExposurePayload.optional().meta({
+      description: 'Long, short, gross and net exposure of the held weights; absent without a short position.',
+    }),
     drift: DriftPayload.nullable(),
     risk: RiskPayload.nullable(),
     active_risk: ActiveRiskPayload.nullable(),
@@ -409,7 +500,9 @@ export type WeightsView = Stateless<z.infer<typeof WeightsView>>;
 export const RiskDecomposition = z
   .strictObject({
     ...stale,
-    contributions: z.record(z.string(), z.number()).meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
+    contributions: z
+      .record(z.string(), z.number())
+      .meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
     factor_share: z.number(),
     factor_variance: z.number(),
     specific_variance: z.number(),
@@ -430,7 +523,13 @@ export const RiskDecomposition = z
 export type RiskDecomposition = Stateless<z.infer<typeof RiskDecomposition>>;
 
 export const LevelsView = z
-  .strictObject({ ...stale, index_id: z.string(), variant: z.enum(RETURN_VARIANTS), levels: SeriesPayload, divisor: SeriesPayload })
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    variant: z.enum(RETURN_VARIANTS),
+    levels: SeriesPayload,
+    divisor: SeriesPayload,
+  })
   .meta({ id: 'LevelsView' });
 export type LevelsView = Stateless<z.infer<typeof LevelsView>>;
 
@@ -453,12 +552,31 @@ export const analyticsRoutes = routes({
     scope: 'run',
     tag,
     summary: 'Backtest an index, or a strategy, as a job.',
-    description: 'Everything that can be refused without running is refused here: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
+    description:
+      'Everything that can be refused without running is refused here: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
     params,
-    body: { schema: BacktestRequest, optional: true, example: { start: '2020-01-02', end: '2024-12-31', transaction_cost_bps: 10 } },
+    body: {
+      schema: BacktestRequest,
+      optional: true,
+      example: { start: '2020-01-02', end: '2024-12-31', transaction_cost_bps: 10 },
+    },
     success: { status: 202, description: 'The job; see Location.', schema: BacktestJobStatus },
-    unchanged: { status: 200, description: 'With `if_stale`: the result of the stored run, which a run of this request would give again.', schema: BacktestRunResult },
-    errors: ['INDEX_NOT_FOUND', 'BENCHMARK_NOT_FOUND', 'INVALID_RANGE', 'CALENDAR_NOT_COVERED', 'NO_DATA_IN_RANGE', 'RANGE_TOO_SHORT', 'JOB_RUNNING', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+    unchanged: {
+      status: 200,
+      description: 'With `if_stale`: the result of the stored run, which a run of this request would give again.',
+      schema: BacktestRunResult,
+    },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'BENCHMARK_NOT_FOUND',
+      'INVALID_RANGE',
+      'CALENDAR_NOT_COVERED',
+      'NO_DATA_IN_RANGE',
+      'RANGE_TOO_SHORT',
+      'JOB_RUNNING',
+      'NO_DATA_SOURCE',
+      'NOT_SUPPORTED',
+    ],
   },
   listBacktests: {
     method: 'GET',
@@ -476,7 +594,13 @@ export const analyticsRoutes = routes({
     scope: 'read',
     tag,
     summary: 'Levels of several stored runs on the dates that all of them have.',
-    query: z.strictObject({ ids: z.array(Id).min(1).max(LIMITS.MAX_COMPARE_IDS).meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids.` }) }),
+    query: z.strictObject({
+      ids: z
+        .array(Id)
+        .min(1)
+        .max(LIMITS.MAX_COMPARE_IDS)
+        .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids.` }),
+    }),
     success: { status: 200, description: 'The comparison.', schema: CompareView },
     errors: [...runErrors, 'NO_COMMON_DATES'],
   },
@@ -527,11 +651,14 @@ export const analyticsRoutes = routes({
     scope: 'read',
     tag,
     summary: 'Contributions by group, and allocation, selection and interaction against a benchmark index.',
-    description: 'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
+    description:
+      'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
     params,
     query: z.strictObject({
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
-      benchmark: AssetIdentifier.optional().meta({ description: 'Index to compare with; else an identifier of the served store, a name or a series, held alone.' }),
+      benchmark: AssetIdentifier.optional().meta({
+        description: 'Index to compare with; else an identifier of the served store, a name or a series, held alone.',
+      }),
       ...window,
     }),
     success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
@@ -543,7 +670,8 @@ export const analyticsRoutes = routes({
     scope: 'read',
     tag,
     summary: 'The identities of the stored run, computed again.',
-    description: 'Each check with both sides, residual, tolerance and verdict. Stored bytes are hashed again, so that a changed record is found.',
+    description:
+      'Each check with both sides, residual, tolerance and verdict. Stored bytes are hashed again, so that a changed record is found.',
     params,
     success: { status: 200, description: 'The checks.', schema: ReconciliationView },
     errors: runErrors,
@@ -566,8 +694,13 @@ export const analyticsRoutes = routes({
     summary: 'What the index holds on a date, with concentration, drift and risk.',
     params,
     query: z.strictObject({
-      as_of: IsoDate.optional().meta({ description: 'The latest date of the run at or before it; the last by default.' }),
-      benchmark: AssetIdentifier.optional().meta({ description: 'Index to compare weights with, run from its definition; else an identifier of the served store, a name or a series, held alone.' }),
+      as_of: IsoDate.optional().meta({
+        description: 'The latest date of the run at or before it; the last by default.',
+      }),
+      benchmark: AssetIdentifier.optional().meta({
+        description:
+          'Index to compare weights with, run from its definition; else an identifier of the served store, a name or a series, held alone.',
+      }),
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
     }),
     success: { status: 200, description: 'The weights.', schema: WeightsView },
@@ -581,9 +714,17 @@ export const analyticsRoutes = routes({
     summary: 'Active variance against a benchmark index, split into factors and the rest.',
     params,
     query: z.strictObject({
-      as_of: IsoDate.optional().meta({ description: 'The latest date of the run at or before it; the last by default.' }),
-      benchmark: AssetIdentifier.meta({ description: 'Index to compare with, run from its definition; else an identifier of the served store, a name or a series, held alone.' }),
-      model: z.enum(FACTOR_MODELS).default('market_sector').meta({ description: 'Market and sectors, or principal components.' }),
+      as_of: IsoDate.optional().meta({
+        description: 'The latest date of the run at or before it; the last by default.',
+      }),
+      benchmark: AssetIdentifier.meta({
+        description:
+          'Index to compare with, run from its definition; else an identifier of the served store, a name or a series, held alone.',
+      }),
+      model: z
+        .enum(FACTOR_MODELS)
+        .default('market_sector')
+        .meta({ description: 'Market and sectors, or principal components.' }),
       factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
     }),
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
@@ -596,7 +737,13 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Index levels of the latest run in any return variant, with the divisor.',
     params,
-    query: z.strictObject({ variant: z.enum(RETURN_VARIANTS).optional().meta({ description: "The index's own by default; a run on prices that include dividends has total alone." }), ...window }),
+    query: z.strictObject({
+      variant: z
+        .enum(RETURN_VARIANTS)
+        .optional()
+        .meta({ description: "The index's own by default; a run on prices that include dividends has total alone." }),
+      ...window,
+    }),
     success: { status: 200, description: 'The levels: a window is cut, not rebased.', schema: LevelsView },
     errors: [...runErrors, 'INVALID_RANGE', 'VARIANT_NOT_AVAILABLE'],
   },

@@ -12,16 +12,24 @@ export const CalendarOption = z
       .strictObject({
         from: z.string().meta({ description: 'First day the calendar can speak for.' }),
         published_to: z.string().meta({ description: 'Last day whose closures are taken from a published list.' }),
-        to: z.string().meta({ description: 'Last day the calendar speaks for: after published_to by the rules of its holidays alone.' }),
+        to: z.string().meta({
+          description: 'Last day the calendar speaks for: after published_to by the rules of its holidays alone.',
+        }),
       })
-      .meta({ id: 'CalendarCoverage', description: 'The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them.' }),
+      .meta({
+        id: 'CalendarCoverage',
+        description:
+          'The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them.',
+      }),
   })
   .meta({ id: 'CalendarOption' });
 
 export const CalendarList = z
   .strictObject({
     calendars: z.array(CalendarOption).meta({ description: 'Every accepted code, sorted by code.' }),
-    default: z.string().meta({ description: 'The code to preselect in a form; a document without a calendar is refused all the same.' }),
+    default: z
+      .string()
+      .meta({ description: 'The code to preselect in a form; a document without a calendar is refused all the same.' }),
   })
   .meta({ id: 'CalendarList' });
 export type CalendarList = z.infer<typeof CalendarList>;
@@ -32,12 +40,10 @@ const SCHEDULE_LIMIT_DEFAULT = 4;
 export const ScheduleQuery = z.strictObject({
   asof: IsoDate.optional().meta({ description: 'The date to look from; default today (UTC).' }),
   as_of: IsoDate.optional().meta({ description: 'The same as asof; when both are given they must agree.' }),
-  limit: z
-    .int()
-    .min(1)
-    .max(SCHEDULE_LIMIT_MAX)
-    .default(SCHEDULE_LIMIT_DEFAULT)
-    .meta({ description: 'Longest list, of recent and of upcoming dates separately. More yields more history only: the lookahead is bounded on its own.' }),
+  limit: z.int().min(1).max(SCHEDULE_LIMIT_MAX).default(SCHEDULE_LIMIT_DEFAULT).meta({
+    description:
+      'Longest list, of recent and of upcoming dates separately. More yields more history only: the lookahead is bounded on its own.',
+  }),
 });
 export type ScheduleQuery = z.infer<typeof ScheduleQuery>;
 
@@ -48,14 +54,20 @@ export const ScheduleView = z
     calendar: z.string().meta({ description: 'Exchange MIC the dates were computed on.' }),
     frequency: z.string().meta({ description: 'Of the index, from its rebalance.' }),
     recent: z.array(z.string()).meta({ description: 'Effective dates on or before as_of, newest first.' }),
-    upcoming: z.array(z.string()).meta({ description: 'Effective dates after as_of up to lookahead_end, soonest first.' }),
-    lookahead_end: z.string().meta({ description: 'as_of and 366 days, or the last session of the calendar if that is earlier.' }),
-    announcements: z
-      .record(z.string(), z.string())
-      .optional()
-      .meta({ description: 'Decision date by effective date, of every date listed; only of an index with an effective lag.' }),
+    upcoming: z
+      .array(z.string())
+      .meta({ description: 'Effective dates after as_of up to lookahead_end, soonest first.' }),
+    lookahead_end: z
+      .string()
+      .meta({ description: 'as_of and 366 days, or the last session of the calendar if that is earlier.' }),
+    announcements: z.record(z.string(), z.string()).optional().meta({
+      description: 'Decision date by effective date, of every date listed; only of an index with an effective lag.',
+    }),
   })
-  .meta({ id: 'ScheduleView', description: 'The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD.' });
+  .meta({
+    id: 'ScheduleView',
+    description: 'The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD.',
+  });
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
 export const calendarRoutes = routes({

@@ -36,7 +36,11 @@ export const changelogRoutes = routes({
     tag: 'service',
     summary: 'Release notes, newest first.',
     query: z.strictObject({
-      since: z.string().max(64).optional().meta({ description: 'Semantic version: only releases after it, and Unreleased.', example: '0.1.0' }),
+      since: z
+        .string()
+        .max(64)
+        .optional()
+        .meta({ description: 'Semantic version: only releases after it, and Unreleased.', example: '0.1.0' }),
     }),
     success: { status: 200, description: 'The releases and the running version.', schema: ChangelogResponse },
     errors: [],

@@ -59,8 +59,17 @@ export const ErrorEnvelope = z.strictObject({ error: ErrorDetail }).meta({ id: '
 
 /** What can come of running an index from its definition, for the routes that answer at once. */
 export const compositionErrors = [
-  'EMPTY_INDEX', 'FX_MISSING', 'MISSING_PRICE', 'NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE', 'RANGE_TOO_SHORT', 'CALENDAR_NOT_COVERED', 'RISK_INSUFFICIENT_DATA', 'INFEASIBLE',
-  'SOLVER_FAILED', 'NUMERIC_FAILURE',
+  'EMPTY_INDEX',
+  'FX_MISSING',
+  'MISSING_PRICE',
+  'NO_DATA_AT_DATE',
+  'NO_DATA_IN_RANGE',
+  'RANGE_TOO_SHORT',
+  'CALENDAR_NOT_COVERED',
+  'RISK_INSUFFICIENT_DATA',
+  'INFEASIBLE',
+  'SOLVER_FAILED',
+  'NUMERIC_FAILURE',
 ] as const satisfies readonly ErrorCode[];
 
 export const ParameterSpec = z

@@ -58,7 +58,8 @@ export const CorporateAction = z
   .strictObject({
     type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table has entries
     kind: z.enum(['cash', 'ratio', 'structural']).meta({
-      description: 'What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.',
+      description:
+        'What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.',
     }),
     value: z.number(),
     ex_date: z.string(),
@@ -74,9 +75,17 @@ export const CorporateActionsResponse = z
   .strictObject({
     identifier: z.string(),
     actions: z.array(CorporateAction).meta({ description: 'By ex_date ascending.' }),
-    cumulative_split_ratio: z.number().meta({ description: 'Compounded share-count multiplier of the ratio actions in the window that are not cancelled.' }),
-    trailing_dividend: z.number().meta({ description: 'Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.' }),
-    trailing_dividend_yield: z.number().nullable().meta({ description: 'trailing_dividend over the close on the as-of date; null without a price.' }),
+    cumulative_split_ratio: z.number().meta({
+      description: 'Compounded share-count multiplier of the ratio actions in the window that are not cancelled.',
+    }),
+    trailing_dividend: z.number().meta({
+      description:
+        'Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.',
+    }),
+    trailing_dividend_yield: z
+      .number()
+      .nullable()
+      .meta({ description: 'trailing_dividend over the close on the as-of date; null without a price.' }),
   })
   .meta({ id: 'CorporateActionsResponse' });
 export type CorporateActionsResponse = z.infer<typeof CorporateActionsResponse>;
@@ -90,11 +99,17 @@ export const DatasetCoverage = z
     end: z.string().nullable(),
     field_count: z.int().meta({ description: 'Data columns, keys excluded.' }),
     frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Defines what stale means.' }),
-    stale_after_seconds: z.number().nullable().meta({ description: 'Age beyond which the dataset is stale; null where that does not apply.' }),
+    stale_after_seconds: z
+      .number()
+      .nullable()
+      .meta({ description: 'Age beyond which the dataset is stale; null where that does not apply.' }),
     cache_age: z.number().nullable().meta({ description: 'Seconds since the last load.' }),
     last_refreshed: z.string().nullable().meta({ description: 'Time of the last load.' }),
     cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk.' }),
-    source: z.string().nullable().meta({ description: 'Where the data came from: local, database, imported or synthetic.' }),
+    source: z
+      .string()
+      .nullable()
+      .meta({ description: 'Where the data came from: local, database, imported or synthetic.' }),
   })
   .meta({ id: 'DatasetCoverage' });
 
@@ -102,7 +117,10 @@ export const CoverageResponse = z
   .strictObject({
     datasets: z.array(DatasetCoverage),
     identifiers_union: z.int().meta({ description: 'Distinct identifiers of all datasets together.' }),
-    cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk of the whole store; null when no store is served.' }),
+    cache_size_bytes: z
+      .int()
+      .nullable()
+      .meta({ description: 'Bytes on disk of the whole store; null when no store is served.' }),
   })
   .meta({ id: 'CoverageResponse' });
 export type CoverageResponse = z.infer<typeof CoverageResponse>;
@@ -147,21 +165,37 @@ export const SeriesCollection = z
   .meta({ id: 'SeriesCollection' });
 export type SeriesCollection = z.infer<typeof SeriesCollection>;
 
-const assetParams = z.strictObject({ identifier: AssetIdentifier.meta({ description: 'Asset identifier, percent-encoded.' }) });
+const assetParams = z.strictObject({
+  identifier: AssetIdentifier.meta({ description: 'Asset identifier, percent-encoded.' }),
+});
 
 const pricesQuery = z.strictObject({
   start: date('First date.'),
   end: date('Last date.'),
-  interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({ description: 'Weekly and monthly rows carry the date of the last session with data in the ISO week or month.' }),
-  columns: z.array(z.string().min(1)).max(100).optional().meta({ description: 'Columns wanted, in this order; all unless given.' }),
-  adjust: z.enum(['none', 'splits', 'total']).default('none').meta({ description: 'As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.' }),
+  interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({
+    description: 'Weekly and monthly rows carry the date of the last session with data in the ISO week or month.',
+  }),
+  columns: z
+    .array(z.string().min(1))
+    .max(100)
+    .optional()
+    .meta({ description: 'Columns wanted, in this order; all unless given.' }),
+  adjust: z.enum(['none', 'splits', 'total']).default('none').meta({
+    description:
+      'As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.',
+  }),
 });
 export type PricesQuery = z.infer<typeof pricesQuery>;
 
 const batchQuery = z.strictObject({
-  identifiers: z.array(AssetIdentifier).min(1).max(BATCH_MAX).meta({ description: 'Repeated or separated by commas; duplicates are removed.' }),
+  identifiers: z
+    .array(AssetIdentifier)
+    .min(1)
+    .max(BATCH_MAX)
+    .meta({ description: 'Repeated or separated by commas; duplicates are removed.' }),
   fields: z.array(z.string().min(1)).max(100).optional().meta({
-    description: 'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.',
+    description:
+      'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.',
   }),
   as_of: date('Values as known on this date; the latest unless given.'),
 });
@@ -188,10 +222,16 @@ export const dataRoutes = routes({
     scope: 'read',
     tag: 'data',
     summary: 'Market data of one name, or the values of a series.',
-    description: 'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: application/vnd.apache.arrow.stream` an Arrow stream whose schema metadata carries the other fields under `body`.',
+    description:
+      'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: application/vnd.apache.arrow.stream` an Arrow stream whose schema metadata carries the other fields under `body`.',
     params: assetParams,
     query: pricesQuery,
-    success: { status: 200, description: 'The prices; an empty table when the window holds none.', schema: PricesResponse, media: ['application/vnd.apache.arrow.stream'] },
+    success: {
+      status: 200,
+      description: 'The prices; an empty table when the window holds none.',
+      schema: PricesResponse,
+      media: ['application/vnd.apache.arrow.stream'],
+    },
     errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE', 'OVERLOADED'],
   },
   getAssetReferences: {
@@ -250,7 +290,8 @@ export const dataRoutes = routes({
     scope: 'read',
     tag: 'data',
     summary: 'Series of the served store: prices that are never constituents.',
-    description: 'Benchmarks, exchange rates and rates of interest from the dataset series. They are in no universe and in no coverage; GET /data/prices/{identifier} gives their values.',
+    description:
+      'Benchmarks, exchange rates and rates of interest from the dataset series. They are in no universe and in no coverage; GET /data/prices/{identifier} gives their values.',
     query: searchQuery,
     success: { status: 200, description: 'Series by identifier.', schema: SeriesCollection },
     errors: ['NO_DATA_SOURCE'],

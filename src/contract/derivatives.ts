@@ -2,8 +2,16 @@ import { z } from 'zod';
 import { Id, IsoDate } from '#domain/shape.js';
 import { routes } from './route.js';
 
-const rate = (help: string) => z.number().default(0).meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
-const queryRate = (help: string) => z.number().default(0).meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
+const rate = (help: string) =>
+  z
+    .number()
+    .default(0)
+    .meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
+const queryRate = (help: string) =>
+  z
+    .number()
+    .default(0)
+    .meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
 const asOf = IsoDate.nullable().default(null).meta({ description: 'Valuation date; default the latest level held.' });
 const EXPIRIES_MAX = 64;
 const DIVIDENDS_MAX = 1000;
@@ -19,7 +27,9 @@ export const CarryDecomposition = z
   .meta({ id: 'CarryDecomposition' });
 
 const spotSource = {
-  index_id: Id.nullable().default(null).meta({ description: 'Index whose level is the spot. Exactly one of index_id and spot.' }),
+  index_id: Id.nullable()
+    .default(null)
+    .meta({ description: 'Index whose level is the spot. Exactly one of index_id and spot.' }),
   spot: z.number().gt(0).nullable().default(null).meta({ description: 'Given spot, greater than 0; needs as_of.' }),
 };
 
@@ -35,8 +45,15 @@ export const FuturesPriceRequest = z
       .array(z.strictObject({ ex_date: IsoDate, amount: z.number().min(0) }))
       .max(DIVIDENDS_MAX)
       .default([])
-      .meta({ description: 'Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.' }),
-    market_price: z.number().gt(0).nullable().default(null).meta({ description: 'Observed price, for basis and implied rates.' }),
+      .meta({
+        description: 'Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.',
+      }),
+    market_price: z
+      .number()
+      .gt(0)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Observed price, for basis and implied rates.' }),
     multiplier: z.number().gt(0).default(1).meta({ description: 'Money per index point.' }),
     contracts: z.number().default(1).meta({ description: 'Signed number of contracts.' }),
   })
@@ -59,10 +76,15 @@ export const FuturesPriceResponse = z
     notional: z.number().meta({ description: 'contracts x multiplier x fair_value.' }),
     delta: z.number().meta({ description: 'Change of the fair value per point of spot.' }),
     rho: z.number().meta({ description: 'Change of the fair value per basis point of the risk-free rate.' }),
-    dividend_sensitivity: z.number().meta({ description: 'Change of the fair value per basis point of dividend yield.' }),
+    dividend_sensitivity: z
+      .number()
+      .meta({ description: 'Change of the fair value per basis point of dividend yield.' }),
     mispricing: z.number().nullable().meta({ description: 'market_price less fair_value; null without market_price.' }),
     implied_rate: z.number().nullable().meta({ description: 'Risk-free rate that reproduces market_price.' }),
-    implied_dividend_yield: z.number().nullable().meta({ description: 'Yield that reproduces market_price; null with discrete dividends.' }),
+    implied_dividend_yield: z
+      .number()
+      .nullable()
+      .meta({ description: 'Yield that reproduces market_price; null with discrete dividends.' }),
   })
   .meta({ id: 'FuturesPriceResponse' });
 export type FuturesPriceResponse = z.infer<typeof FuturesPriceResponse>;
@@ -70,7 +92,9 @@ export type FuturesPriceResponse = z.infer<typeof FuturesPriceResponse>;
 export const TrsPriceRequest = z
   .strictObject({
     ...spotSource,
-    initial_level: z.number().gt(0).nullable().default(null).meta({ description: 'Level at the last reset; default the index level at the start of the current period, or spot.' }),
+    initial_level: z.number().gt(0).nullable().default(null).meta({
+      description: 'Level at the last reset; default the index level at the start of the current period, or spot.',
+    }),
     notional: z.number().gt(0),
     start: IsoDate.meta({ description: 'Effective date, or last reset.' }),
     maturity: IsoDate.meta({ description: 'After as_of.' }),
@@ -107,7 +131,14 @@ export const TrsPriceResponse = z
     delta: z.number().meta({ description: 'Change of the value per point of spot.' }),
     rho: z.number().meta({ description: 'Change of the value per basis point of the risk-free rate.' }),
     periods: z.array(
-      z.strictObject({ start: z.string(), end: z.string(), days: z.int(), equity: z.number(), financing: z.number(), discount_factor: z.number() }),
+      z.strictObject({
+        start: z.string(),
+        end: z.string(),
+        days: z.int(),
+        equity: z.number(),
+        financing: z.number(),
+        discount_factor: z.number(),
+      }),
     ),
   })
   .meta({ id: 'TrsPriceResponse' });
@@ -143,7 +174,11 @@ export const RollResponse = z
 export type RollResponse = z.infer<typeof RollResponse>;
 
 export const TermStructureQuery = z.strictObject({
-  expiries: z.array(IsoDate).min(1).max(EXPIRIES_MAX).meta({ description: '1 to 64 contract expiries, all after as_of.' }),
+  expiries: z
+    .array(IsoDate)
+    .min(1)
+    .max(EXPIRIES_MAX)
+    .meta({ description: '1 to 64 contract expiries, all after as_of.' }),
   ...curveQuery,
 });
 export type TermStructureQuery = z.infer<typeof TermStructureQuery>;
@@ -176,7 +211,14 @@ export const TermStructureResponse = z
   .meta({ id: 'TermStructureResponse' });
 export type TermStructureResponse = z.infer<typeof TermStructureResponse>;
 
-const pricing = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'NO_DATA_AT_DATE', 'EXPIRY_NOT_AFTER_AS_OF', 'RATE_OUT_OF_RANGE', 'NUMERIC_FAILURE'] as const;
+const pricing = [
+  'INDEX_NOT_FOUND',
+  'RUN_NOT_FOUND',
+  'NO_DATA_AT_DATE',
+  'EXPIRY_NOT_AFTER_AS_OF',
+  'RATE_OUT_OF_RANGE',
+  'NUMERIC_FAILURE',
+] as const;
 
 export const derivativeRoutes = routes({
   priceFutures: {
@@ -185,7 +227,17 @@ export const derivativeRoutes = routes({
     scope: 'read',
     tag: 'derivatives',
     summary: 'Fair value, carry and sensitivities of an index future.',
-    body: { schema: FuturesPriceRequest, example: { spot: 4000, as_of: '2024-01-02', expiry: '2024-03-15', risk_free_rate: 0.05, dividend_yield: 0.015, borrow_rate: 0.002 } },
+    body: {
+      schema: FuturesPriceRequest,
+      example: {
+        spot: 4000,
+        as_of: '2024-01-02',
+        expiry: '2024-03-15',
+        risk_free_rate: 0.05,
+        dividend_yield: 0.015,
+        borrow_rate: 0.002,
+      },
+    },
     success: { status: 200, description: 'The price.', schema: FuturesPriceResponse },
     errors: pricing,
   },
@@ -195,7 +247,17 @@ export const derivativeRoutes = routes({
     scope: 'read',
     tag: 'derivatives',
     summary: 'Value, par spread and sensitivities of a total return swap.',
-    body: { schema: TrsPriceRequest, example: { spot: 4000, as_of: '2024-01-02', start: '2024-01-02', maturity: '2025-01-02', notional: 1_000_000, risk_free_rate: 0.05 } },
+    body: {
+      schema: TrsPriceRequest,
+      example: {
+        spot: 4000,
+        as_of: '2024-01-02',
+        start: '2024-01-02',
+        maturity: '2025-01-02',
+        notional: 1_000_000,
+        risk_free_rate: 0.05,
+      },
+    },
     success: { status: 200, description: 'The value.', schema: TrsPriceResponse },
     errors: pricing,
   },

@@ -12,7 +12,9 @@ export const documentationRoutes = routes({
     success: {
       status: 200,
       description: 'The document every response of the service satisfies.',
-      schema: z.record(z.string(), z.unknown()).meta({ id: 'OpenApiDocument', description: 'An OpenAPI 3.1 document.' }),
+      schema: z
+        .record(z.string(), z.unknown())
+        .meta({ id: 'OpenApiDocument', description: 'An OpenAPI 3.1 document.' }),
     },
     errors: [],
   },
@@ -22,7 +24,8 @@ export const documentationRoutes = routes({
     scope: 'read',
     tag: 'service',
     summary: 'The reference as a page to read.',
-    description: 'Made from the OpenAPI document. The page is whole in itself: it asks for nothing else, works without scripts, prints, and can be saved.',
+    description:
+      'Made from the OpenAPI document. The page is whole in itself: it asks for nothing else, works without scripts, prints, and can be saved.',
     success: { status: 200, description: 'The page.', media: ['text/html'] },
     errors: [],
   },

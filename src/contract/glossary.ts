@@ -26,7 +26,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   constraint_set_id: 'The constraint set.',
   portfolio_id: 'portfolio-{index_id}.',
   source_index_id: 'Parent of the derived index; it cannot be changed.',
-  'DerivedSource.source': "The chain behind the parent's weight, on the effective date of the composition that was optimised.",
+  'DerivedSource.source':
+    "The chain behind the parent's weight, on the effective date of the composition that was optimised.",
   rule_id: 'Id of the rule; null for the universe.',
   rule_type: 'Class of the rule; null for the universe.',
   row_id: 'Id of the rule or constraint row concerned, when it has one.',
@@ -44,7 +45,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   requested_as_of: 'The query, echoed; null when omitted.',
   requested_start: 'The query, echoed; the first date of the run when omitted.',
   requested_end: 'The query, echoed; the last date of the run when omitted.',
-  'AttributionView.start': 'End of the first complete period: a session after the first date of the window. A full timestamp.',
+  'AttributionView.start':
+    'End of the first complete period: a session after the first date of the window. A full timestamp.',
   'AttributionView.end': 'Latest date of the run at or before the requested end. A full timestamp.',
   'GroupAttributionView.start': 'End of the first complete period. A full timestamp.',
   'GroupAttributionView.end': 'Latest date of the run at or before the requested end. A full timestamp.',
@@ -118,7 +120,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   spin_offs: 'Whether a spun-off name enters, at zero, on its ex-date.',
   missing_prices: 'Carry the last price, leave the name out until the next rebalance, or fail.',
   max_stale_sessions: 'Sessions of its own calendar after which a name without a bar leaves.',
-  stale_targets: 'What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.',
+  stale_targets:
+    'What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.',
   field: 'Datapoint or reference column.',
   group: 'The group.',
   groups: 'Groups concerned; null means each one.',
@@ -150,7 +153,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   path: 'Where, as the client wrote it.',
   accepted: 'Accepted values, when the set is closed.',
   'Finding.value': 'The refused value, when small.',
-  'Finding.count': 'Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.',
+  'Finding.count':
+    'Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.',
   'Finding.places': 'Where the first ten of them are.',
   detail: 'Members that go with the code, or null.',
   error: 'The error.',
@@ -404,5 +408,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   rank_by: 'Metric of the ranking.',
   partitions: 'Blocks of time.',
   skewness: 'Of its returns.',
-  deflated_sharpe_ratio: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.',
+  deflated_sharpe_ratio:
+    'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.',
 };

@@ -23,7 +23,9 @@ export const Health = z
         end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
       })
       .meta({ description: 'The data store being served; all null when none is.' }),
-    jobs: z.strictObject({ pending: z.int().min(0), running: z.int().min(0) }).meta({ description: 'Jobs that are not finished.' }),
+    jobs: z
+      .strictObject({ pending: z.int().min(0), running: z.int().min(0) })
+      .meta({ description: 'Jobs that are not finished.' }),
     checks: z.array(HealthCheck),
     limits: z.record(z.string(), z.number()).meta({ description: 'Every limit a client can meet, by name.' }),
   })

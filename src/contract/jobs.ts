@@ -9,14 +9,21 @@ export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'c
 /** A job id is `{kind}:{ident}`; the path takes the colon as it is or as %3A. */
 export const jobIdSchema = z
   .string()
-  .regex(new RegExp(`^(?:${JOB_KINDS.join('|')}):[A-Za-z0-9_-]{1,64}$`), 'must be a kind of job, a colon and an id of 1 to 64 letters, digits, dashes and underscores')
+  .regex(
+    new RegExp(`^(?:${JOB_KINDS.join('|')}):[A-Za-z0-9_-]{1,64}$`),
+    'must be a kind of job, a colon and an id of 1 to 64 letters, digits, dashes and underscores',
+  )
   .meta({ description: '{kind}:{id}, for example backtest:GOLD4.', example: 'backtest:GOLD4' });
 
 const fields = {
   job_id: jobIdSchema,
   kind: z.enum(JOB_KINDS),
-  status: z.enum(JOB_STATUS_NAMES).meta({ description: 'pending -> running -> succeeded, failed or cancelled. Terminal states never change.' }),
-  progress: z.number().min(0).max(1).meta({ description: 'Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.' }),
+  status: z
+    .enum(JOB_STATUS_NAMES)
+    .meta({ description: 'pending -> running -> succeeded, failed or cancelled. Terminal states never change.' }),
+  progress: z.number().min(0).max(1).meta({
+    description: 'Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.',
+  }),
   message: z.string().meta({ description: 'What is being done now.' }),
   error: ErrorDetail.nullable().meta({ description: 'Set exactly when the job failed.' }),
   created_at: z.string().meta({ description: 'Time of the submission, ISO-8601 UTC with offset.' }),
@@ -26,19 +33,32 @@ const fields = {
   attempt: z.int().min(1).meta({ description: 'Counts starts; written before the work starts.' }),
   request: z.unknown().meta({ description: 'The body as accepted.' }),
   input_hash: z.string().meta({ description: 'SHA-256 of everything the work depends on besides the market.' }),
-  request_id: z.string().nullable().meta({ description: 'X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.' }),
-  trace_id: z.string().nullable().meta({ description: 'Trace that this request was part of, by its header traceparent.' }),
+  request_id: z.string().nullable().meta({
+    description:
+      'X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.',
+  }),
+  trace_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Trace that this request was part of, by its header traceparent.' }),
 };
 
 /** The status of a kind of job under a name of its own, with the shape of its result. */
 export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
   return z
-    .strictObject({ ...fields, kind: z.literal(kind), result: result.nullable().meta({ description: 'Set exactly when the job succeeded.' }) })
+    .strictObject({
+      ...fields,
+      kind: z.literal(kind),
+      result: result.nullable().meta({ description: 'Set exactly when the job succeeded.' }),
+    })
     .meta({ id });
 }
 
 export const JobStatus = z
-  .strictObject({ ...fields, result: z.unknown().meta({ description: 'Set exactly when the job succeeded; its shape is that of the kind.' }) })
+  .strictObject({
+    ...fields,
+    result: z.unknown().meta({ description: 'Set exactly when the job succeeded; its shape is that of the kind.' }),
+  })
   .meta({ id: 'JobStatus', description: 'A job, whatever its kind.' });
 export type JobStatus = z.infer<typeof JobStatus>;
 
@@ -71,10 +91,16 @@ export const jobRoutes = routes({
     scope: 'read',
     tag: 'jobs',
     summary: 'Status of a job, with its result once it succeeded.',
-    description: 'With `wait` the answer comes when the status is another one than at the time of the request, or after the wait.',
+    description:
+      'With `wait` the answer comes when the status is another one than at the time of the request, or after the wait.',
     params,
     query: z.strictObject({
-      wait: z.number().min(0).max(LIMITS.MAX_WAIT_SECONDS).default(0).meta({ description: 'Longest time to wait for a change of status, seconds.' }),
+      wait: z
+        .number()
+        .min(0)
+        .max(LIMITS.MAX_WAIT_SECONDS)
+        .default(0)
+        .meta({ description: 'Longest time to wait for a change of status, seconds.' }),
     }),
     success: { status: 200, description: 'The status.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -85,7 +111,8 @@ export const jobRoutes = routes({
     scope: 'run',
     tag: 'jobs',
     summary: 'Cancels a job.',
-    description: 'A pending or running job is cancelled at once in the answer; a finished one is answered unchanged. What a cancelled job would have replaced stays.',
+    description:
+      'A pending or running job is cancelled at once in the answer; a finished one is answered unchanged. What a cancelled job would have replaced stays.',
     params,
     success: { status: 200, description: 'The status after it.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORAGE_FULL'],

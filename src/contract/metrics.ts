@@ -7,7 +7,8 @@ export const metricsRoutes = routes({
     scope: 'read',
     tag: 'service',
     summary: 'Counters and gauges for Prometheus.',
-    description: 'Text in the exposition format of Prometheus: seconds of requests by operation and status, jobs by state, and the process itself (memory, processor, event loop, collections of garbage).',
+    description:
+      'Text in the exposition format of Prometheus: seconds of requests by operation and status, jobs by state, and the process itself (memory, processor, event loop, collections of garbage).',
     openQuery: true,
     success: { status: 200, description: 'The exposition format, version 0.0.4.', media: ['text/plain'] },
     errors: [],

@@ -14,7 +14,9 @@ export interface OpenApiDocument {
   readonly tags: readonly Json[];
   readonly security: readonly Json[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
-  readonly components: Readonly<Record<'schemas' | 'responses' | 'headers' | 'securitySchemes', Readonly<Record<string, Json>>>>;
+  readonly components: Readonly<
+    Record<'schemas' | 'responses' | 'headers' | 'securitySchemes', Readonly<Record<string, Json>>>
+  >;
 }
 
 /**
@@ -22,7 +24,11 @@ export interface OpenApiDocument {
  * @param answers  examples of answers, for routes that declare none themselves
  * @cost some milliseconds; build it once
  */
-export function openApiDocument(api: Readonly<Record<string, Route>>, version: string, answers: ExampleAnswers = {}): OpenApiDocument {
+export function openApiDocument(
+  api: Readonly<Record<string, Route>>,
+  version: string,
+  answers: ExampleAnswers = {},
+): OpenApiDocument {
   const book = createSchemaBook();
   book.response(ErrorEnvelope);
   const paths: Record<string, Record<string, Json>> = {};
@@ -31,25 +37,45 @@ export function openApiDocument(api: Readonly<Record<string, Route>>, version: s
   }
   return {
     openapi: '3.1.1',
-    info: { title: 'Divisor', version, summary: SUMMARY, description: DESCRIPTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Divisor',
+      version,
+      summary: SUMMARY,
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/' }],
     tags: [...new Set(Object.values(api).map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ bearer: [] }, { apiKey: [] }, {}],
     paths: book.resolve(paths),
     components: {
       schemas: book.components(),
-      responses: Object.fromEntries(SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, book.resolve(errorResponse(codes))])),
+      responses: Object.fromEntries(
+        SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, book.resolve(errorResponse(codes))]),
+      ),
       headers: HEADERS,
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'A key of the form dvs_<keyId>_<secret>. Without keys the service answers loopback clients only.' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The same key in a header of its own.' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A key of the form dvs_<keyId>_<secret>. Without keys the service answers loopback clients only.',
+        },
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-API-Key',
+          description: 'The same key in a header of its own.',
+        },
       },
     },
   };
 }
 
 function withAnswer(route: Route, answer: unknown): Route {
-  return answer === undefined || route.success.example !== undefined ? route : { ...route, success: { ...route.success, example: answer } };
+  return answer === undefined || route.success.example !== undefined
+    ? route
+    : { ...route, success: { ...route.success, example: answer } };
 }
 
 const SUMMARY = 'Index construction and analytics as a service.';
@@ -71,7 +97,8 @@ const HEADERS = {
   'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
 } as const;
 
-const header = (...names: (keyof typeof HEADERS)[]) => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const header = (...names: (keyof typeof HEADERS)[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 function operationOf(id: string, route: Route, book: SchemaBook): Json {
   const { method, tag, summary, description, scope, body, success, unchanged } = route;
@@ -86,7 +113,14 @@ function operationOf(id: string, route: Route, book: SchemaBook): Json {
     responses: {
       [success.status]: successResponse(method, success, book),
       ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, book) }),
-      ...(method === 'GET' && success.status === 200 ? { 304: { description: 'The copy named by If-None-Match is current.', headers: header('X-Request-Id', 'X-Engine-Version', 'ETag') } } : {}),
+      ...(method === 'GET' && success.status === 200
+        ? {
+            304: {
+              description: 'The copy named by If-None-Match is current.',
+              headers: header('X-Request-Id', 'X-Engine-Version', 'ETag'),
+            },
+          }
+        : {}),
       ...errorResponses(route),
     },
   };
@@ -102,17 +136,32 @@ function parametersOf({ path, params, query, method }: Route, book: SchemaBook):
       return parameter(name, 'path', true, book.request(field));
     }),
     ...fieldsOf(query, book).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
-    ...(isWrite && inPath.length > 0 ? [parameter('If-Match', 'header', false, { type: 'string', description: 'Change the document only when its etag is one of these.' })] : []),
+    ...(isWrite && inPath.length > 0
+      ? [
+          parameter('If-Match', 'header', false, {
+            type: 'string',
+            description: 'Change the document only when its etag is one of these.',
+          }),
+        ]
+      : []),
   ];
 }
 
 function fieldsOf(query: Route['query'], book: SchemaBook): { name: string; schema: JsonSchema; required: boolean }[] {
   if (query === undefined) return [];
-  const { properties = {}, required = [] } = book.request(query) as { properties?: Record<string, JsonSchema>; required?: string[] };
+  const { properties = {}, required = [] } = book.request(query) as {
+    properties?: Record<string, JsonSchema>;
+    required?: string[];
+  };
   return Object.entries(properties).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));
 }
 
-function parameter(name: string, place: 'path' | 'query' | 'header', required: boolean, { description, example: own, ...schema }: JsonSchema): Json {
+function parameter(
+  name: string,
+  place: 'path' | 'query' | 'header',
+  required: boolean,
+  { description, example: own, ...schema }: JsonSchema,
+): Json {
   const example = PARAMETER_EXAMPLES[name] ?? own;
   return {
     name,
@@ -126,7 +175,10 @@ function parameter(name: string, place: 'path' | 'query' | 'header', required: b
 
 function requestBody({ schema, optional, example, bytesMax }: Body, book: SchemaBook): Json {
   const wire = book.request(schema);
-  const content = { schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire, ...(example === undefined ? {} : { example }) };
+  const content = {
+    schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire,
+    ...(example === undefined ? {} : { example }),
+  };
   return {
     required: optional !== true,
     ...(bytesMax === undefined ? {} : { description: `At most ${bytesMax} bytes.` }),
@@ -136,8 +188,13 @@ function requestBody({ schema, optional, example, bytesMax }: Body, book: Schema
 
 function successResponse(method: Route['method'], success: Success, book: SchemaBook): Json {
   const { description, schema, media = [], example, status } = success;
-  const json = schema === undefined ? {} : { 'application/json': { schema: book.response(schema), ...(example === undefined ? {} : { example }) } };
-  const binary = Object.fromEntries(media.map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]));
+  const json =
+    schema === undefined
+      ? {}
+      : { 'application/json': { schema: book.response(schema), ...(example === undefined ? {} : { example }) } };
+  const binary = Object.fromEntries(
+    media.map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]),
+  );
   const content = { ...json, ...binary };
   return {
     description,
@@ -197,14 +254,24 @@ function errorResponses(route: Route): Json {
 
 function errorResponse(codes: readonly ErrorCode[]): Json {
   const { status } = ERRORS[codes[0]!];
-  const own = status === 405 ? (['Allow'] as const) : status === 401 ? (['WWW-Authenticate'] as const) : status === 503 || status === 429 ? (['Retry-After'] as const) : [];
+  const own =
+    status === 405
+      ? (['Allow'] as const)
+      : status === 401
+        ? (['WWW-Authenticate'] as const)
+        : status === 503 || status === 429
+          ? (['Retry-After'] as const)
+          : [];
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].help}`).join('\n\n'),
     headers: header('X-Request-Id', 'X-Engine-Version', ...own),
     content: {
       'application/json': {
         schema: {
-          allOf: [{ $ref: '#/output/ErrorEnvelope' }, { type: 'object', properties: { error: { type: 'object', properties: { code: { enum: codes } } } } }],
+          allOf: [
+            { $ref: '#/output/ErrorEnvelope' },
+            { type: 'object', properties: { error: { type: 'object', properties: { code: { enum: codes } } } } },
+          ],
         },
       },
     },

@@ -9,7 +9,10 @@ import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 
 export const SavedConstraintSet = z
-  .strictObject({ constraint_set: ConstraintSet, findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }) })
+  .strictObject({
+    constraint_set: ConstraintSet,
+    findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+  })
   .meta({ id: 'SavedConstraintSet' });
 
 export const ConstraintSetCollection = z
@@ -19,7 +22,9 @@ export type ConstraintSetCollection = z.infer<typeof ConstraintSetCollection>;
 
 export const ConstraintTypes = z
   .strictObject({
-    types: z.record(z.string(), z.array(z.string())).meta({ description: 'Constraint class to the parameter names it accepts, in form order.' }),
+    types: z
+      .record(z.string(), z.array(z.string()))
+      .meta({ description: 'Constraint class to the parameter names it accepts, in form order.' }),
     specs: z.array(TypeSpec).meta({ description: 'The same classes in the richer form.' }),
   })
   .meta({ id: 'ConstraintTypes' });
@@ -27,19 +32,36 @@ export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
 /** A row by its class: for the documentation, since the service words its own findings. */
 const [firstRow, ...otherRows] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
-  ConstraintRow.extend({ type: z.literal(type), params: params.meta({ id: `${type}Params`, description: help }).prefault({}) }).meta({ id: `${type}Row` }),
+  ConstraintRow.extend({
+    type: z.literal(type),
+    params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
+  }).meta({ id: `${type}Row` }),
 );
 const ConstraintRowBody = z.discriminatedUnion('type', [firstRow!, ...otherRows]).meta({ id: 'ConstraintRowBody' });
-const ConstraintSetBody = ConstraintSet.extend({ constraints: z.array(ConstraintRowBody).max(500).default([]) })
-  .meta({ id: 'ConstraintSetBody', description: 'A ConstraintSet with the parameters of every constraint class.' });
+const ConstraintSetBody = ConstraintSet.extend({ constraints: z.array(ConstraintRowBody).max(500).default([]) }).meta({
+  id: 'ConstraintSetBody',
+  description: 'A ConstraintSet with the parameters of every constraint class.',
+});
 
 export const OptimiseRequest = z
   .strictObject({
     id: Id.meta({ description: 'Id of the new index.' }),
     name: z.string().min(1).max(200).meta({ description: 'Display name.' }),
-    description: z.string().max(10_000).nullable().default(null).meta({ description: 'Null inherits nothing from the parent.' }),
-    objective: z.string().default('min_tracking_error').meta({ description: 'min_tracking_error is the only accepted value.' }),
-    constraints: z.array(ConstraintRowBody).max(500).default([]).meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
+    description: z
+      .string()
+      .max(10_000)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Null inherits nothing from the parent.' }),
+    objective: z
+      .string()
+      .default('min_tracking_error')
+      .meta({ description: 'min_tracking_error is the only accepted value.' }),
+    constraints: z
+      .array(ConstraintRowBody)
+      .max(500)
+      .default([])
+      .meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
   })
   .meta({ id: 'OptimiseRequest' });
 
@@ -47,10 +69,19 @@ export const OptimisationRunRequest = z
   .strictObject({
     index_id: Id.meta({ description: 'Index whose weights are the target.' }),
     constraint_set_id: Id,
-    as_of: IsoDate.nullable().default(null).meta({ description: 'Rebalance to target: the latest on or before this day; null takes the latest.' }),
+    as_of: IsoDate.nullable()
+      .default(null)
+      .meta({ description: 'Rebalance to target: the latest on or before this day; null takes the latest.' }),
     start: IsoDate.nullable().default(null).meta({ description: 'First day of the window of the risk model.' }),
-    end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window of the risk model; never past the decision of the rebalance.' }),
-    risk_free_rate: z.number().min(-1).max(1).default(0).meta({ description: "Annual rate for the frontier's tangency point." }),
+    end: IsoDate.nullable()
+      .default(null)
+      .meta({ description: 'Last day of the window of the risk model; never past the decision of the rebalance.' }),
+    risk_free_rate: z
+      .number()
+      .min(-1)
+      .max(1)
+      .default(0)
+      .meta({ description: "Annual rate for the frontier's tangency point." }),
   })
   .meta({ id: 'OptimisationRunRequest' });
 export type OptimisationRunRequest = z.infer<typeof OptimisationRunRequest>;
@@ -70,8 +101,17 @@ const frontierPoint = { expected_return: z.number(), volatility: z.number(), tra
 
 export const FrontierPayload = z
   .strictObject({
-    points: z.array(z.strictObject(frontierPoint)).meta({ description: 'From least variance to largest expected return within the constraints, equally spaced in expected return.' }),
-    tangency: z.strictObject({ ...frontierPoint, sharpe: z.number() }).nullable().meta({ description: 'Largest excess return over the risk-free rate per unit of volatility; null where none is positive.' }),
+    points: z.array(z.strictObject(frontierPoint)).meta({
+      description:
+        'From least variance to largest expected return within the constraints, equally spaced in expected return.',
+    }),
+    tangency: z
+      .strictObject({ ...frontierPoint, sharpe: z.number() })
+      .nullable()
+      .meta({
+        description:
+          'Largest excess return over the risk-free rate per unit of volatility; null where none is positive.',
+      }),
   })
   .meta({ id: 'FrontierPayload' });
 
@@ -84,7 +124,9 @@ export const OptimisationRunResult = z
     end: z.string().meta({ description: 'Last date the price frame of the constituents carries.' }),
     rebalance_date: z.string().meta({ description: 'Rebalance whose weights are the target.' }),
     converged: z.boolean().meta({ description: 'Whether the conditions of optimality hold on the original rows.' }),
-    heuristic: z.boolean().meta({ description: 'A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.' }),
+    heuristic: z
+      .boolean()
+      .meta({ description: 'A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.' }),
     holdings: z.int().min(0),
     iterations: z.int().min(0),
     objective: z.number().meta({ description: 'Attained annualised tracking variance.' }),
@@ -95,7 +137,9 @@ export const OptimisationRunResult = z
     active_sum: z.number().meta({ description: 'Sum of active weights; zero under full investment.' }),
     solver_message: z.string(),
     weights: z.array(WeightRow).meta({ description: 'Every name, largest active position first.' }),
-    binding: z.array(z.record(z.string(), z.string()).nullable()).meta({ description: 'Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text.' }),
+    binding: z.array(z.record(z.string(), z.string()).nullable()).meta({
+      description: 'Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text.',
+    }),
     frontier: FrontierPayload.nullable(),
     findings: z.array(Finding),
   })
@@ -119,14 +163,20 @@ const tag = 'optimise';
 
 export const optimiseRoutes = routes({
   listConstraintSets: {
-    method: 'GET', path: '/optimise/constraint-sets', scope: 'read', tag,
+    method: 'GET',
+    path: '/optimise/constraint-sets',
+    scope: 'read',
+    tag,
     summary: 'Stored constraint sets, by id.',
     query: listingQuery,
     success: { status: 200, description: 'The sets.', schema: ConstraintSetCollection },
     errors: [],
   },
   createConstraintSet: {
-    method: 'POST', path: '/optimise/constraint-sets', scope: 'write', tag,
+    method: 'POST',
+    path: '/optimise/constraint-sets',
+    scope: 'write',
+    tag,
     summary: 'Stores a new constraint set.',
     description: 'A taken id is refused with the finding DUPLICATE_ID; replacing is done with PUT.',
     body: { schema: ConstraintSetBody, document: true, example },
@@ -134,21 +184,30 @@ export const optimiseRoutes = routes({
     errors: [],
   },
   validateConstraintSet: {
-    method: 'POST', path: '/optimise/constraint-sets/validate', scope: 'read', tag,
+    method: 'POST',
+    path: '/optimise/constraint-sets/validate',
+    scope: 'read',
+    tag,
     summary: 'Everything there is to say about a constraint set; nothing is stored.',
     body: { schema: ConstraintSetBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
   },
   getConstraintSet: {
-    method: 'GET', path: '/optimise/constraint-sets/{constraint_set_id}', scope: 'read', tag,
+    method: 'GET',
+    path: '/optimise/constraint-sets/{constraint_set_id}',
+    scope: 'read',
+    tag,
     summary: 'A stored constraint set, exactly as PUT accepts it.',
     params: setPath,
     success: { status: 200, description: 'The set.', schema: ConstraintSet },
     errors: ['CONSTRAINT_SET_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   putConstraintSet: {
-    method: 'PUT', path: '/optimise/constraint-sets/{constraint_set_id}', scope: 'write', tag,
+    method: 'PUT',
+    path: '/optimise/constraint-sets/{constraint_set_id}',
+    scope: 'write',
+    tag,
     summary: 'Stores or replaces a constraint set.',
     params: setPath,
     body: { schema: ConstraintSetBody, document: true, example },
@@ -156,39 +215,66 @@ export const optimiseRoutes = routes({
     errors: ['ID_MISMATCH'],
   },
   deleteConstraintSet: {
-    method: 'DELETE', path: '/optimise/constraint-sets/{constraint_set_id}', scope: 'write', tag,
+    method: 'DELETE',
+    path: '/optimise/constraint-sets/{constraint_set_id}',
+    scope: 'write',
+    tag,
     summary: 'Forgets a constraint set.',
     params: setPath,
     success: { status: 204, description: 'Forgotten.' },
     errors: ['CONSTRAINT_SET_NOT_FOUND'],
   },
   listConstraintTypes: {
-    method: 'GET', path: '/optimise/constraint-types', scope: 'read', tag,
+    method: 'GET',
+    path: '/optimise/constraint-types',
+    scope: 'read',
+    tag,
     summary: 'Every constraint class with its parameters.',
     success: { status: 200, description: 'The catalogue.', schema: ConstraintTypes },
     errors: [],
   },
   startOptimisation: {
-    method: 'POST', path: '/optimise/runs', scope: 'run', tag,
+    method: 'POST',
+    path: '/optimise/runs',
+    scope: 'run',
+    tag,
     summary: 'Optimises the weights of an index under a constraint set, as a job.',
-    description: 'Minimises the tracking variance against the index weights. Constraints that cannot hold together fail the job with INFEASIBLE, whose detail names an irreducible conflict and the least changes that resolve it.',
+    description:
+      'Minimises the tracking variance against the index weights. Constraints that cannot hold together fail the job with INFEASIBLE, whose detail names an irreducible conflict and the least changes that resolve it.',
     body: { schema: OptimisationRunRequest, example: { index_id: 'LARGE-100', constraint_set_id: 'core' } },
     success: { status: 202, description: 'The job; see Location.', schema: OptimisationJobStatus },
-    errors: ['INDEX_NOT_FOUND', 'CONSTRAINT_SET_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'INVALID_RANGE', 'NO_DATA_AT_DATE', 'NO_DATA_SOURCE'],
+    errors: [
+      'INDEX_NOT_FOUND',
+      'CONSTRAINT_SET_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'INVALID_RANGE',
+      'NO_DATA_AT_DATE',
+      'NO_DATA_SOURCE',
+    ],
   },
   getOptimisation: {
-    method: 'GET', path: '/optimise/runs/{run_id}', scope: 'read', tag,
+    method: 'GET',
+    path: '/optimise/runs/{run_id}',
+    scope: 'read',
+    tag,
     summary: 'The result of a finished optimisation.',
     params: z.strictObject({ run_id: Id.meta({ description: 'Id of the run.' }) }),
     success: { status: 200, description: 'The result.', schema: OptimisationRunResult },
     errors: ['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   optimiseIndex: {
-    method: 'POST', path: '/indices/{index_id}/optimise', scope: 'write', tag: 'indices',
+    method: 'POST',
+    path: '/indices/{index_id}/optimise',
+    scope: 'write',
+    tag: 'indices',
     summary: 'Stores a new index that optimises this one at each of its rebalances.',
     description: 'Base date, base value, currency, calendar and rebalancing are those of the parent at this moment.',
     params: z.strictObject({ index_id: Id }),
-    body: { schema: OptimiseRequest, document: true, example: { id: 'LARGE-100-CORE', name: 'Large hundred, core limits', constraints: example.constraints } },
+    body: {
+      schema: OptimiseRequest,
+      document: true,
+      example: { id: 'LARGE-100-CORE', name: 'Large hundred, core limits', constraints: example.constraints },
+    },
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'INDEX_EXISTS'],
   },

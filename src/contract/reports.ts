@@ -8,8 +8,14 @@ import { routes } from './route.js';
 
 export const RenderRequest = z
   .strictObject({
-    template_id: Id.meta({ description: 'A stored template, or a built-in such as FACTSHEET-A4.', example: 'FACTSHEET-A4' }),
-    index_id: Id.nullable().default(null).meta({ description: 'Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.' }),
+    template_id: Id.meta({
+      description: 'A stored template, or a built-in such as FACTSHEET-A4.',
+      example: 'FACTSHEET-A4',
+    }),
+    index_id: Id.nullable().default(null).meta({
+      description:
+        'Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.',
+    }),
   })
   .meta({ id: 'RenderRequest' });
 export type RenderRequest = z.infer<typeof RenderRequest>;
@@ -22,7 +28,9 @@ export const RenderResult = z
     index_id: z.string().nullable().meta({ description: 'Index of a built-in; null for a stored template.' }),
     blocks: z.int().min(0),
     bytes: z.int().min(0).meta({ description: 'Size of the rendered document.' }),
-    rendered_at: z.string().meta({ description: 'Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content.' }),
+    rendered_at: z.string().meta({
+      description: 'Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content.',
+    }),
     pages: z.int().min(1),
   })
   .meta({ id: 'RenderResult' });
@@ -31,7 +39,10 @@ export type RenderResult = z.infer<typeof RenderResult>;
 export const RenderJobStatus = jobStatus('RenderJobStatus', 'render', RenderResult);
 
 export const SavedReportTemplate = ReportTemplateDocument.extend({
-  findings: z.array(Finding).optional().meta({ description: 'Warnings that did not prevent the save; absent when there are none.' }),
+  findings: z
+    .array(Finding)
+    .optional()
+    .meta({ description: 'Warnings that did not prevent the save; absent when there are none.' }),
 }).meta({ id: 'SavedReportTemplate' });
 export type SavedReportTemplate = z.infer<typeof SavedReportTemplate>;
 
@@ -49,7 +60,9 @@ const renderPath = z.strictObject({ render_id: Id });
 const tag = 'reports';
 
 const example = {
-  template_id: 'MONTHLY', name: 'Monthly report', page: { size: 'A4', margin: 48 },
+  template_id: 'MONTHLY',
+  name: 'Monthly report',
+  page: { size: 'A4', margin: 48 },
   blocks: [
     { kind: 'header', subtitle: 'Monthly report', index_id: 'LARGE-100' },
     { kind: 'stat_grid', index_id: 'LARGE-100', stats: ['total_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] },
@@ -60,52 +73,87 @@ const example = {
 
 export const reportRoutes = routes({
   renderReport: {
-    method: 'POST', path: '/reports/render', scope: 'run', tag,
+    method: 'POST',
+    path: '/reports/render',
+    scope: 'run',
+    tag,
     summary: 'Renders a template as a PDF, as a job.',
-    description: 'Everything that can be refused without drawing is refused here: an unknown template, a built-in without an index, an index without a run, a template without blocks.',
+    description:
+      'Everything that can be refused without drawing is refused here: an unknown template, a built-in without an index, an index without a run, a template without blocks.',
     body: { schema: RenderRequest, example: { template_id: 'FACTSHEET-A4', index_id: 'LARGE-100' } },
     success: { status: 202, description: 'The job; see Location.', schema: RenderJobStatus },
-    errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_EMPTY', 'INDEX_REQUIRED', 'INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+    errors: [
+      'TEMPLATE_NOT_FOUND',
+      'TEMPLATE_EMPTY',
+      'INDEX_REQUIRED',
+      'INDEX_NOT_FOUND',
+      'RUN_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+    ],
   },
   getRender: {
-    method: 'GET', path: '/reports/renders/{render_id}', scope: 'read', tag,
+    method: 'GET',
+    path: '/reports/renders/{render_id}',
+    scope: 'read',
+    tag,
     summary: 'A rendered report.',
     params: renderPath,
     success: { status: 200, description: 'The PDF.', media: ['application/pdf'] },
     errors: ['RENDER_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   deleteRender: {
-    method: 'DELETE', path: '/reports/renders/{render_id}', scope: 'write', tag,
+    method: 'DELETE',
+    path: '/reports/renders/{render_id}',
+    scope: 'write',
+    tag,
     summary: 'Removes a rendered report.',
     params: renderPath,
     success: { status: 204, description: 'It is gone.' },
     errors: ['RENDER_NOT_FOUND'],
   },
   listTemplates: {
-    method: 'GET', path: '/reports/templates', scope: 'read', tag,
+    method: 'GET',
+    path: '/reports/templates',
+    scope: 'read',
+    tag,
     summary: 'Stored report templates, and the names of the built-in ones.',
     query: listingQuery,
     success: { status: 200, description: 'The templates by id.', schema: ReportTemplateCollection },
     errors: [],
   },
   getTemplate: {
-    method: 'GET', path: '/reports/templates/{template_id}', scope: 'read', tag,
+    method: 'GET',
+    path: '/reports/templates/{template_id}',
+    scope: 'read',
+    tag,
     summary: 'A report template, exactly as PUT accepts it.',
-    description: 'A built-in is answered as the document it generates, with no index bound: a template of your own can begin with it.',
+    description:
+      'A built-in is answered as the document it generates, with no index bound: a template of your own can begin with it.',
     params: templatePath,
     success: { status: 200, description: 'The document.', schema: ReportTemplateDocument },
     errors: ['TEMPLATE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   putTemplate: {
-    method: 'PUT', path: '/reports/templates/{template_id}', scope: 'write', tag,
+    method: 'PUT',
+    path: '/reports/templates/{template_id}',
+    scope: 'write',
+    tag,
     summary: 'Stores or replaces a report template.',
     params: templatePath,
     body: { schema: ReportTemplateDocument, document: true, example },
-    success: { status: 200, description: 'The stored document.', schema: SavedReportTemplate, example: { ...builtInTemplate('REBALANCE-A4', 'LARGE-100'), template_id: 'MONTHLY' } },
+    success: {
+      status: 200,
+      description: 'The stored document.',
+      schema: SavedReportTemplate,
+      example: { ...builtInTemplate('REBALANCE-A4', 'LARGE-100'), template_id: 'MONTHLY' },
+    },
     errors: ['TEMPLATE_BUILT_IN', 'ID_MISMATCH'],
   },
   deleteTemplate: {
-    method: 'DELETE', path: '/reports/templates/{template_id}', scope: 'write', tag,
+    method: 'DELETE',
+    path: '/reports/templates/{template_id}',
+    scope: 'write',
+    tag,
     summary: 'Removes a report template; what was rendered from it stays.',
     params: templatePath,
     success: { status: 204, description: 'It is gone.' },

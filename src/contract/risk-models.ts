@@ -11,7 +11,9 @@ export const RiskModelView = z
     asset_ids: z.array(z.string()).meta({ description: 'Names estimated, ascending: the order of the frames.' }),
     correlation: TableFrame.meta({ description: 'Symmetric, unit diagonal.' }),
     covariance: TableFrame.meta({ description: 'Annualised.' }),
-    volatilities: z.record(z.string(), z.number()).meta({ description: 'Annualised square roots of the covariance diagonal.' }),
+    volatilities: z
+      .record(z.string(), z.number())
+      .meta({ description: 'Annualised square roots of the covariance diagonal.' }),
     diagnostics: RiskDiagnosticsPayload,
     start: z.string().nullable().meta({ description: "The request's bound, echoed." }),
     end: z.string().nullable().meta({ description: "The request's bound, echoed." }),
@@ -19,7 +21,9 @@ export const RiskModelView = z
     observed_start: z.string().meta({ description: 'First date of the returns used.' }),
     observed_end: z.string().meta({ description: 'Last date of the returns used.' }),
     content_hash: z.string().meta({ description: 'SHA-256 over names and matrix.' }),
-    precision: z.enum(['float64', 'float32']).meta({ description: 'Of the covariance product: float32 on the tensorflow engine.' }),
+    precision: z
+      .enum(['float64', 'float32'])
+      .meta({ description: 'Of the covariance product: float32 on the tensorflow engine.' }),
   })
   .meta({ id: 'RiskModelView' });
 
@@ -33,7 +37,9 @@ export const RiskModelSummary = z
   })
   .meta({ id: 'RiskModelSummary' });
 
-export const RiskModelCollection = z.strictObject({ risk_models: z.array(RiskModelSummary), ...skippedFields }).meta({ id: 'RiskModelCollection' });
+export const RiskModelCollection = z
+  .strictObject({ risk_models: z.array(RiskModelSummary), ...skippedFields })
+  .meta({ id: 'RiskModelCollection' });
 export type RiskModelCollection = z.infer<typeof RiskModelCollection>;
 
 export const RiskModelJobStatus = jobStatus('RiskModelJobStatus', 'risk', RiskModelView);
@@ -58,9 +64,15 @@ export const riskModelRoutes = routes({
     scope: 'read',
     tag,
     summary: 'A risk model with its matrices.',
-    description: 'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, a column `asset_id` and one a name, whose schema metadata carries the other fields under `body`. Past 2,000 names `correlation` is null there: it follows from the covariance.',
+    description:
+      'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, a column `asset_id` and one a name, whose schema metadata carries the other fields under `body`. Past 2,000 names `correlation` is null there: it follows from the covariance.',
     params,
-    success: { status: 200, description: 'The model.', schema: RiskModelView, media: ['application/vnd.apache.arrow.stream'] },
+    success: {
+      status: 200,
+      description: 'The model.',
+      schema: RiskModelView,
+      media: ['application/vnd.apache.arrow.stream'],
+    },
     errors: ['RISK_MODEL_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   estimateRiskModel: {
@@ -69,9 +81,14 @@ export const riskModelRoutes = routes({
     scope: 'run',
     tag,
     summary: 'Estimate a risk model as a job.',
-    description: 'The stored model is replaced when the job succeeds and stays as it is otherwise. Without a body a model that exists is estimated again as it was asked for.',
+    description:
+      'The stored model is replaced when the job succeeds and stays as it is otherwise. Without a body a model that exists is estimated again as it was asked for.',
     params,
-    body: { schema: RiskModelRequest, optional: true, example: { index_id: 'LARGE-100', intensity_method: 'ledoit_wolf' } },
+    body: {
+      schema: RiskModelRequest,
+      optional: true,
+      example: { index_id: 'LARGE-100', intensity_method: 'ledoit_wolf' },
+    },
     success: { status: 202, description: 'The job; see Location.', schema: RiskModelJobStatus },
     errors: ['UNIVERSE_REQUIRED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE', 'JOB_RUNNING', 'NO_DATA_SOURCE'],
   },

@@ -10,8 +10,14 @@ export const RollingRiskView = z
     ...stale,
     index_id: z.string(),
     window: z.int().nullable().meta({ description: 'Returns of a window; null with a half-life.' }),
-    half_life: z.number().nullable().meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
-    risk: TableFrame.meta({ description: 'By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised.' }),
+    half_life: z
+      .number()
+      .nullable()
+      .meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
+    risk: TableFrame.meta({
+      description:
+        'By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised.',
+    }),
   })
   .meta({ id: 'RollingRiskView' });
 export type RollingRiskView = z.infer<typeof RollingRiskView>;
@@ -23,13 +29,36 @@ export const rollingRiskRoutes = routes({
     scope: 'read',
     tag: 'analytics',
     summary: 'Volatility, tracking error, beta and correlation of a run as they moved.',
-    description: 'Over a window of returns, or over all returns with weights that halve every `half_life` sessions; then from the twentieth return on.',
+    description:
+      'Over a window of returns, or over all returns with weights that halve every `half_life` sessions; then from the twentieth return on.',
     params: z.strictObject({ index_id: Id }),
     query: z.strictObject({
-      window: z.coerce.number().int().min(2).max(LIMITS.MAX_SIMULATION_SESSIONS).optional().meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
-      half_life: z.coerce.number().min(1).max(1e6).optional().meta({ description: 'In sessions; instead of a window.' }),
+      window: z.coerce
+        .number()
+        .int()
+        .min(2)
+        .max(LIMITS.MAX_SIMULATION_SESSIONS)
+        .optional()
+        .meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
+      half_life: z.coerce
+        .number()
+        .min(1)
+        .max(1e6)
+        .optional()
+        .meta({ description: 'In sessions; instead of a window.' }),
     }),
-    success: { status: 200, description: 'The table; without rows when the run is shorter than the window.', schema: RollingRiskView },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE', 'STORE_MISMATCH', 'RISK_INSUFFICIENT_DATA'],
+    success: {
+      status: 200,
+      description: 'The table; without rows when the run is shorter than the window.',
+      schema: RollingRiskView,
+    },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'RUN_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NUMERIC_FAILURE',
+      'STORE_MISMATCH',
+      'RISK_INSUFFICIENT_DATA',
+    ],
   },
 });

@@ -11,7 +11,11 @@ export const StaleState = z
   .meta({ id: 'StaleState' });
 
 /** The state of its run, which every run view tells. */
-export const stale = { stale: StaleState.nullable().meta({ description: 'Null while what is stored is what a run of the same request would give now.' }) };
+export const stale = {
+  stale: StaleState.nullable().meta({
+    description: 'Null while what is stored is what a run of the same request would give now.',
+  }),
+};
 
 /** A view as it is made and kept: the state of its run is told when it is answered. */
 export type Stateless<V extends { readonly stale: unknown }> = Omit<V, 'stale'>;

@@ -24,11 +24,16 @@ export function createSchemaBook(): SchemaBook {
   const named: Record<Direction, Map<string, JsonSchema>> = { input: new Map(), output: new Map() };
 
   function add(schema: z.ZodType, io: Direction): JsonSchema {
-    const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => inPlainWords(jsonSchema) });
+    const {
+      $schema: _,
+      $defs = {},
+      ...root
+    } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => inPlainWords(jsonSchema) });
     for (const [id, definition] of Object.entries($defs)) {
       const marked = withMeanings(markRefs(definition, io), id) as JsonSchema;
       const known = named[io].get(id);
-      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(marked)) throw new Error(`two schemas have the id ${id}`);
+      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(marked))
+        throw new Error(`two schemas have the id ${id}`);
       named[io].set(id, marked);
     }
     return markRefs(root, io) as JsonSchema;
@@ -64,7 +69,7 @@ function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, Jso
   const plain = (schema: JsonSchema | undefined) => JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
   const shared = [...output.keys()].filter((id) => input.has(id));
   const twofold = new Set(shared.filter((id) => plain(input.get(id)) !== plain(output.get(id))));
-  for (let before = -1; before !== twofold.size; ) {
+  for (let before = -1; before !== twofold.size;) {
     before = twofold.size;
     for (const id of shared) {
       const text = JSON.stringify(output.get(id));
@@ -78,15 +83,25 @@ function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, Jso
 function withMeanings(schema: unknown, id: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => withMeanings(item, id));
   if (typeof schema !== 'object' || schema === null) return schema;
-  return Object.fromEntries(Object.entries(schema).map(([key, member]) => [key, key === 'properties' ? meanings(member as Record<string, JsonSchema>, id) : withMeanings(member, id)]));
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, member]) => [
+      key,
+      key === 'properties' ? meanings(member as Record<string, JsonSchema>, id) : withMeanings(member, id),
+    ]),
+  );
 }
 
 function meanings(properties: Readonly<Record<string, JsonSchema>>, id: string): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(properties).map(([name, field]) => {
-    const meaning = GLOSSARY[`${id}.${name}`] ?? GLOSSARY[name];
-    const told = withMeanings(field, id) as JsonSchema;
-    return [name, meaning === undefined || 'description' in field || 'const' in field ? told : { ...told, description: meaning }];
-  }));
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, field]) => {
+      const meaning = GLOSSARY[`${id}.${name}`] ?? GLOSSARY[name];
+      const told = withMeanings(field, id) as JsonSchema;
+      return [
+        name,
+        meaning === undefined || 'description' in field || 'const' in field ? told : { ...told, description: meaning },
+      ];
+    }),
+  );
 }
 
 function markRefs(schema: unknown, io: Direction): unknown {
@@ -97,7 +112,10 @@ function mapRefs(value: unknown, change: (ref: string) => string): unknown {
   if (Array.isArray(value)) return value.map((item) => mapRefs(item, change));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, key === '$ref' && typeof member === 'string' ? change(member) : mapRefs(member, change)]),
+    Object.entries(value).map(([key, member]) => [
+      key,
+      key === '$ref' && typeof member === 'string' ? change(member) : mapRefs(member, change),
+    ]),
   );
 }
 

@@ -11,7 +11,9 @@ export const Distribution = z
     deviation: z.number().meta({ description: 'Standard deviation over the paths, ddof 1.' }),
     minimum: z.number(),
     maximum: z.number(),
-    percentiles: z.record(z.string(), z.number()).meta({ description: 'By the percentiles asked for, interpolated between order statistics.' }),
+    percentiles: z
+      .record(z.string(), z.number())
+      .meta({ description: 'By the percentiles asked for, interpolated between order statistics.' }),
   })
   .meta({ id: 'Distribution' });
 
@@ -27,8 +29,13 @@ export const SimulationView = z
     observed_end: z.string().meta({ description: 'Last date of the run: the start of every path.' }),
     mean_return: z.number().meta({ description: 'Mean return of a session.' }),
     volatility: z.number().meta({ description: 'Annualised, of the returns drawn.' }),
-    factor_share: z.number().nullable().meta({ description: 'Share of the variance that the factors explain; null for the bootstrap.' }),
-    levels: TableFrame.meta({ description: 'Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation.' }),
+    factor_share: z
+      .number()
+      .nullable()
+      .meta({ description: 'Share of the variance that the factors explain; null for the bootstrap.' }),
+    levels: TableFrame.meta({
+      description: 'Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation.',
+    }),
     total_return: Distribution,
     max_drawdown: Distribution.meta({ description: 'At most 0.' }),
     time_under_water: Distribution.meta({ description: 'Sessions of the longest spell below a previous high.' }),
@@ -37,7 +44,9 @@ export const SimulationView = z
       at_end: z.number().meta({ description: 'Share of paths that end below it.' }),
       at_any_time: z.number().meta({ description: 'Share of paths that are below it after some session.' }),
     }),
-    precision: z.enum(['float64', 'float32']).meta({ description: 'Of the levels of the paths: float32 on the tensorflow engine.' }),
+    precision: z
+      .enum(['float64', 'float32'])
+      .meta({ description: 'Of the levels of the paths: float32 on the tensorflow engine.' }),
   })
   .meta({ id: 'SimulationView' });
 export type SimulationView = z.infer<typeof SimulationView>;
@@ -51,10 +60,19 @@ export const simulationRoutes = routes({
     scope: 'run',
     tag: 'analytics',
     summary: 'Simulate where the level of a stored run may go, as a job.',
-    description: 'Percentiles a date, and the distributions of total return, largest drawdown and time under water. The result depends on the request and the run alone, not on the workers.',
+    description:
+      'Percentiles a date, and the distributions of total return, largest drawdown and time under water. The result depends on the request and the run alone, not on the workers.',
     params: z.strictObject({ index_id: Id }),
     body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },
     success: { status: 202, description: 'The job; see Location.', schema: SimulationJobStatus },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'CALENDAR_NOT_COVERED', 'NO_DATA_SOURCE', 'STORE_MISMATCH', 'JOB_RUNNING'],
+    errors: [
+      'INDEX_NOT_FOUND',
+      'RUN_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'CALENDAR_NOT_COVERED',
+      'NO_DATA_SOURCE',
+      'STORE_MISMATCH',
+      'JOB_RUNNING',
+    ],
   },
 });

@@ -15,14 +15,18 @@ export type SavedStrategy = z.infer<typeof SavedStrategy>;
 export const StoredStrategy = z
   .strictObject({
     strategy: StrategyDocument,
-    problems: z.array(Finding).meta({ description: 'What the strategy refers to and does not find any more, as an index that was deleted.' }),
+    problems: z
+      .array(Finding)
+      .meta({ description: 'What the strategy refers to and does not find any more, as an index that was deleted.' }),
     has_run: z.boolean().meta({ description: 'Whether a backtest record is stored.' }),
     run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
   })
   .meta({ id: 'StoredStrategy' });
 export type StoredStrategy = z.infer<typeof StoredStrategy>;
 
-export const StrategyCollection = z.strictObject({ strategies: z.array(StoredStrategy), ...skippedFields }).meta({ id: 'StrategyCollection' });
+export const StrategyCollection = z
+  .strictObject({ strategies: z.array(StoredStrategy), ...skippedFields })
+  .meta({ id: 'StrategyCollection' });
 export type StrategyCollection = z.infer<typeof StrategyCollection>;
 
 export const StrategyDeletion = z
@@ -36,44 +40,69 @@ export type StrategyDeletion = z.infer<typeof StrategyDeletion>;
 
 const params = z.strictObject({ strategy_id: Id });
 const example = {
-  id: 'LARGE-100-LOW-TURNOVER', name: 'Large hundred, traded once a year', index_id: 'LARGE-100', transaction_cost_bps: 5,
-  rebalance: { frequency: 'annual', anchor: 'last_session' }, drift_tolerance: 0.002, exposure: 0.98,
+  id: 'LARGE-100-LOW-TURNOVER',
+  name: 'Large hundred, traded once a year',
+  index_id: 'LARGE-100',
+  transaction_cost_bps: 5,
+  rebalance: { frequency: 'annual', anchor: 'last_session' },
+  drift_tolerance: 0.002,
+  exposure: 0.98,
 };
 const body = { schema: StrategyDocument, document: true, example } as const;
 const tag = 'strategies';
 
 export const strategyRoutes = routes({
   listStrategies: {
-    method: 'GET', path: '/strategies', scope: 'read', tag,
+    method: 'GET',
+    path: '/strategies',
+    scope: 'read',
+    tag,
     summary: 'Stored strategies, each with its problems.',
     query: listingQuery,
-    success: { status: 200, description: 'The strategies by id; those that cannot be read are counted.', schema: StrategyCollection },
+    success: {
+      status: 200,
+      description: 'The strategies by id; those that cannot be read are counted.',
+      schema: StrategyCollection,
+    },
     errors: [],
   },
   createStrategy: {
-    method: 'POST', path: '/strategies', scope: 'write', tag,
+    method: 'POST',
+    path: '/strategies',
+    scope: 'write',
+    tag,
     summary: 'Stores a new strategy.',
-    description: 'A taken id is refused; replacing is done with PUT. `POST /analytics/{strategy_id}/backtest` runs it, and every view of runs answers under its id.',
+    description:
+      'A taken id is refused; replacing is done with PUT. `POST /analytics/{strategy_id}/backtest` runs it, and every view of runs answers under its id.',
     body,
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedStrategy },
     errors: ['STRATEGY_EXISTS'],
   },
   validateStrategy: {
-    method: 'POST', path: '/strategies/validate', scope: 'read', tag,
+    method: 'POST',
+    path: '/strategies/validate',
+    scope: 'read',
+    tag,
     summary: 'Everything a save would refuse a strategy for; nothing is stored.',
     body: { ...body, report: true },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
   },
   getStrategy: {
-    method: 'GET', path: '/strategies/{strategy_id}', scope: 'read', tag,
+    method: 'GET',
+    path: '/strategies/{strategy_id}',
+    scope: 'read',
+    tag,
     summary: 'A stored strategy.',
     params,
     success: { status: 200, description: 'The strategy with its problems.', schema: StoredStrategy },
     errors: ['STRATEGY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   putStrategy: {
-    method: 'PUT', path: '/strategies/{strategy_id}', scope: 'write', tag,
+    method: 'PUT',
+    path: '/strategies/{strategy_id}',
+    scope: 'write',
+    tag,
     summary: 'Stores or replaces a strategy.',
     params,
     body,
@@ -81,7 +110,10 @@ export const strategyRoutes = routes({
     errors: ['ID_MISMATCH'],
   },
   deleteStrategy: {
-    method: 'DELETE', path: '/strategies/{strategy_id}', scope: 'write', tag,
+    method: 'DELETE',
+    path: '/strategies/{strategy_id}',
+    scope: 'write',
+    tag,
     summary: 'Removes a strategy, its saved run and every result of its backtests.',
     params,
     success: { status: 200, description: 'What was removed.', schema: StrategyDeletion },

@@ -17,34 +17,54 @@ export const SweepRow = z
     start: z.string().nullable(),
     end: z.string().nullable(),
     observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
-    deflated_sharpe_ratio: probability('Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.').nullable(),
+    deflated_sharpe_ratio: probability(
+      'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.',
+    ).nullable(),
     error: ErrorDetail.nullable().meta({ description: 'Why the variant was refused, as its single run would be.' }),
   })
   .meta({ id: 'SweepRow' });
 
 export const SweepSelection = z
   .strictObject({
-    trials: z.int().meta({ description: 'Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike.' }),
+    trials: z.int().meta({
+      description:
+        'Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike.',
+    }),
     sharpe_ratio: z.number().meta({ description: 'Of the variant ranked first; of a session, as all ratios here.' }),
     skewness: z.number(),
     kurtosis: z.number().meta({ description: '3 for normal returns.' }),
     observations: z.int().meta({ description: 'Its returns.' }),
     sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the trials.' }),
-    expected_maximum_sharpe_ratio: z.number().meta({ description: 'What the best of as many trials with a true Sharpe ratio of zero is expected to show.' }),
-    deflated_sharpe_ratio: probability('Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.').nullable(),
+    expected_maximum_sharpe_ratio: z
+      .number()
+      .meta({ description: 'What the best of as many trials with a true Sharpe ratio of zero is expected to show.' }),
+    deflated_sharpe_ratio: probability(
+      'Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.',
+    ).nullable(),
   })
   .meta({ id: 'SweepSelection' });
 
 export const SweepOverfitting = z
   .strictObject({
-    probability: probability('Share of the selections by Sharpe ratio whose choice is no better than the median out of sample.'),
+    probability: probability(
+      'Share of the selections by Sharpe ratio whose choice is no better than the median out of sample.',
+    ),
     probability_of_loss: probability('Share whose choice has a negative Sharpe ratio out of sample.'),
-    median_logit: z.number().meta({ description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.' }),
-    combinations: z.int().meta({ description: 'Selections: every half of the blocks of time, against the other half.' }),
+    median_logit: z.number().meta({
+      description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.',
+    }),
+    combinations: z
+      .int()
+      .meta({ description: 'Selections: every half of the blocks of time, against the other half.' }),
     partitions: z.int(),
-    observations: z.int().meta({ description: 'Returns on dates that all variants have; the oldest are left out so that the blocks are equal.' }),
+    observations: z.int().meta({
+      description: 'Returns on dates that all variants have; the oldest are left out so that the blocks are equal.',
+    }),
   })
-  .meta({ id: 'SweepOverfitting', description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).' });
+  .meta({
+    id: 'SweepOverfitting',
+    description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
+  });
 
 export const SweepView = z
   .strictObject({
@@ -55,9 +75,20 @@ export const SweepView = z
     rank_by: z.enum(Object.keys(RANKINGS) as [RankingName, ...RankingName[]]),
     rows: z.array(SweepRow).meta({ description: 'By rank, those that were refused last.' }),
     selection: SweepSelection.nullable().meta({ description: 'Null when every variant was refused.' }),
-    overfitting: SweepOverfitting.nullable().meta({ description: 'Null with fewer than two trials, or fewer than two returns a block.' }),
-    identical_variants: z.array(z.array(z.int().min(0))).optional().meta({ description: 'Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions.' }),
-    verdict: z.array(z.string()).optional().meta({ description: 'What the figures come to, a sentence each. Absent in sweeps of earlier versions.' }),
+    overfitting: SweepOverfitting.nullable().meta({
+      description: 'Null with fewer than two trials, or fewer than two returns a block.',
+    }),
+    identical_variants: z
+      .array(z.array(z.int().min(0)))
+      .optional()
+      .meta({
+        description:
+          'Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions.',
+      }),
+    verdict: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What the figures come to, a sentence each. Absent in sweeps of earlier versions.' }),
     store_content_hash: z.string(),
     engine_version: z.string(),
   })
@@ -81,7 +112,10 @@ export const sweepRoutes = routes({
         sweep_id: 'caps',
         index_id: 'LARGE-100',
         request: { start: '2023-01-03', transaction_cost_bps: 10 },
-        grid: { '/document/pipeline/weighting/cap': [0.03, 0.05, 0.1], '/document/rebalance/frequency': ['monthly', 'quarterly'] },
+        grid: {
+          '/document/pipeline/weighting/cap': [0.03, 0.05, 0.1],
+          '/document/rebalance/frequency': ['monthly', 'quarterly'],
+        },
         partitions: 8,
       },
     },

@@ -10,7 +10,11 @@ export const WatchlistUpsert = z
   .strictObject({
     name: z.string().min(1).max(200),
     description: z.string().max(10_000).nullable().default(null),
-    identifiers: z.array(AssetIdentifier).max(IDENTIFIERS_MAX).default([]).meta({ description: 'In the order to keep; each once.' }),
+    identifiers: z
+      .array(AssetIdentifier)
+      .max(IDENTIFIERS_MAX)
+      .default([])
+      .meta({ description: 'In the order to keep; each once.' }),
   })
   .meta({ id: 'WatchlistUpsert' });
 export type WatchlistUpsert = z.infer<typeof WatchlistUpsert>;
@@ -22,12 +26,16 @@ export const Watchlist = z
     description: z.string().nullable(),
     identifiers: z.array(z.string()).meta({ description: "In the client's order, unique." }),
     updated_at: z.string(),
-    unknown: z.array(z.string()).meta({ description: 'Those that the served store does not hold; all of them when none is served.' }),
+    unknown: z
+      .array(z.string())
+      .meta({ description: 'Those that the served store does not hold; all of them when none is served.' }),
   })
   .meta({ id: 'Watchlist' });
 export type Watchlist = z.infer<typeof Watchlist>;
 
-export const WatchlistCollection = z.strictObject({ watchlists: z.array(Watchlist), ...skippedFields }).meta({ id: 'WatchlistCollection' });
+export const WatchlistCollection = z
+  .strictObject({ watchlists: z.array(Watchlist), ...skippedFields })
+  .meta({ id: 'WatchlistCollection' });
 export type WatchlistCollection = z.infer<typeof WatchlistCollection>;
 
 const params = z.strictObject({ watchlist_id: Id.meta({ description: 'Id of the watchlist.' }) });

@@ -7,7 +7,11 @@ const MS_PER_DAY = 86_400_000;
 /** The day of `YYYY-MM-DD`, or undefined when the text is not such a date or names a day that does not exist. */
 export function parseDay(text: string): Day | undefined {
   if (!TEXT.test(text)) return undefined;
-  const day = dayOf({ year: Number(text.slice(0, 4)), month: Number(text.slice(5, 7)), day: Number(text.slice(8, 10)) });
+  const day = dayOf({
+    year: Number(text.slice(0, 4)),
+    month: Number(text.slice(5, 7)),
+    day: Number(text.slice(8, 10)),
+  });
   return formatDay(day) === text ? day : undefined;
 }
 
@@ -46,7 +50,14 @@ export function dayOf({ year, month, day }: CivilDate): Day {
   const era = Math.floor(own / 400);
   const yearOfEra = own - era * 400;
   const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
-  return era * DAYS_PER_ERA + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - DAYS_BEFORE_1970;
+  return (
+    era * DAYS_PER_ERA +
+    yearOfEra * 365 +
+    Math.floor(yearOfEra / 4) -
+    Math.floor(yearOfEra / 100) +
+    dayOfYear -
+    DAYS_BEFORE_1970
+  );
 }
 
 /**
@@ -57,11 +68,17 @@ export function civilOf(day: Day): CivilDate {
   const shifted = Math.floor(day) + DAYS_BEFORE_1970;
   const era = Math.floor(shifted / DAYS_PER_ERA);
   const dayOfEra = shifted - era * DAYS_PER_ERA;
-  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365);
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
   const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
   const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
-  return { year: era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, day: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1 };
+  return {
+    year: era * 400 + yearOfEra + (month <= 2 ? 1 : 0),
+    month,
+    day: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1,
+  };
 }
 
 /** Days of 400 years, after which the calendar begins again. */
@@ -75,7 +92,10 @@ export function weekdayOf(day: Day): number {
 }
 
 export function daysInMonth(year: number, month: number): number {
-  return dayOf(month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 }) - dayOf({ year, month, day: 1 });
+  return (
+    dayOf(month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 }) -
+    dayOf({ year, month, day: 1 })
+  );
 }
 
 /** The day `months` later, clipped to the end of its month. */

@@ -14,5 +14,10 @@ export function nonFiniteFindings(value: unknown, path: readonly PropertyKey[] =
 
 function tooLarge(path: string): Finding {
   const name = path === '' ? 'The value' : path;
-  return { severity: 'error', code: 'OUT_OF_RANGE', message: `${name} is beyond the range of a double; at most ${Number.MAX_VALUE} in magnitude is accepted.`, path };
+  return {
+    severity: 'error',
+    code: 'OUT_OF_RANGE',
+    message: `${name} is beyond the range of a double; at most ${Number.MAX_VALUE} in magnitude is accepted.`,
+    path,
+  };
 }

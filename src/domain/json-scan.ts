@@ -46,13 +46,20 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   function value(depth: number): void {
     skipSpace();
     switch (text.charCodeAt(at)) {
-      case BRACE_OPEN: return object(depth + 1);
-      case BRACKET_OPEN: return array(depth + 1);
-      case QUOTE: return void string();
-      case 0x74: return word('true');
-      case 0x66: return word('false');
-      case 0x6e: return word('null');
-      default: return number();
+      case BRACE_OPEN:
+        return object(depth + 1);
+      case BRACKET_OPEN:
+        return array(depth + 1);
+      case QUOTE:
+        return void string();
+      case 0x74:
+        return word('true');
+      case 0x66:
+        return word('false');
+      case 0x6e:
+        return word('null');
+      default:
+        return number();
     }
   }
 
@@ -69,7 +76,8 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyAt);
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
       if (count > KEYS_LISTED) set ??= new Set(listed);
-      if (set === undefined ? listed.includes(key) : set.has(key)) throw new Fault(`the key ${quoted(key)} is given twice in one object`, keyAt);
+      if (set === undefined ? listed.includes(key) : set.has(key))
+        throw new Fault(`the key ${quoted(key)} is given twice in one object`, keyAt);
       if (set === undefined) listed.push(key);
       else set.add(key);
       skipSpace();
@@ -121,7 +129,9 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
         if (text.charCodeAt(at) === 0x75) hexDigits();
         else if (!ESCAPABLE.has(text.charCodeAt(at))) throw unexpected('an escape JSON knows');
       } else if (!(code >= 0x20)) {
-        throw at >= text.length ? unexpected('the end of a string') : new Fault('a control character stands in a string', at);
+        throw at >= text.length
+          ? unexpected('the end of a string')
+          : new Fault('a control character stands in a string', at);
       }
     }
     at++;
@@ -176,7 +186,8 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   }
 
   function unexpected(wanted: string): Fault {
-    const found = at < text.length ? `${quoted(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
+    const found =
+      at < text.length ? `${quoted(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
     return new Fault(`${found} where ${wanted} is expected`, at);
   }
 }

@@ -40,7 +40,12 @@ function editDistance(a: string, b: string): number {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + Number(a[i - 1] !== b[j - 1]), isSwap ? before[j - 2]! + 1 : Number.POSITIVE_INFINITY);
+      next[j] = Math.min(
+        row[j]! + 1,
+        next[j - 1]! + 1,
+        row[j - 1]! + Number(a[i - 1] !== b[j - 1]),
+        isSwap ? before[j - 2]! + 1 : Number.POSITIVE_INFINITY,
+      );
     }
     before = row;
     row = next;

@@ -17,7 +17,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 export function parseJson(bytes: Uint8Array): ParsedJson {
   const text = decode(bytes);
   const { fault, overflows } = scanJson(text);
-  if (fault !== undefined) throw new Refusal('MALFORMED_REQUEST', `The body is refused at ${placeOf(text, fault.offset)}: ${fault.reason}.`);
+  if (fault !== undefined)
+    throw new Refusal('MALFORMED_REQUEST', `The body is refused at ${placeOf(text, fault.offset)}: ${fault.reason}.`);
   return { value: JSON.parse(text) as unknown, overflows };
 }
 

@@ -5,7 +5,10 @@ import { hasErrors, orderFindings, type Finding } from './findings.js';
  * A failed job carries the same codes; `status: null` marks those that only jobs can carry.
  */
 export const ERRORS = {
-  MALFORMED_REQUEST: { status: 400, help: 'The body is not JSON, is nested too deeply, repeats a key, or has another content type.' },
+  MALFORMED_REQUEST: {
+    status: 400,
+    help: 'The body is not JSON, is nested too deeply, repeats a key, or has another content type.',
+  },
   BODY_TOO_LARGE: { status: 400, help: 'The body is longer than the route accepts.' },
   UNAUTHENTICATED: { status: 401, help: 'The key is missing, unknown, revoked, expired or wrong.' },
   FORBIDDEN_SCOPE: { status: 403, help: 'The key is valid but lacks the scope of the route.' },
@@ -14,7 +17,10 @@ export const ERRORS = {
   INDEX_NOT_FOUND: { status: 404, help: 'No index (or strategy) is stored under the id.' },
   RUN_NOT_FOUND: { status: 404, help: 'The index has no stored run.' },
   ASSET_NOT_IN_RUN: { status: 404, help: 'The stored run never held the name.' },
-  BENCHMARK_NOT_FOUND: { status: 404, help: 'The benchmark is neither a stored index nor an identifier of the served store: a name of its market or a series.' },
+  BENCHMARK_NOT_FOUND: {
+    status: 404,
+    help: 'The benchmark is neither a stored index nor an identifier of the served store: a name of its market or a series.',
+  },
   CONSTRAINT_SET_NOT_FOUND: { status: 404, help: 'No constraint set is stored under the id.' },
   RISK_MODEL_NOT_FOUND: { status: 404, help: 'No risk model is stored under the id.' },
   STRATEGY_NOT_FOUND: { status: 404, help: 'No strategy is stored under the id.' },
@@ -33,14 +39,23 @@ export const ERRORS = {
   STORE_ACTIVE: { status: 409, help: 'The store is the one being served.' },
   STORE_LOADING: { status: 409, help: 'A store is already loading.' },
   STORE_REFRESHING: { status: 409, help: 'The store is already refreshing.' },
-  FOLDER_REGISTERED: { status: 409, help: 'The folder, or the same tables of the database, are already registered as a store.' },
+  FOLDER_REGISTERED: {
+    status: 409,
+    help: 'The folder, or the same tables of the database, are already registered as a store.',
+  },
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source to refresh from.' },
-  STORE_NOT_SERVED: { status: 409, help: 'Only the served store re-reads its folder or database; another is read on activation.' },
+  STORE_NOT_SERVED: {
+    status: 409,
+    help: 'Only the served store re-reads its folder or database; another is read on activation.',
+  },
   STORE_MISMATCH: { status: 409, help: 'The run was made on another data store than the one being served.' },
   JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },
   PRECONDITION_FAILED: { status: 412, help: 'The stored document is not the one named by If-Match.' },
   VALIDATION_FAILED: { status: 422, help: 'The request or document has errors; see detail.findings.' },
-  INVALID_IDENTIFIER: { status: 422, help: 'An id in the path is not 1 to 64 letters, digits, dashes and underscores.' },
+  INVALID_IDENTIFIER: {
+    status: 422,
+    help: 'An id in the path is not 1 to 64 letters, digits, dashes and underscores.',
+  },
   ID_MISMATCH: { status: 422, help: 'The id in the body is not the id in the path.' },
   INVALID_RANGE: { status: 422, help: 'The start lies after the end.' },
   RANGE_TOO_SHORT: { status: 422, help: 'The range holds fewer sessions than the computation needs.' },
@@ -54,7 +69,10 @@ export const ERRORS = {
   RATE_OUT_OF_RANGE: { status: 422, help: 'A rate is larger than 1 in magnitude: probably percent.' },
   INDEX_REQUIRED: { status: 422, help: 'A built-in template needs an index.' },
   TEMPLATE_BUILT_IN: { status: 422, help: 'A built-in template cannot be changed or deleted.' },
-  VARIANT_NOT_AVAILABLE: { status: 422, help: 'The run has no level of the return variant: its prices include dividends, so that there is a total return alone.' },
+  VARIANT_NOT_AVAILABLE: {
+    status: 422,
+    help: 'The run has no level of the return variant: its prices include dividends, so that there is a total return alone.',
+  },
   TOTAL_LOSS: { status: 422, help: 'A period lost everything, so contributions cannot be linked over it.' },
   INFEASIBLE: { status: 422, help: 'The constraints cannot hold together; see detail.conflict.' },
   EMPTY_INDEX: { status: 422, help: 'Nothing survives the rules, or nothing has a weight, on the first date.' },
@@ -63,11 +81,17 @@ export const ERRORS = {
   NUMERIC_FAILURE: { status: 422, help: 'A result is not finite.' },
   SOLVER_FAILED: { status: 422, help: 'The solver neither solved the problem nor proved it infeasible.' },
   MISSING_PRICE: { status: 422, help: 'A constituent has no price and the treatment asks to fail.' },
-  RATE_LIMITED: { status: 429, help: 'The key has as many jobs waiting, or sends as many requests a second, as one key may; retry after `Retry-After` seconds.' },
+  RATE_LIMITED: {
+    status: 429,
+    help: 'The key has as many jobs waiting, or sends as many requests a second, as one key may; retry after `Retry-After` seconds.',
+  },
   INTERNAL: { status: 500, help: 'A defect of the service; quote detail.request_id.' },
   NOT_SUPPORTED: { status: 501, help: 'This build has no driver for the kind.' },
   NO_DATA_SOURCE: { status: 503, help: 'No data store is active.' },
-  STORE_UNAVAILABLE: { status: 503, help: 'The document store does not answer, or the data store of before a restart is still being read; retry after `Retry-After` seconds.' },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    help: 'The document store does not answer, or the data store of before a restart is still being read; retry after `Retry-After` seconds.',
+  },
   OVERLOADED: { status: 503, help: 'The queue or the memory budget is full; retry later.' },
   DRAINING: { status: 503, help: 'The service is stopping.' },
   STORAGE_FULL: { status: 503, help: 'The disk is at its low-water mark; nothing was written.' },
@@ -96,7 +120,12 @@ export class Refusal extends Error {
   readonly code: ErrorCode;
   readonly detail: Readonly<Record<string, unknown>> | null;
 
-  constructor(code: ErrorCode, message: string, detail: Readonly<Record<string, unknown>> | null = null, options: ErrorOptions = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    detail: Readonly<Record<string, unknown>> | null = null,
+    options: ErrorOptions = {},
+  ) {
     super(message, options);
     this.code = code;
     this.detail = detail;
@@ -108,7 +137,11 @@ export class Refusal extends Error {
 }
 
 /** A refusal that carries findings, under any of the 422 codes; `VALIDATION_FAILED` when none is named. */
-export function refuseWithFindings(subject: string, findings: readonly Finding[], code: ErrorCode = 'VALIDATION_FAILED'): Refusal {
+export function refuseWithFindings(
+  subject: string,
+  findings: readonly Finding[],
+  code: ErrorCode = 'VALIDATION_FAILED',
+): Refusal {
   const errors = findings.filter(({ severity }) => severity === 'error');
   const counted = errors.filter(({ code, count: stands }) => code !== 'MORE_FINDINGS' || stands !== undefined);
   const total = counted.reduce((sum, { count: stands = 1 }) => sum + stands, 0);

@@ -12,7 +12,10 @@ const ASSET_PATTERN = /^[^\u0000-\u001f\u007f/]{1,64}$/u;
 /** An id as a schema. */
 export const Id = z
   .string()
-  .refine((text) => ID_PATTERN.test(text), { params: { finding: 'BAD_IDENTIFIER' }, error: 'must be 1 to 64 letters, digits, dashes and underscores' })
+  .refine((text) => ID_PATTERN.test(text), {
+    params: { finding: 'BAD_IDENTIFIER' },
+    error: 'must be 1 to 64 letters, digits, dashes and underscores',
+  })
   .meta({ pattern: ID_PATTERN.source, example: 'CORE-100' });
 
 /** Whether an asset can be called so: 1 to 64 characters without control characters or `/`. */
@@ -23,13 +26,19 @@ export function isAssetIdentifier(text: string): boolean {
 /** An asset identifier: 1 to 64 characters without control characters or `/`. */
 export const AssetIdentifier = z
   .string()
-  .refine(isAssetIdentifier, { params: { finding: 'BAD_IDENTIFIER' }, error: 'must be 1 to 64 characters without control characters or /' })
+  .refine(isAssetIdentifier, {
+    params: { finding: 'BAD_IDENTIFIER' },
+    error: 'must be 1 to 64 characters without control characters or /',
+  })
   .meta({ minLength: 1, maxLength: 64, example: 'AAPL' });
 
 /** A real calendar day, `YYYY-MM-DD`. */
 export const IsoDate = z
   .string()
-  .refine((text) => parseDay(text) !== undefined, { params: { finding: 'BAD_DATE' }, error: 'must be a real day, YYYY-MM-DD' })
+  .refine((text) => parseDay(text) !== undefined, {
+    params: { finding: 'BAD_DATE' },
+    error: 'must be a real day, YYYY-MM-DD',
+  })
   .meta({ format: 'date', example: '2024-01-02' });
 
 /** A currency by its ISO 4217 code, or a minor unit as GBX. */
@@ -55,7 +64,11 @@ export interface ShapeOptions {
  * Parses a value by its schema and says everything that is wrong with its shape in one pass.
  * Objects in the schema are strict; `options.unknownFields` decides what an unknown field means.
  */
-export function checkShape<S extends z.ZodType>(schema: S, value: unknown, options: ShapeOptions = {}): Shaped<z.output<S>> {
+export function checkShape<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  options: ShapeOptions = {},
+): Shaped<z.output<S>> {
   const { unknownFields = 'error' } = options;
   const first = schema.safeParse(value, { reportInput: true });
   if (first.success) return { value: first.data, findings: [] };
@@ -75,7 +88,8 @@ function flatten(issues: readonly Issue[]): Issue[] {
     if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
     const branches = issue.errors.map((branch) => flatten(branch as Issue[]));
     const depth = (branch: Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
-    const wrongType = (branch: Issue[]) => branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
+    const wrongType = (branch: Issue[]) =>
+      branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
     const fitting = branches.filter((branch) => !wrongType(branch));
     if (fitting.length === 0) return [{ ...issue, errors: [] } as Issue];
     const best = fitting.toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)[0]!;
@@ -111,7 +125,10 @@ function toFindings(issue: Issue, root: unknown, options: ShapeOptions): Finding
     return issue.keys.map((key) => ({
       severity: unknownFields,
       code: unknownCode,
-      message: unknownFields === 'warning' ? `The field ${key} is not known and was dropped.` : `The field ${key} is not known.`,
+      message:
+        unknownFields === 'warning'
+          ? `The field ${key} is not known and was dropped.`
+          : `The field ${key} is not known.`,
       path: pathText(base, [...issue.path, key]),
       ...row,
     }));
@@ -134,24 +151,39 @@ function describe(issue: Issue, value: unknown, name: string): Description {
   if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.expected === 'int') return { code: 'WRONG_TYPE', message: `${name} must be a whole number, not ${got}.` };
+      if (issue.expected === 'int')
+        return { code: 'WRONG_TYPE', message: `${name} must be a whole number, not ${got}.` };
       return { code: 'WRONG_TYPE', message: `${name} must be ${article(issue.expected)}, not ${got}.` };
     case 'invalid_union': {
       const { options } = issue as { options?: readonly unknown[] }; // of a discriminated union, where the discriminator fits none
       if (options !== undefined) {
         const accepted = options.map(String);
-        return { code: 'NOT_IN_CHOICES', message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`, accepted };
+        return {
+          code: 'NOT_IN_CHOICES',
+          message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`,
+          accepted,
+        };
       }
       return { code: 'WRONG_TYPE', message: `${name} has none of the accepted forms: ${got}.` };
     }
     case 'invalid_value': {
       const accepted = issue.values.map(String);
-      return { code: 'NOT_IN_CHOICES', message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`, accepted };
+      return {
+        code: 'NOT_IN_CHOICES',
+        message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`,
+        accepted,
+      };
     }
     case 'too_small':
-      return { code: 'OUT_OF_RANGE', message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${bound(issue.origin, issue.minimum)} needed.` };
+      return {
+        code: 'OUT_OF_RANGE',
+        message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${bound(issue.origin, issue.minimum)} needed.`,
+      };
     case 'too_big':
-      return { code: 'OUT_OF_RANGE', message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.` };
+      return {
+        code: 'OUT_OF_RANGE',
+        message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.`,
+      };
     case 'not_multiple_of':
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
     default: {
@@ -186,6 +218,13 @@ function counted(count: number, noun: 'character' | 'entry'): string {
 }
 
 function article(expected: string): string {
-  const noun: Record<string, string> = { record: 'an object', object: 'an object', array: 'an array', string: 'a string', number: 'a number', boolean: 'true or false' };
+  const noun: Record<string, string> = {
+    record: 'an object',
+    object: 'an object',
+    array: 'an array',
+    string: 'a string',
+    number: 'a number',
+    boolean: 'true or false',
+  };
   return noun[expected] ?? expected;
 }

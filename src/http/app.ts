@@ -67,7 +67,16 @@ const NOBODY: Principal = { keyId: null, scopes: new Set() };
  * chooses among its methods itself, fixed words before parameters, so that a wrong method is told from a missing path.
  */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
-  const { api, handlers, authenticate, version, log, observe, dataSettled = async () => {}, keyRates = createKeyRates({ monotonicMs: () => performance.now() }) } = dependencies;
+  const {
+    api,
+    handlers,
+    authenticate,
+    version,
+    log,
+    observe,
+    dataSettled = async () => {},
+    keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
+  } = dependencies;
   const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
   const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
 
@@ -84,17 +93,28 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     headersFor,
   };
 
-  function answer(c: Context<{ Bindings: Client }>, operations: PathOperations | undefined): Response | Promise<Response> {
+  function answer(
+    c: Context<{ Bindings: Client }>,
+    operations: PathOperations | undefined,
+  ): Response | Promise<Response> {
     const request = c.req.raw;
     const call = openCall(request, c.req.path, operations);
     try {
       if (!call.isOpen) call.principal = authenticate(request.headers);
       if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
-      if (operations === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${call.path.slice(0, 200)}.`);
+      if (operations === undefined)
+        throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${call.path.slice(0, 200)}.`);
       if (call.operation === undefined) throw notAllowed(request.method, operations.allowed);
-      const exchange: Exchange = { request, requestId: call.requestId, traceId: call.trace?.traceId ?? null, param: (name) => c.req.param(name) };
+      const exchange: Exchange = {
+        request,
+        requestId: call.requestId,
+        traceId: call.trace?.traceId ?? null,
+        param: (name) => c.req.param(name),
+      };
       const reply = call.operation.answer(exchange, call.principal);
-      return reply instanceof Promise ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure)) : succeed(call, reply);
+      return reply instanceof Promise
+        ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
+        : succeed(call, reply);
     } catch (failure) {
       const delayMs = isRefusedKey(failure, request.headers) ? failedKeys.note(c.env?.address ?? '') : 0;
       return delayMs === 0 ? fail(call, failure) : sleep(delayMs).then(() => fail(call, failure));
@@ -106,7 +126,15 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const headers = headersOf(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers['Vary'] = 'Accept';
-    return record(call, toResponse(reply, { method: request.method, status, headers, ifNoneMatch: request.headers.get('if-none-match') ?? undefined }));
+    return record(
+      call,
+      toResponse(reply, {
+        method: request.method,
+        status,
+        headers,
+        ifNoneMatch: request.headers.get('if-none-match') ?? undefined,
+      }),
+    );
   }
 
   function fail(call: Call, failure: unknown): Response {
@@ -120,13 +148,28 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   /** One line in the log and one observation for every answer. */
-  function record({ request, requestId, trace, path, operation, isOpen, principal, startedMs }: Call, response: Response): Response {
+  function record(
+    { request, requestId, trace, path, operation, isOpen, principal, startedMs }: Call,
+    response: Response,
+  ): Response {
     const { status } = response;
     const { method } = request;
     const ms = performance.now() - startedMs;
     const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
     if (log.isLevelEnabled(level)) {
-      log[level]({ request_id: requestId, ...spanOf(trace), method, path, operation: operation?.id, status, ms: Math.round(ms * 100) / 100, key: principal.keyId }, 'request');
+      log[level](
+        {
+          request_id: requestId,
+          ...spanOf(trace),
+          method,
+          path,
+          operation: operation?.id,
+          status,
+          ms: Math.round(ms * 100) / 100,
+          key: principal.keyId,
+        },
+        'request',
+      );
     }
     observe?.({ operation: operation?.id, method, status, seconds: ms / 1000 });
     return response;
@@ -135,11 +178,18 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
   function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
-      if (failure.cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code: failure.code, err: failure.cause }, 'refusal with a cause');
+      if (failure.cause !== undefined)
+        log.warn(
+          { request_id: requestId, ...spanOf(trace), code: failure.code, err: failure.cause },
+          'refusal with a cause',
+        );
       return failure;
     }
     if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
-    log.error({ request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure }, 'defect');
+    log.error(
+      { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
+      'defect',
+    );
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
   }
 }
@@ -179,7 +229,11 @@ function spanOf(trace: TraceContext | null): object {
 
 /** A request without any key is told so at once: nobody guesses with none. */
 function isRefusedKey(failure: unknown, headers: globalThis.Headers): boolean {
-  return failure instanceof Refusal && failure.code === 'UNAUTHENTICATED' && (headers.has('authorization') || headers.has('x-api-key'));
+  return (
+    failure instanceof Refusal &&
+    failure.code === 'UNAUTHENTICATED' &&
+    (headers.has('authorization') || headers.has('x-api-key'))
+  );
 }
 
 interface PathOperations {
@@ -200,7 +254,11 @@ async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
 }
 
 /** The operations of every path, paths of fixed words first. */
-function byPath<T extends Record<string, Route>>(api: T, handlers: Handlers<T>, dataSettled: () => Promise<void>): [string, PathOperations][] {
+function byPath<T extends Record<string, Route>>(
+  api: T,
+  handlers: Handlers<T>,
+  dataSettled: () => Promise<void>,
+): [string, PathOperations][] {
   const paths = new Map<string, Map<string, Operation>>();
   for (const [id, route] of Object.entries(api)) {
     const methods = paths.get(route.path) ?? new Map<string, Operation>();
@@ -209,7 +267,9 @@ function byPath<T extends Record<string, Route>>(api: T, handlers: Handlers<T>, 
     methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, dataSettled));
     paths.set(route.path, methods);
   }
-  return [...paths].toSorted(([a], [b]) => compareSpecificity(a, b)).map(([path, byMethod]) => [path, pathOperations(byMethod)]);
+  return [...paths]
+    .toSorted(([a], [b]) => compareSpecificity(a, b))
+    .map(([path, byMethod]) => [path, pathOperations(byMethod)]);
 }
 
 function pathOperations(byMethod: Map<string, Operation>): PathOperations {
@@ -219,12 +279,20 @@ function pathOperations(byMethod: Map<string, Operation>): PathOperations {
 
 /** Segment by segment, a fixed word comes before a parameter. */
 function compareSpecificity(a: string, b: string): number {
-  const rank = (path: string) => path.split('/').map((segment) => (segment.startsWith('{') ? '1' : '0')).join('');
+  const rank = (path: string) =>
+    path
+      .split('/')
+      .map((segment) => (segment.startsWith('{') ? '1' : '0'))
+      .join('');
   return rank(a).localeCompare(rank(b));
 }
 
 function notAllowed(method: string, allowed: readonly string[]): Refusal {
-  return new Refusal('METHOD_NOT_ALLOWED', `The path does not accept ${method.slice(0, 20)}; it accepts ${allowed.join(', ')}.`, { allowed });
+  return new Refusal(
+    'METHOD_NOT_ALLOWED',
+    `The path does not accept ${method.slice(0, 20)}; it accepts ${allowed.join(', ')}.`,
+    { allowed },
+  );
 }
 
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;

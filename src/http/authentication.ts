@@ -40,11 +40,17 @@ const unauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', mess
 function assertLoopback(headers: Headers): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, ''))) {
-    throw new Refusal('FORBIDDEN_ORIGIN', `Without keys the service answers to loopback names only, not to ${JSON.stringify(host.slice(0, 100))}.`);
+    throw new Refusal(
+      'FORBIDDEN_ORIGIN',
+      `Without keys the service answers to loopback names only, not to ${JSON.stringify(host.slice(0, 100))}.`,
+    );
   }
   const origin = headers.get('origin');
   if (origin !== null && !isLoopbackOrigin(origin)) {
-    throw new Refusal('FORBIDDEN_ORIGIN', `Without keys the service does not answer the web origin ${JSON.stringify(origin.slice(0, 100))}.`);
+    throw new Refusal(
+      'FORBIDDEN_ORIGIN',
+      `Without keys the service does not answer the web origin ${JSON.stringify(origin.slice(0, 100))}.`,
+    );
   }
 }
 

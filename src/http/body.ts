@@ -29,7 +29,10 @@ async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array
   if (length !== undefined && length > bytesMax) throw tooLarge(String(length), bytesMax);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
   // The parser of HTTP holds a body to its declared length, so that only a chunked one has to be counted here.
-  const read = length === undefined ? countedBytes(request, bytesMax) : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
+  const read =
+    length === undefined
+      ? countedBytes(request, bytesMax)
+      : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
   return within(read, arrivalMs);
 }
 
@@ -49,7 +52,10 @@ async function countedBytes(request: Request, bytesMax: number): Promise<Uint8Ar
 async function within(read: Promise<Uint8Array>, arrivalMs: number): Promise<Uint8Array> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(malformed(`The body did not arrive whole within ${arrivalMs / 1000} seconds.`)), arrivalMs);
+    timer = setTimeout(
+      () => reject(malformed(`The body did not arrive whole within ${arrivalMs / 1000} seconds.`)),
+      arrivalMs,
+    );
   });
   try {
     return await Promise.race([read, late]);
@@ -70,12 +76,15 @@ function checkType(headers: Headers): void {
   }
   const type = headers.get('content-type');
   if (type === null) throw malformed('The body has no content type; application/json is needed.');
-  if (!JSON_TYPE.test(type.trim())) throw malformed(`The body has the content type ${printable(type)}; application/json is needed.`);
+  if (!JSON_TYPE.test(type.trim()))
+    throw malformed(`The body has the content type ${printable(type)}; application/json is needed.`);
 }
 
 const printable = (text: string) => JSON.stringify(text.slice(0, 100));
 const malformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
 
 function tooLarge(came: string, bytesMax: number): Refusal {
-  return new Refusal('BODY_TOO_LARGE', `The body has ${came} bytes; at most ${bytesMax} are accepted.`, { limit: bytesMax });
+  return new Refusal('BODY_TOO_LARGE', `The body has ${came} bytes; at most ${bytesMax} are accepted.`, {
+    limit: bytesMax,
+  });
 }

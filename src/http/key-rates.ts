@@ -14,7 +14,11 @@ export interface RateOptions {
   readonly burst?: number;
 }
 
-export function createKeyRates({ monotonicMs, perSecond = LIMITS.MAX_KEY_REQUESTS_PER_SECOND, burst = LIMITS.MAX_KEY_REQUEST_BURST }: RateOptions): KeyRates {
+export function createKeyRates({
+  monotonicMs,
+  perSecond = LIMITS.MAX_KEY_REQUESTS_PER_SECOND,
+  burst = LIMITS.MAX_KEY_REQUEST_BURST,
+}: RateOptions): KeyRates {
   /** One a key of the service: as many as were made, since only keys that were recognised come here. */
   const buckets = new Map<string, { left: number; atMs: number }>();
   return {
@@ -28,7 +32,11 @@ export function createKeyRates({ monotonicMs, perSecond = LIMITS.MAX_KEY_REQUEST
       bucket.left = Math.min(burst, bucket.left + ((now - bucket.atMs) * perSecond) / 1000);
       bucket.atMs = now;
       if (bucket.left < 1) {
-        throw new Refusal('RATE_LIMITED', `The key has sent more than ${burst} requests at once, or more than ${perSecond} a second since.`, { requests_per_second: perSecond, burst });
+        throw new Refusal(
+          'RATE_LIMITED',
+          `The key has sent more than ${burst} requests at once, or more than ${perSecond} a second since.`,
+          { requests_per_second: perSecond, burst },
+        );
       }
       bucket.left--;
     },

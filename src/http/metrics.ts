@@ -45,18 +45,49 @@ export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: Me
     buckets: REQUEST_SECONDS,
     registers,
   });
-  const ended = new Histogram({ name: 'divisor_job_seconds', help: 'Time of the last attempt of a job, by its outcome.', labelNames: ['kind', 'outcome'], buckets: JOB_SECONDS, registers });
-  const waited = new Histogram({ name: 'divisor_job_wait_seconds', help: 'Time from the submission of a job to the start of its last attempt.', labelNames: ['kind'], buckets: JOB_SECONDS, registers });
-  const lost = new Counter({ name: 'divisor_worker_restarts_total', help: 'Threads that ended before their time and were replaced.', labelNames: ['cause'], registers });
+  const ended = new Histogram({
+    name: 'divisor_job_seconds',
+    help: 'Time of the last attempt of a job, by its outcome.',
+    labelNames: ['kind', 'outcome'],
+    buckets: JOB_SECONDS,
+    registers,
+  });
+  const waited = new Histogram({
+    name: 'divisor_job_wait_seconds',
+    help: 'Time from the submission of a job to the start of its last attempt.',
+    labelNames: ['kind'],
+    buckets: JOB_SECONDS,
+    registers,
+  });
+  const lost = new Counter({
+    name: 'divisor_worker_restarts_total',
+    help: 'Threads that ended before their time and were replaced.',
+    labelNames: ['cause'],
+    registers,
+  });
   for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lost.inc({ cause }, 0);
-  gauge('divisor_jobs', 'Jobs that are not finished, by state; those pending are the depth of the queue.', 'state', () => ({ ...jobs() }));
-  gauge('divisor_pool_tasks', 'Computations that wait for a thread or have one, by lane.', 'lane', () => Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])));
+  gauge(
+    'divisor_jobs',
+    'Jobs that are not finished, by state; those pending are the depth of the queue.',
+    'state',
+    () => ({ ...jobs() }),
+  );
+  gauge('divisor_pool_tasks', 'Computations that wait for a thread or have one, by lane.', 'lane', () =>
+    Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
+  );
   gauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
-  gauge('divisor_volume_free_bytes', 'Bytes left on the volume of the home.', 'volume', async () => ({ home: await freeBytes() }));
+  gauge('divisor_volume_free_bytes', 'Bytes left on the volume of the home.', 'volume', async () => ({
+    home: await freeBytes(),
+  }));
   gauge('divisor_build_info', 'The running engine version, as a label.', 'version', () => ({ [version]: 1 }));
 
   /** A gauge whose values are asked for when it is read; one that cannot be had is left out. */
-  function gauge(name: string, help: string, label: string, values: () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>): void {
+  function gauge(
+    name: string,
+    help: string,
+    label: string,
+    values: () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>,
+  ): void {
     const instrument = new Gauge({
       name,
       help,

@@ -32,7 +32,12 @@ export interface Operation {
  * then the handler looks for the resource and asks for the body, and the body is told only then.
  * @param dataSettled resolves when a request that came before its data may be tried again
  */
-export function createOperation(id: string, route: Route, handler: Handler<Route>, dataSettled: () => Promise<void> = async () => {}): Operation {
+export function createOperation(
+  id: string,
+  route: Route,
+  handler: Handler<Route>,
+  dataSettled: () => Promise<void> = async () => {},
+): Operation {
   const readQuery = route.openQuery === true ? () => ({}) : queryReader(route.query);
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
@@ -64,7 +69,9 @@ export function createOperation(id: string, route: Route, handler: Handler<Route
     answer(exchange, principal) {
       assertScope(route, principal);
       const { body } = route;
-      return body === undefined ? runSettled(exchange, principal, undefined) : readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json));
+      return body === undefined
+        ? runSettled(exchange, principal, undefined)
+        : readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json));
     },
   };
 }
@@ -79,7 +86,9 @@ function readParams(route: Route, names: readonly string[], exchange: Exchange):
   const raw = Object.fromEntries(names.map((name) => [name, exchange.param(name) ?? '']));
   const shaped = checkShape(route.params, raw);
   if (shaped.value !== undefined) return shaped.value;
-  throw new Refusal('INVALID_IDENTIFIER', shaped.findings.map(({ message }) => message).join(' '), { findings: shaped.findings });
+  throw new Refusal('INVALID_IDENTIFIER', shaped.findings.map(({ message }) => message).join(' '), {
+    findings: shaped.findings,
+  });
 }
 
 function searchOf(url: string): string {
@@ -103,7 +112,8 @@ function routeRequest(
     query: query as RouteRequest<Route>['query'],
     body: () => parseBody(declared, json) as ReturnType<RouteRequest<Route>['body']>,
     precondition: () => parseIfMatch(header('if-match')),
-    accepts: (mediaType) => (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),
+    accepts: (mediaType) =>
+      (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),
     header,
     principal,
     origin: { owner: principal.keyId, requestId, traceId },

@@ -38,7 +38,12 @@ export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryRead
 
 /** What the text of a parameter has to become, seen through optional, nullable and default wrappers. */
 function kindOf(field: z.core.$ZodType): Kind {
-  if (field instanceof z.ZodOptional || field instanceof z.ZodNullable || field instanceof z.ZodDefault || field instanceof z.ZodPrefault) {
+  if (
+    field instanceof z.ZodOptional ||
+    field instanceof z.ZodNullable ||
+    field instanceof z.ZodDefault ||
+    field instanceof z.ZodPrefault
+  ) {
     return kindOf(field.unwrap());
   }
   if (field instanceof z.ZodArray) return 'list';
@@ -65,5 +70,11 @@ function read(name: string, kind: Kind, texts: string[], findings: Finding[]): u
 
 function unknownParameter(name: string, accepted: readonly string[]): Finding {
   const known = accepted.length > 0 ? `it accepts ${accepted.join(', ')}` : 'it accepts none';
-  return { severity: 'error', code: 'UNKNOWN_FIELD', message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.`, path: name.slice(0, 80), accepted };
+  return {
+    severity: 'error',
+    code: 'UNKNOWN_FIELD',
+    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.`,
+    path: name.slice(0, 80),
+    accepted,
+  };
 }

@@ -8,7 +8,11 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 export type Headers = Record<string, string>;
 
 /** Seconds after which a client may try again, by the code of a 503 or 429. */
-const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = { OVERLOADED: 2, RATE_LIMITED: 2, STORAGE_FULL: 60 };
+const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
+  OVERLOADED: 2,
+  RATE_LIMITED: 2,
+  STORAGE_FULL: 60,
+};
 const RETRY_AFTER_DEFAULT_SECONDS = 5;
 
 export interface ReplyContext {
@@ -62,7 +66,10 @@ export function streamedReply(response: Response): StreamedReply | undefined {
   return streamed.get(response);
 }
 
-function bodyOf(reply: Reply): { readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null; readonly length: number | undefined } {
+function bodyOf(reply: Reply): {
+  readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+  readonly length: number | undefined;
+} {
   if (reply.stream !== undefined) return { body: reply.stream, length: reply.length };
   if (reply.bytes !== undefined) return { body: reply.bytes, length: reply.bytes.byteLength };
   if (reply.json === undefined) return { body: null, length: undefined };
@@ -85,7 +92,8 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 /** The response of a refusal: the ErrorEnvelope under the status of its code. */
 export function toErrorResponse(refusal: Refusal, method: string, headers: Headers): Response {
   const status = statusOf(refusal);
-  if (status === 503 || status === 429) headers['Retry-After'] = String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS);
+  if (status === 503 || status === 429)
+    headers['Retry-After'] = String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS);
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
   const allowed = refusal.detail?.['allowed'];
   if (status === 405 && Array.isArray(allowed)) headers['Allow'] = allowed.join(', ');
@@ -108,7 +116,12 @@ export function errorText(error: ErrorDetail): string {
 export function rawErrorResponse(refusal: Refusal, headers: Headers): string {
   const text = errorText(refusal.toDetail());
   const status = statusOf(refusal);
-  const all = { ...headers, 'Content-Type': JSON_TYPE, 'Content-Length': String(Buffer.byteLength(text)), Connection: 'close' };
+  const all = {
+    ...headers,
+    'Content-Type': JSON_TYPE,
+    'Content-Length': String(Buffer.byteLength(text)),
+    Connection: 'close',
+  };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${text}`;
 }

@@ -10,7 +10,10 @@ const ROOM_BYTES = 256 * 1024;
  * would collect, up to the 32 MiB of buffers after which V8 looks for those nobody holds.
  * @returns undefined when the stream is not one of bytes
  */
-export function sendStream({ status, headers, stream }: StreamedReply, outgoing: ServerResponse): Promise<void> | undefined {
+export function sendStream(
+  { status, headers, stream }: StreamedReply,
+  outgoing: ServerResponse,
+): Promise<void> | undefined {
   const reader = byobReader(stream);
   if (reader === undefined) return undefined;
   outgoing.writeHead(status, headers);
@@ -18,7 +21,9 @@ export function sendStream({ status, headers, stream }: StreamedReply, outgoing:
 }
 
 async function send(reader: ReadableStreamBYOBReader, outgoing: ServerResponse): Promise<void> {
-  const gone = once(outgoing, 'close').then(() => reader.cancel()).catch(() => undefined); // Reading tells what failed.
+  const gone = once(outgoing, 'close')
+    .then(() => reader.cancel())
+    .catch(() => undefined); // Reading tells what failed.
   let room = new ArrayBuffer(ROOM_BYTES);
   try {
     for (;;) {

@@ -35,12 +35,19 @@ export interface Server {
 
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen({ app, host, port }: ServerOptions): Promise<Server> {
-  const answer = getRequestListener((request, { incoming, outgoing }) => sent(app.fetch(request, { address: incoming.socket.remoteAddress }), outgoing as ServerResponse), {
-    errorHandler: (failure) => {
-      const refusal = new Refusal('MALFORMED_REQUEST', `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`);
-      return toErrorResponse(refusal, 'GET', app.headersFor(randomUUID()));
+  const answer = getRequestListener(
+    (request, { incoming, outgoing }) =>
+      sent(app.fetch(request, { address: incoming.socket.remoteAddress }), outgoing as ServerResponse),
+    {
+      errorHandler: (failure) => {
+        const refusal = new Refusal(
+          'MALFORMED_REQUEST',
+          `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
+        );
+        return toErrorResponse(refusal, 'GET', app.headersFor(randomUUID()));
+      },
     },
-  });
+  );
   const requestsOf = new WeakMap<Socket, number>();
   const server = createServer(
     {

@@ -24,7 +24,12 @@ const NONE = /^0+$/;
 export function traceContextOf(header: string | null, newSpanId: () => string = randomSpanId): TraceContext | null {
   if (header === null) return null;
   const [, version = '', traceId = '', parentId = '', flags = '', rest] = TRACEPARENT.exec(header.trim()) ?? [];
-  const isValid = version !== '' && version !== 'ff' && !(version === '00' && rest !== undefined) && !NONE.test(traceId) && !NONE.test(parentId);
+  const isValid =
+    version !== '' &&
+    version !== 'ff' &&
+    !(version === '00' && rest !== undefined) &&
+    !NONE.test(traceId) &&
+    !NONE.test(parentId);
   return isValid ? { traceId, parentId, spanId: newSpanId(), flags } : null;
 }
 

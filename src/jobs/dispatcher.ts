@@ -48,7 +48,15 @@ interface Pulse {
   beatMs: number;
 }
 
-export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, log }: DispatcherDependencies): Dispatcher {
+export function createDispatcher({
+  book,
+  kinds,
+  artifacts,
+  pool,
+  clock,
+  limits,
+  log,
+}: DispatcherDependencies): Dispatcher {
   const queues: Record<Lane, LaneQueue> = { heavy: createLaneQueue(), light: createLaneQueue() };
   const places: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Places of the heavy lane that each owner holds. */
@@ -136,7 +144,8 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
     const kind = kinds.get(name);
     const input = await book.payload(jobId);
     if (job.life.status !== 'running' || job.life.attempt !== number) return undefined; // Cancelled or released meanwhile.
-    if (kind !== undefined && input !== undefined) return startAttempt({ kind, jobId, number, payload: input.payload }, { pool, artifacts });
+    if (kind !== undefined && input !== undefined)
+      return startAttempt({ kind, jobId, number, payload: input.payload }, { pool, artifacts });
     const refusal =
       kind === undefined
         ? new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`)
@@ -148,7 +157,13 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
   async function settle(job: LiveJob, attempt: RunningAttempt): Promise<void> {
     try {
       const completion = await attempt.completion;
-      const event: LifeEvent = { type: 'succeed', attempt: attempt.number, result: completion.result, message: completion.message ?? 'Done.', at: timestamp() };
+      const event: LifeEvent = {
+        type: 'succeed',
+        attempt: attempt.number,
+        result: completion.result,
+        message: completion.message ?? 'Done.',
+        at: timestamp(),
+      };
       if (typeof (await book.transition(job, event, completion)) === 'string') await discard(attempt);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
@@ -196,7 +211,12 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
     const { attempt } = job.life;
     if (now - pulse.startedMs > limits.jobMsMax) {
       const message = `The job ran longer than ${limits.jobMsMax / 1000} seconds.`;
-      finishFromOutside(job, { type: 'fail', attempt, error: { code: 'JOB_TIMEOUT', message, detail: null }, at: timestamp() });
+      finishFromOutside(job, {
+        type: 'fail',
+        attempt,
+        error: { code: 'JOB_TIMEOUT', message, detail: null },
+        at: timestamp(),
+      });
     } else if (job.attempt?.number === attempt && job.attempt.isAlive()) {
       pulse.beatMs = now;
       book.beat(job);
@@ -210,7 +230,8 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
     const { attempt } = job;
     book.transition(job, event).then(
       (next) => void (typeof next === 'string' || attempt?.end()),
-      (thrown: unknown) => log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written'),
+      (thrown: unknown) =>
+        log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written'),
     );
   }
 

@@ -5,7 +5,13 @@ import type { EngineLimits } from './job-engine.js';
 const LIGHT_RUNNING_MAX = 4;
 
 /** The engine's limits on this machine. */
-export function engineLimits({ workers, memoryBytes }: { readonly workers: number; readonly memoryBytes: number }): EngineLimits {
+export function engineLimits({
+  workers,
+  memoryBytes,
+}: {
+  readonly workers: number;
+  readonly memoryBytes: number;
+}): EngineLimits {
   return {
     attemptsMax: LIMITS.MAX_ATTEMPTS,
     queueMax: LIMITS.MAX_QUEUED_JOBS,

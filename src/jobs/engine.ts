@@ -30,11 +30,29 @@ export interface JobEngineDependencies {
 const STOP_MS = 5000;
 
 /** The durable life of jobs: a book that says what is, a dispatcher that makes it happen, and the doors to both. */
-export function createJobEngine({ store, artifacts, pool, clock, limits, log, onEnded }: JobEngineDependencies): JobEngine {
+export function createJobEngine({
+  store,
+  artifacts,
+  pool,
+  clock,
+  limits,
+  log,
+  onEnded,
+}: JobEngineDependencies): JobEngine {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
   /** Submissions on their way to disk. */
-  const coming = new Map<string, { readonly inputHash: string; readonly owner: string; readonly durable: Promise<JobStatus> }>();
-  const book = createJobBook({ store, clock, attemptsMax: limits.attemptsMax, endedMax: limits.endedMax, log, onChange: follow });
+  const coming = new Map<
+    string,
+    { readonly inputHash: string; readonly owner: string; readonly durable: Promise<JobStatus> }
+  >();
+  const book = createJobBook({
+    store,
+    clock,
+    attemptsMax: limits.attemptsMax,
+    endedMax: limits.endedMax,
+    log,
+    onChange: follow,
+  });
   const dispatcher = createDispatcher({ book, kinds, artifacts, pool, clock, limits, log });
   let isDraining = false;
 
@@ -50,11 +68,14 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     const { kind, ident, payload } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
     const jobId = `${kind.kind}:${ident}`;
-    const inputHash = createHash('sha256').update(canonicalJson({ kind: kind.kind, ident, payload })).digest('hex');
+    const inputHash = createHash('sha256')
+      .update(canonicalJson({ kind: kind.kind, ident, payload }))
+      .digest('hex');
     const before = coming.get(jobId);
     const liveHash = before?.inputHash ?? book.live(jobId)?.identity.input_hash;
     if (liveHash !== undefined) {
-      if (liveHash !== inputHash) throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
+      if (liveHash !== inputHash)
+        throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
       return before === undefined ? await requireStatus(jobId) : before.durable;
     }
     const owner = submission.origin?.owner ?? '';
@@ -80,7 +101,10 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     }
     const queued = dispatcher.waiting + coming.size;
     if (queued >= limits.queueMax) {
-      throw new Refusal('OVERLOADED', `${queued} jobs wait already; ${limits.queueMax} may.`, { queued, limit: limits.queueMax });
+      throw new Refusal('OVERLOADED', `${queued} jobs wait already; ${limits.queueMax} may.`, {
+        queued,
+        limit: limits.queueMax,
+      });
     }
     if (owner !== '') admitOwner(owner);
   }
@@ -90,13 +114,24 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     let queued = dispatcher.waitingOf(owner);
     for (const submission of coming.values()) if (submission.owner === owner) queued++;
     if (queued >= queueMax) {
-      throw new Refusal('RATE_LIMITED', `${queued} jobs of this key wait already; ${queueMax} of one key may.`, { queued, limit: queueMax });
+      throw new Refusal('RATE_LIMITED', `${queued} jobs of this key wait already; ${queueMax} of one key may.`, {
+        queued,
+        limit: queueMax,
+      });
     }
   }
 
   async function write<P>(submission: Submission<P>, jobId: string, inputHash: string): Promise<JobStatus> {
     const { kind, payload, request, estimatedBytes, message, origin } = submission;
-    const identity = { job_id: jobId, kind: kind.kind, input_hash: inputHash, estimated_bytes: estimatedBytes, owner: origin?.owner ?? '', request_id: origin?.requestId ?? null, trace_id: origin?.traceId ?? null };
+    const identity = {
+      job_id: jobId,
+      kind: kind.kind,
+      input_hash: inputHash,
+      estimated_bytes: estimatedBytes,
+      owner: origin?.owner ?? '',
+      request_id: origin?.requestId ?? null,
+      trace_id: origin?.traceId ?? null,
+    };
     const job = await book.add({ identity, life: newLife(message), request, payload });
     const status = await requireStatus(jobId);
     dispatcher.enqueue(job);
@@ -125,7 +160,11 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     for (const job of left) if (job.life.status === 'pending') dispatcher.enqueue(job);
     const cause = 'the service ended while the job ran';
     // Each stands first in line again, so the oldest goes last.
-    await Promise.all(lost.reverse().map((job) => book.transition(job, { type: 'crash', attempt: job.life.attempt, cause, at: timestamp() })));
+    await Promise.all(
+      lost
+        .reverse()
+        .map((job) => book.transition(job, { type: 'crash', attempt: job.life.attempt, cause, at: timestamp() })),
+    );
     dispatcher.start();
     log.info({ ...book.counts(), recovered: lost.length }, 'jobs read');
   }
@@ -174,7 +213,10 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
 }
 
 /** How a job ended, by the times that are stored of it; undefined while it lives. */
-function endedJob({ identity: { job_id: jobId, kind, created_at }, life: { status, started_at, finished_at } }: LiveJob): EndedJob | undefined {
+function endedJob({
+  identity: { job_id: jobId, kind, created_at },
+  life: { status, started_at, finished_at },
+}: LiveJob): EndedJob | undefined {
   if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
   const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
   return {

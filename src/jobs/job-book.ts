@@ -85,7 +85,10 @@ interface Entry extends LiveJob {
 export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChange }: JobBookDependencies): JobBook {
   const live = new Map<string, Entry>();
   /** Every job, oldest first, as far as listings filter on it. */
-  const history = new Map<string, { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }>();
+  const history = new Map<
+    string,
+    { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }
+  >();
   const watchers = new Map<string, Set<() => void>>();
   // Microseconds since 1970 at the start of the process: ahead of what the last process counted to.
   let revision = clock.now() * 1000;
@@ -149,7 +152,11 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     return found;
   }
 
-  function transition(job: LiveJob, event: LifeEvent, { effect, committed }: Consequence = {}): Promise<Life | Impossible> {
+  function transition(
+    job: LiveJob,
+    event: LifeEvent,
+    { effect, committed }: Consequence = {},
+  ): Promise<Life | Impossible> {
     const entry = job as Entry; // Every LiveJob was made by `adopt`.
     const turn = entry.tail.then(async () => {
       refresh(entry);
@@ -177,7 +184,10 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     const remembered = history.get(jobId);
     if (remembered !== undefined) remembered.status = life.status;
     if (isTerminal(life.status)) live.delete(jobId);
-    log.info({ ...traced(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code }, 'job changed');
+    log.info(
+      { ...traced(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      'job changed',
+    );
     notify(jobId);
     onChange(entry, before);
   }
@@ -186,7 +196,12 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
   function refresh(entry: Entry): void {
     if (entry.life.status !== 'running' || entry.attempt === undefined || entry.isSettling) return;
     const { fraction, message } = entry.attempt.progress();
-    apply(entry, { type: 'progress', attempt: entry.attempt.number, fraction, ...(message === undefined ? {} : { message }) });
+    apply(entry, {
+      type: 'progress',
+      attempt: entry.attempt.number,
+      fraction,
+      ...(message === undefined ? {} : { message }),
+    });
   }
 
   function apply(entry: Entry, event: LifeEvent): void {
@@ -223,7 +238,11 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     const entry = live.get(jobId);
     if (entry !== undefined) {
       refresh(entry);
-      return { status: toStatus(entry.identity, entry.life, await requestIn(store, jobId)), artifact: null, revision: own };
+      return {
+        status: toStatus(entry.identity, entry.life, await requestIn(store, jobId)),
+        artifact: null,
+        revision: own,
+      };
     }
     const stored = await store.get('job', jobId);
     if (stored === undefined) return undefined;
@@ -244,7 +263,9 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     async payload(jobId) {
       const stored = await store.get('job-input', jobId);
       // Written by `add` and sealed by the store.
-      return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
+      return stored === undefined || 'unreadable' in stored
+        ? undefined
+        : (stored.body as { readonly payload: unknown });
     },
     find,
     ids: (kind) => [...history].flatMap(([jobId, entry]) => (entry.kind === kind ? [jobId] : [])),
@@ -283,9 +304,18 @@ async function isEndedIn(tx: DocumentTransaction, jobId: string, sequence: numbe
 }
 
 /** The end of a job is one transaction: its effect, its terminal state, and the payload it needs no more. */
-async function writeLife(tx: DocumentTransaction, identity: JobIdentity, life: Life, effect: Consequence['effect']): Promise<void> {
+async function writeLife(
+  tx: DocumentTransaction,
+  identity: JobIdentity,
+  life: Life,
+  effect: Consequence['effect'],
+): Promise<void> {
   await effect?.(tx);
-  await tx.put('job', identity.job_id, { ...identity, ...life, request: await requestIn(tx, identity.job_id) } satisfies JobRecord);
+  await tx.put('job', identity.job_id, {
+    ...identity,
+    ...life,
+    request: await requestIn(tx, identity.job_id),
+  } satisfies JobRecord);
   if (isTerminal(life.status)) await tx.delete('job-input', identity.job_id);
 }
 

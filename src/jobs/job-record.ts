@@ -75,10 +75,13 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     Number.isInteger(record.sequence) &&
     [record.progress, record.estimated_bytes].every((value) => typeof value === 'number') &&
     [record.message, record.created_at, record.input_hash, record.owner].every((value) => typeof value === 'string') &&
-    [record.request_id, record.trace_id, record.started_at, record.finished_at, record.heartbeat_at].every((value) => value === null || typeof value === 'string') &&
+    [record.request_id, record.trace_id, record.started_at, record.finished_at, record.heartbeat_at].every(
+      (value) => value === null || typeof value === 'string',
+    ) &&
     (record.result !== null) === (record.status === 'succeeded') &&
     (record.error !== null) === (record.status === 'failed');
   return isRecord ? (record as JobRecord) : undefined;
 };
 
-const oneOf = (accepted: readonly string[], value: unknown): boolean => typeof value === 'string' && accepted.includes(value);
+const oneOf = (accepted: readonly string[], value: unknown): boolean =>
+  typeof value === 'string' && accepted.includes(value);

@@ -34,7 +34,13 @@ export type LifeEvent =
   | { readonly type: 'start'; readonly at: string }
   | { readonly type: 'progress'; readonly attempt: number; readonly fraction: number; readonly message?: string }
   | { readonly type: 'beat'; readonly attempt: number; readonly at: string }
-  | { readonly type: 'succeed'; readonly attempt: number; readonly result: JobResult; readonly message?: string; readonly at: string }
+  | {
+      readonly type: 'succeed';
+      readonly attempt: number;
+      readonly result: JobResult;
+      readonly message?: string;
+      readonly at: string;
+    }
   | { readonly type: 'fail'; readonly attempt: number; readonly error: ErrorDetail; readonly at: string }
   /** The worker or the process died under the attempt, or its messages were lost. */
   | { readonly type: 'crash'; readonly attempt: number; readonly cause: string; readonly at: string }
@@ -52,8 +58,16 @@ export interface LifeLimits {
 
 export function newLife(message = 'Waiting for a worker.'): Life {
   return {
-    status: 'pending', attempt: 1, crashes: 0, progress: 0, message, error: null, result: null,
-    started_at: null, finished_at: null, heartbeat_at: null,
+    status: 'pending',
+    attempt: 1,
+    crashes: 0,
+    progress: 0,
+    message,
+    error: null,
+    result: null,
+    started_at: null,
+    finished_at: null,
+    heartbeat_at: null,
   };
 }
 
@@ -96,10 +110,18 @@ function advanceRunning(life: Life, event: RunningEvent, { attemptsMax }: LifeLi
     case 'beat':
       return { ...life, heartbeat_at: event.at };
     case 'succeed':
-      return { ...life, status: 'succeeded', progress: 1, message: event.message ?? 'Done.', result: event.result, finished_at: event.at };
+      return {
+        ...life,
+        status: 'succeeded',
+        progress: 1,
+        message: event.message ?? 'Done.',
+        result: event.result,
+        finished_at: event.at,
+      };
     case 'crash': {
       const crashes = life.crashes + 1;
-      if (crashes < attemptsMax) return queuedAgain({ ...life, crashes }, `Waiting again: attempt ${life.attempt} ended early.`);
+      if (crashes < attemptsMax)
+        return queuedAgain({ ...life, crashes }, `Waiting again: attempt ${life.attempt} ended early.`);
       const message = `The job took its worker or the process down ${crashes} times.`;
       const error: ErrorDetail = { code: 'WORKER_CRASHED', message, detail: { attempts: crashes, cause: event.cause } };
       return { ...life, crashes, status: 'failed', message, error, finished_at: event.at };
@@ -110,5 +132,13 @@ function advanceRunning(life: Life, event: RunningEvent, { attemptsMax }: LifeLi
 }
 
 function queuedAgain(life: Life, message: string): Life {
-  return { ...life, status: 'pending', attempt: life.attempt + 1, progress: 0, message, started_at: null, heartbeat_at: null };
+  return {
+    ...life,
+    status: 'pending',
+    attempt: life.attempt + 1,
+    progress: 0,
+    message,
+    started_at: null,
+    heartbeat_at: null,
+  };
 }

@@ -62,7 +62,14 @@ interface Errand {
  * a waiting task costs nothing to take out, and a thread that dies never leaves a queue behind it.
  */
 export function createPool(options: PoolOptions): ComputePool {
-  const { workers, lightWorkers = LIGHT_WORKERS, queueMax = QUEUE_MAX, heapMegabytes = HEAP_MEGABYTES, onFault = () => {}, onThreadLost = () => {} } = options;
+  const {
+    workers,
+    lightWorkers = LIGHT_WORKERS,
+    queueMax = QUEUE_MAX,
+    heapMegabytes = HEAP_MEGABYTES,
+    onFault = () => {},
+    onThreadLost = () => {},
+  } = options;
   const door = options.door ?? new URL('../../workers/main.js', import.meta.url);
 
   const openLane = (lane: Lane, threads: number): LaneState => {
@@ -74,7 +81,11 @@ export function createPool(options: PoolOptions): ComputePool {
       concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
       idleTimeout: IDLE_MS,
       niceIncrement: NICE[lane],
-      workerData: { numerics: options.numerics ?? 'wasm', threads: lane === 'heavy' ? threads : 1, running } satisfies ThreadData,
+      workerData: {
+        numerics: options.numerics ?? 'wasm',
+        threads: lane === 'heavy' ? threads : 1,
+        running,
+      } satisfies ThreadData,
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
       recordTiming: false,
     });
@@ -164,8 +175,10 @@ function reasonOf(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
 /** What a rejection of Piscina says of the thread. It has codes for none of these but the heap. */
 function lossOf(thrown: unknown): Error {
   // What the thread could not send back comes as a plain object: the task gave a function or the like.
-  if (!(thrown instanceof Error)) return new Error('The output of the task cannot leave its thread.', { cause: thrown });
-  if (thrown.name === 'AbortError') return new TaskStopped('The task did not stop when asked to; its thread was ended.');
+  if (!(thrown instanceof Error))
+    return new Error('The output of the task cannot leave its thread.', { cause: thrown });
+  if (thrown.name === 'AbortError')
+    return new TaskStopped('The task did not stop when asked to; its thread was ended.');
   if (thrown.name === 'DataCloneError') return thrown;
   if ('code' in thrown && thrown.code === 'ERR_WORKER_OUT_OF_MEMORY') {
     return new Refusal('WORKER_OUT_OF_MEMORY', 'The worker ran out of memory.', null, { cause: thrown });

@@ -25,7 +25,9 @@ export async function runQuery<N extends TaskName>(
     return await pool.run({ lane: 'light', task, input, signal: either }).output;
   } catch (thrown) {
     if (timeout.signal.aborted) {
-      throw new Refusal('OVERLOADED', `The computation took longer than ${msMax / 1000} seconds.`, null, { cause: thrown });
+      throw new Refusal('OVERLOADED', `The computation took longer than ${msMax / 1000} seconds.`, null, {
+        cause: thrown,
+      });
     }
     if (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY') {
       throw new Refusal('OVERLOADED', 'The computation ran out of memory.', null, { cause: thrown });

@@ -45,7 +45,10 @@ export interface Tasks {
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
-  explain: { input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null }; output: AnswerBytes };
+  explain: {
+    input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };
+    output: AnswerBytes;
+  };
   /** What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON. */
   whatIf: { input: WhatIfQuestion; output: AnswerBytes };
   /** A report as a PDF. */
@@ -63,7 +66,10 @@ export interface Tasks {
   /** What all parts of a simulation have in common. */
   'plan-simulation': { input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */
-  'simulate-paths': { input: { readonly plan: SimulationPlan; readonly part: number; readonly memory: SharedArrayBuffer }; output: { readonly precision: 'float64' | 'float32' } };
+  'simulate-paths': {
+    input: { readonly plan: SimulationPlan; readonly part: number; readonly memory: SharedArrayBuffer };
+    output: { readonly precision: 'float64' | 'float32' };
+  };
   /** A SimulationView as JSON. */
   'sum-simulation': { input: SumSimulationInput; output: OutputBytes };
   /** A covariance model: its matrix to store, and what is remembered beside it. */
@@ -77,7 +83,10 @@ export interface Tasks {
   /** Nothing but to be ready: code of tasks, and the market when one is given. */
   'warm-up': { input: { readonly names: readonly TaskName[]; readonly market: MarketHandle | null }; output: null };
   /** A stored model as an Arrow stream. */
-  'risk-model-arrow': { input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> }; output: AnswerBytes };
+  'risk-model-arrow': {
+    input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };
+    output: AnswerBytes;
+  };
 }
 
 export type TaskName = keyof Tasks;
@@ -158,7 +167,13 @@ export type RiskUniverse =
   /** Names on the days on which one of them has a bar, in the currencies of their prices. */
   | { readonly kind: 'names'; readonly identifiers: readonly string[] }
   /** Names that a stored run held last, on the sessions and in the currency of its index. */
-  | { readonly kind: 'run'; readonly columns: string; readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec };
+  | {
+      readonly kind: 'run';
+      readonly columns: string;
+      readonly calendar: string;
+      readonly currency: string;
+      readonly treatment: TreatmentSpec;
+    };
 
 export interface RiskModelOutput {
   /** Upper triangle, float64 little endian, row by row. */
@@ -189,7 +204,10 @@ export interface TaskControl {
   report(fraction: number, message?: string): void;
 }
 
-export type Task<N extends TaskName> = (input: TaskInput<N>, control: TaskControl) => TaskOutput<N> | Promise<TaskOutput<N>>;
+export type Task<N extends TaskName> = (
+  input: TaskInput<N>,
+  control: TaskControl,
+) => TaskOutput<N> | Promise<TaskOutput<N>>;
 
 /** Shared memory between the engine and one running task. Every view lies on one SharedArrayBuffer. */
 export interface ControlCells {
@@ -413,10 +431,21 @@ export interface SumSweepInput {
 
 /** What is to be shown of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
 export type RunViewInput =
-  | { readonly view: 'attribution'; readonly columns: string; readonly start: string | null; readonly end: string | null }
+  | {
+      readonly view: 'attribution';
+      readonly columns: string;
+      readonly start: string | null;
+      readonly end: string | null;
+    }
   | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
   | CompareViewInput
-  | { readonly view: 'levels'; readonly columns: string; readonly variant: ReturnVariant | null; readonly start: string | null; readonly end: string | null }
+  | {
+      readonly view: 'levels';
+      readonly columns: string;
+      readonly variant: ReturnVariant | null;
+      readonly start: string | null;
+      readonly end: string | null;
+    }
   | WeightsViewInput
   | FactorRiskInput
   | GroupsViewInput

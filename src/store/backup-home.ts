@@ -35,9 +35,16 @@ const PINS = '.backup-';
  * store that they name. Needs no lock: it reads, and holds what it will copy by second names (hard links) in the home.
  * @throws StartRefusal when there is no home, no room, or something in the way
  */
-export async function backupHome({ home, target, engineVersion, now = Date.now, onProgress = () => {} }: BackupOptions): Promise<Backup> {
+export async function backupHome({
+  home,
+  target,
+  engineVersion,
+  now = Date.now,
+  onProgress = () => {},
+}: BackupOptions): Promise<Backup> {
   const format = await readFormat(home);
-  if (typeof format !== 'number') throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path} to back up.`);
+  if (typeof format !== 'number')
+    throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path} to back up.`);
   await assertFree(target);
   await probeDocuments(home.documents);
   await removeOldPins(home);
@@ -50,7 +57,14 @@ export async function backupHome({ home, target, engineVersion, now = Date.now, 
     const snapshot = await takeSnapshot(home, draft, pins);
     await assertRoom(dirname(target), snapshot.pinned);
     const { files, damaged } = await copyPinned(draft, pins, snapshot, onProgress);
-    const manifest: BackupManifest = { format: MANIFEST_FORMAT, home_format: format, engine_version: engineVersion, created_at: createdAt, documents: snapshot.documents, files };
+    const manifest: BackupManifest = {
+      format: MANIFEST_FORMAT,
+      home_format: format,
+      engine_version: engineVersion,
+      created_at: createdAt,
+      documents: snapshot.documents,
+      files,
+    };
     await writeFile(join(draft, MANIFEST_NAME), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true });
     await flushFolder(draft);
     await rm(target, { recursive: true, force: true }); // an empty folder, as was checked
@@ -117,7 +131,11 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
       await mkdir(join(pins, 'stores', store.folder), { recursive: true, mode: 0o700 });
       const names = await readdir(join(home.stores, store.folder)).catch(() => undefined);
       if (names === undefined) missing.push(`stores/${store.folder}`);
-      for (const name of names ?? []) await pin(`stores/${store.folder}/${name}`, store.files.find(({ label }) => label === name || `${label}.parquet` === name)?.sha256);
+      for (const name of names ?? [])
+        await pin(
+          `stores/${store.folder}/${name}`,
+          store.files.find(({ label }) => label === name || `${label}.parquet` === name)?.sha256,
+        );
     }
   } finally {
     await reader.close();
@@ -136,7 +154,12 @@ async function hold(path: string, pin: string): Promise<number | undefined> {
   }
 }
 
-async function copyPinned(draft: string, pins: string, { pinned }: Snapshot, onProgress: Required<BackupOptions>['onProgress']): Promise<{ readonly files: BackupFile[]; readonly damaged: string[] }> {
+async function copyPinned(
+  draft: string,
+  pins: string,
+  { pinned }: Snapshot,
+  onProgress: Required<BackupOptions>['onProgress'],
+): Promise<{ readonly files: BackupFile[]; readonly damaged: string[] }> {
   const files: BackupFile[] = [];
   const damaged: string[] = [];
   const folders = new Set<string>();
@@ -161,7 +184,10 @@ async function copyPinned(draft: string, pins: string, { pinned }: Snapshot, onP
 }
 
 /** The engine below wrote the copy without flushing it: it is written once more, hashed and flushed. */
-async function resealed(draft: string, path: string): Promise<{ readonly copied: string; readonly digest: { readonly bytes: number; readonly sha256: string } }> {
+async function resealed(
+  draft: string,
+  path: string,
+): Promise<{ readonly copied: string; readonly digest: { readonly bytes: number; readonly sha256: string } }> {
   const raw = join(draft, `${path}.raw`);
   await rename(join(draft, path), raw);
   const digest = await copyFlushed(raw, join(draft, path));
@@ -175,7 +201,8 @@ async function assertFree(target: string): Promise<void> {
     if (thrown.code === 'ENOENT') return [];
     throw new StartRefusal(EXIT_CONFIGURATION, `The backup cannot be written to ${target}: ${thrown.message}.`);
   });
-  if (names.length > 0) throw new StartRefusal(EXIT_CONFIGURATION, `The folder ${target} is not empty; a backup is written to a new one.`);
+  if (names.length > 0)
+    throw new StartRefusal(EXIT_CONFIGURATION, `The folder ${target} is not empty; a backup is written to a new one.`);
 }
 
 /** A backup that fills the volume of the service would stop its writes. */
@@ -183,7 +210,11 @@ async function assertRoom(folder: string, pinned: readonly Pinned[]): Promise<vo
   const needed = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
-  if (needed > free) throw new StartRefusal(EXIT_TEMPORARY, `The backup needs ${mebibytes(needed)} MiB; ${mebibytes(free)} MiB are free at ${folder}.`);
+  if (needed > free)
+    throw new StartRefusal(
+      EXIT_TEMPORARY,
+      `The backup needs ${mebibytes(needed)} MiB; ${mebibytes(free)} MiB are free at ${folder}.`,
+    );
 }
 
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);

@@ -30,10 +30,19 @@ const FILE_PATH = /^(?:documents|artifacts|stores)(?:\/[A-Za-z0-9_.-]{1,255}){1,
 /** @throws StartRefusal 78 when the folder is no backup, or one that this engine does not read */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const text = await readFile(join(folder, MANIFEST_NAME), 'utf8').catch(() => undefined);
-  if (text === undefined) throw new StartRefusal(EXIT_CONFIGURATION, `${folder} is no backup: it has no ${MANIFEST_NAME}, which is written last.`);
+  if (text === undefined)
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `${folder} is no backup: it has no ${MANIFEST_NAME}, which is written last.`,
+    );
   const manifest = parsed(text);
-  if (manifest?.format !== MANIFEST_FORMAT) throw new StartRefusal(EXIT_CONFIGURATION, `The backup ${folder} has the format ${String(manifest?.format)}; this engine reads ${MANIFEST_FORMAT}.`);
-  const isSound = Number.isInteger(manifest.home_format) && Array.isArray(manifest.files) && manifest.files.every(isFile);
+  if (manifest?.format !== MANIFEST_FORMAT)
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The backup ${folder} has the format ${String(manifest?.format)}; this engine reads ${MANIFEST_FORMAT}.`,
+    );
+  const isSound =
+    Number.isInteger(manifest.home_format) && Array.isArray(manifest.files) && manifest.files.every(isFile);
   if (!isSound) throw new StartRefusal(EXIT_CONFIGURATION, `The manifest of the backup ${folder} is damaged.`);
   return manifest;
 }
@@ -47,5 +56,11 @@ function parsed(text: string): BackupManifest | undefined {
 }
 
 function isFile({ path, bytes, sha256 }: BackupFile): boolean {
-  return typeof path === 'string' && FILE_PATH.test(path) && !path.split('/').some((part) => part === '.' || part === '..') && Number.isInteger(bytes) && /^[0-9a-f]{64}$/.test(sha256);
+  return (
+    typeof path === 'string' &&
+    FILE_PATH.test(path) &&
+    !path.split('/').some((part) => part === '.' || part === '..') &&
+    Number.isInteger(bytes) &&
+    /^[0-9a-f]{64}$/.test(sha256)
+  );
 }

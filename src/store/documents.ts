@@ -1,6 +1,18 @@
 /** Kinds of document the store keeps, each in a table of its own. */
 export const DOCUMENT_KINDS = [
-  'index', 'run', 'constraint-set', 'optimisation-run', 'risk-model', 'strategy', 'template', 'render', 'watchlist', 'store', 'job', 'job-input', 'key',
+  'index',
+  'run',
+  'constraint-set',
+  'optimisation-run',
+  'risk-model',
+  'strategy',
+  'template',
+  'render',
+  'watchlist',
+  'store',
+  'job',
+  'job-input',
+  'key',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 

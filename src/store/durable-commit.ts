@@ -27,7 +27,9 @@ export async function commitDurably(database: WritableDatabase, writes: Writes):
     await database.flushed;
   } catch (failure) {
     const cause = await commitErrorOf(failure);
-    throw new Error(`LMDB did not commit: ${cause instanceof Error ? cause.message : String(cause)}`, { cause: failure });
+    throw new Error(`LMDB did not commit: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause: failure,
+    });
   }
 }
 

@@ -18,7 +18,10 @@ const CHUNK_BYTES = 256 * 1024;
 type Range = { readonly start: number; readonly end: number };
 
 /** Artifacts as files of one folder. A file appears under its name only when all of it is on disk. */
-export async function openArtifacts(folder: string, freeSpace: FreeSpace = watchFreeSpace(folder)): Promise<ArtifactStore> {
+export async function openArtifacts(
+  folder: string,
+  freeSpace: FreeSpace = watchFreeSpace(folder),
+): Promise<ArtifactStore> {
   await mkdir(folder, { recursive: true });
   const path = (name: string): string => join(folder, name);
 
@@ -69,7 +72,13 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
       const { inset } = ref;
       if (!inset) return streamFrom([whole]);
       try {
-        const within: Stretch = { file: openChecked(path(inset.name), inset), start: 0, end: inset.bytes, hash: createHash('sha256'), ends: inset };
+        const within: Stretch = {
+          file: openChecked(path(inset.name), inset),
+          start: 0,
+          end: inset.bytes,
+          hash: createHash('sha256'),
+          ends: inset,
+        };
         return streamFrom([{ file, start: 0, end: inset.at, hash }, within, { ...whole, start: inset.at }]);
       } catch (thrown) {
         closeSync(file);

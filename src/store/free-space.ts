@@ -68,7 +68,10 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
       const free = space.freeBytes - Math.max(writtenSince, ahead) - bytes;
       if (free < needed) {
         const message = `${mebibytes(space.freeBytes)} MiB are free on the service's volume; ${mebibytes(needed + bytes)} MiB are needed for a write.`;
-        throw new Refusal('STORAGE_FULL', message, { free_bytes: space.freeBytes, needed_bytes: Math.ceil(needed + bytes) });
+        throw new Refusal('STORAGE_FULL', message, {
+          free_bytes: space.freeBytes,
+          needed_bytes: Math.ceil(needed + bytes),
+        });
       }
       writtenSince += bytes;
     },

@@ -27,7 +27,10 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
     const holder = await readHolder(path);
     if (holder === undefined) continue;
     if (await isHeld(path, holder, watchMs)) {
-      throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is in use by process ${holder.pid}; one home serves one process.`);
+      throw new StartRefusal(
+        EXIT_TEMPORARY,
+        `The home ${folder} is in use by process ${holder.pid}; one home serves one process.`,
+      );
     }
     await removeStale(path, holder);
   }
@@ -35,7 +38,9 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
 }
 
 /** The process whose lock lies in a home, and whether it runs as far as can be told from here; undefined without a lock. */
-export async function holderOf(folder: string): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
+export async function holderOf(
+  folder: string,
+): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
   const holder = await readHolder(join(folder, 'lock'));
   return holder === undefined ? undefined : { pid: holder.pid, isRunning: isAlive(holder) };
 }
@@ -128,6 +133,7 @@ async function unlinkIfThere(path: string): Promise<void> {
   }
 }
 
-const isSame = (a: ProcessIdentity, b: ProcessIdentity): boolean => a.pid === b.pid && a.started === b.started && a.world === b.world;
+const isSame = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
+  a.pid === b.pid && a.started === b.started && a.world === b.world;
 
 const codeOf = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);

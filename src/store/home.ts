@@ -89,9 +89,16 @@ async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): P
   const found = await readFormat(home);
   if (found === undefined) return writeFormat(home, newest);
   if (found === RESTORING) {
-    throw new StartRefusal(EXIT_CONFIGURATION, `A restore of the home ${home.path} did not come to its end; run \`divisor restore\` again.`);
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `A restore of the home ${home.path} did not come to its end; run \`divisor restore\` again.`,
+    );
   }
-  if (found > newest) throw new StartRefusal(EXIT_CONFIGURATION, `The home has format ${found}; this engine reads formats up to ${newest}.`);
+  if (found > newest)
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The home has format ${found}; this engine reads formats up to ${newest}.`,
+    );
   for (let format = found; format < newest; format++) {
     await upgrades[format - 1]!(home);
     await writeFormat(home, format + 1);
@@ -107,12 +114,16 @@ export async function readFormat({ format: file }: HomeFolders): Promise<number 
   if (text === undefined) return undefined;
   if (text.trim() === RESTORING) return RESTORING;
   const format = Number(text);
-  if (!Number.isInteger(format) || format < 1) throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} does not hold a format number.`);
+  if (!Number.isInteger(format) || format < 1)
+    throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} does not hold a format number.`);
   return format;
 }
 
 /** Writes the layout of a home; on disk when it resolves. */
-export async function writeFormat({ path, format: file }: HomeFolders, format: number | typeof RESTORING): Promise<void> {
+export async function writeFormat(
+  { path, format: file }: HomeFolders,
+  format: number | typeof RESTORING,
+): Promise<void> {
   await writeFile(`${file}.new`, `${format}\n`, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
   await flushFolder(path);

@@ -5,7 +5,13 @@ import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { commitDurably } from './durable-commit.js';
 import { documentKey, isDocumentId, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
 import type {
-  BodyReader, DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, Listing, UnreadableCause,
+  BodyReader,
+  DocumentKind,
+  DocumentStore,
+  DocumentTransaction,
+  FoundDocument,
+  Listing,
+  UnreadableCause,
 } from './documents.js';
 import { flushFolder } from './flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
@@ -74,7 +80,8 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
 
   return {
     get: async (kind, id) => readDocument(kind, id, (key) => database.get(keyBytes(key))),
-    ids: async (kind) => idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
+    ids: async (kind) =>
+      idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
     revision: async (kind) => revisions.get(kind) ?? 0,
     async list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>> {
       const documents: T[] = [];
@@ -82,14 +89,16 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
       const { start, end } = kindRange(kind);
       for (const { key, value } of database.getRange({ start: keyBytes(start), end: keyBytes(end) })) {
         const id = idOf(kind, keyText(key));
-        const opened = id === undefined ? 'unreadable' : openDocument(id, { key: keyText(key), value, schemaMax: SCHEMA_VERSION });
+        const opened =
+          id === undefined ? 'unreadable' : openDocument(id, { key: keyText(key), value, schemaMax: SCHEMA_VERSION });
         const document = typeof opened === 'string' ? undefined : read(opened.body, opened.id);
         if (document !== undefined) documents.push(document);
         else causes[typeof opened === 'string' ? opened : 'invalid']++;
       }
       return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
     },
-    transaction: (change, { reserve = false } = {}) => queue.run((view) => change(transactionOver(view, now())), reserve),
+    transaction: (change, { reserve = false } = {}) =>
+      queue.run((view) => change(transactionOver(view, now())), reserve),
     referencedArtifacts: () => owners.names(),
     backup: (target) => database.backup(target, true),
     async close() {
@@ -112,11 +121,7 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
   });
 }
 
-function readDocument(
-  kind: DocumentKind,
-  id: string,
-  read: (key: string) => Buffer | undefined,
-): FoundDocument {
+function readDocument(kind: DocumentKind, id: string, read: (key: string) => Buffer | undefined): FoundDocument {
   if (!isDocumentId(id)) return undefined;
   const key = documentKey(kind, id);
   const value = read(key);

@@ -70,9 +70,16 @@ export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions)
 
 /** An empty store of documents would be made where the file is missing, and every artifact swept as nobody's. */
 async function assertDocumentsWhereArtifactsAre(home: Home): Promise<void> {
-  const isThere = (path: string) => stat(path).then(() => true, () => false);
+  const isThere = (path: string) =>
+    stat(path).then(
+      () => true,
+      () => false,
+    );
   if (await isThere(join(home.documents, 'data.mdb'))) return;
   const orphans = (await readdir(home.artifacts).catch(() => [])).length;
   if (orphans === 0) return;
-  throw new StartRefusal(EXIT_CONFIGURATION, `The home ${home.path} holds ${orphans} results but no documents; restore them, or move its folder artifacts away to begin anew.`);
+  throw new StartRefusal(
+    EXIT_CONFIGURATION,
+    `The home ${home.path} holds ${orphans} results but no documents; restore them, or move its folder artifacts away to begin anew.`,
+  );
 }

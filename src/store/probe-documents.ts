@@ -33,7 +33,9 @@ async function sizeOf(file: string): Promise<number | undefined> {
 }
 
 function walk(folder: string): Promise<string | undefined> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('./walk-documents.js', import.meta.url)), folder], { stdio: 'ignore' });
+  const child = spawn(process.execPath, [fileURLToPath(new URL('./walk-documents.js', import.meta.url)), folder], {
+    stdio: 'ignore',
+  });
   const timer = setTimeout(() => child.kill('SIGTERM'), WALK_SECONDS_MAX * 1000);
   return new Promise((resolve, reject) => {
     child.on('error', reject);
@@ -48,5 +50,7 @@ function walk(folder: string): Promise<string | undefined> {
 async function newestBackup(folder: string | undefined): Promise<string> {
   const names = folder === undefined ? [] : await readdir(folder).catch(() => []);
   const newest = names.sort().at(-1);
-  return folder === undefined || newest === undefined ? 'no backup of it was found' : `restore it from ${join(folder, newest)}`;
+  return folder === undefined || newest === undefined
+    ? 'no backup of it was found'
+    : `restore it from ${join(folder, newest)}`;
 }

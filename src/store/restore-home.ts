@@ -31,13 +31,26 @@ const PARTS = ['documents', 'artifacts', 'stores'] as const;
  * says that it is not whole, so that a restore cut short is never served.
  * @throws StartRefusal 75 when a service runs on the home, 78 when the backup is damaged or the home must not be replaced
  */
-export async function restoreHome({ backup, home: path, replace, now = Date.now, onProgress = () => {} }: RestoreOptions): Promise<Restored> {
+export async function restoreHome({
+  backup,
+  home: path,
+  replace,
+  now = Date.now,
+  onProgress = () => {},
+}: RestoreOptions): Promise<Restored> {
   const manifest = await readManifest(backup);
   if (manifest.home_format > HOME_FORMAT) {
-    throw new StartRefusal(EXIT_CONFIGURATION, `The backup is of a home of format ${manifest.home_format}; this engine reads formats up to ${HOME_FORMAT}.`);
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The backup is of a home of format ${manifest.home_format}; this engine reads formats up to ${HOME_FORMAT}.`,
+    );
   }
   const damaged = await damagedFiles(backup, manifest.files, (fraction, file) => onProgress(fraction / 2, file));
-  if (damaged.length > 0) throw new StartRefusal(EXIT_CONFIGURATION, `The backup ${backup} is damaged and was not restored: ${listed(damaged)}.`);
+  if (damaged.length > 0)
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The backup ${backup} is damaged and was not restored: ${listed(damaged)}.`,
+    );
   await probeDocuments(join(backup, 'documents'));
 
   const home = homeFolders(path);
@@ -47,7 +60,10 @@ export async function restoreHome({ backup, home: path, replace, now = Date.now,
     const held = await partsHeld(home);
     const isCutShort = (await readFormat(home).catch(() => undefined)) === RESTORING;
     if (held.length > 0 && !replace && !isCutShort) {
-      throw new StartRefusal(EXIT_CONFIGURATION, `The home ${home.path} holds ${held.join(', ')} already; --replace moves them aside.`);
+      throw new StartRefusal(
+        EXIT_CONFIGURATION,
+        `The home ${home.path} holds ${held.join(', ')} already; --replace moves them aside.`,
+      );
     }
     await writeFormat(home, RESTORING);
     const aside = await moveAside(home, held, now());
@@ -60,7 +76,11 @@ export async function restoreHome({ backup, home: path, replace, now = Date.now,
 }
 
 /** Files of a backup whose bytes are not those of its manifest. */
-export async function damagedFiles(backup: string, files: readonly BackupFile[], onProgress: (fraction: number, file: string) => void = () => {}): Promise<string[]> {
+export async function damagedFiles(
+  backup: string,
+  files: readonly BackupFile[],
+  onProgress: (fraction: number, file: string) => void = () => {},
+): Promise<string[]> {
   const damaged: string[] = [];
   for (const [i, { path, bytes, sha256 }] of files.entries()) {
     const found = await digestFile(join(backup, path)).catch(() => undefined);
@@ -85,7 +105,12 @@ async function moveAside(home: HomeFolders, held: readonly string[], nowMs: numb
   return aside;
 }
 
-async function copyAll(backup: string, home: HomeFolders, files: readonly BackupFile[], onProgress: (fraction: number, file: string) => void): Promise<void> {
+async function copyAll(
+  backup: string,
+  home: HomeFolders,
+  files: readonly BackupFile[],
+  onProgress: (fraction: number, file: string) => void,
+): Promise<void> {
   const folders = new Set<string>(PARTS.map((part) => home[part]));
   for (const folder of folders) await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const [i, { path, sha256 }] of files.entries()) {
@@ -93,7 +118,8 @@ async function copyAll(backup: string, home: HomeFolders, files: readonly Backup
     if (!folders.has(folder)) await mkdir(folder, { recursive: true, mode: 0o700 });
     folders.add(folder);
     const copied = await copyFlushed(join(backup, path), join(home.path, path));
-    if (copied.sha256 !== sha256) throw new StartRefusal(EXIT_CONFIGURATION, `The file ${path} of the backup changed while it was restored.`);
+    if (copied.sha256 !== sha256)
+      throw new StartRefusal(EXIT_CONFIGURATION, `The file ${path} of the backup changed while it was restored.`);
     onProgress((i + 1) / files.length, path);
   }
   for (const folder of folders) await flushFolder(folder);

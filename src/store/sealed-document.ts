@@ -28,7 +28,11 @@ export interface SealedDocument {
  * @param time of the write, ms since 1970
  * @cost two passes of SHA-256 over the body
  */
-export function sealDocument(key: string, body: unknown, { schema, time }: { schema: number; time: number }): SealedDocument {
+export function sealDocument(
+  key: string,
+  body: unknown,
+  { schema, time }: { schema: number; time: number },
+): SealedDocument {
   const text = canonicalJson(body);
   const size = Buffer.byteLength(text);
   const value = Buffer.allocUnsafeSlow(BODY_AT + size);

@@ -8,7 +8,11 @@ export class StartRefusal extends Error {
   /** 75 when another process holds the home, 78 when the home itself is at fault. */
   readonly exitStatus: number;
 
-  constructor(exitStatus: typeof EXIT_TEMPORARY | typeof EXIT_CONFIGURATION, message: string, options: ErrorOptions = {}) {
+  constructor(
+    exitStatus: typeof EXIT_TEMPORARY | typeof EXIT_CONFIGURATION,
+    message: string,
+    options: ErrorOptions = {},
+  ) {
     super(message, options);
     this.exitStatus = exitStatus;
   }

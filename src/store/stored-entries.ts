@@ -33,7 +33,14 @@ export interface DocumentsReader {
 
 /** Opens documents for reading only. Probe the folder first: a damaged file ends the process that reads it. */
 export function openDocumentsReader(folder: string): DocumentsReader {
-  const database = open<Buffer, Buffer>({ path: folder, noSubdir: false, readOnly: true, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+  const database = open<Buffer, Buffer>({
+    path: folder,
+    noSubdir: false,
+    readOnly: true,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+    maxDbs: 1,
+  });
   return {
     *entries() {
       for (const { key, value } of database.getRange({})) yield entryOf(keyText(key), value);
@@ -51,7 +58,15 @@ function entryOf(key: string, value: Buffer): StoredEntry {
   const known = parseKey(key);
   const opened = openDocument(known?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
   const isReadable = typeof opened !== 'string';
-  return { key, kind: known?.kind, id: known?.id ?? key, bytes: value.length, unreadable: isReadable ? undefined : opened, body: isReadable ? opened.body : undefined, artifactNames: namesIn(value) };
+  return {
+    key,
+    kind: known?.kind,
+    id: known?.id ?? key,
+    bytes: value.length,
+    unreadable: isReadable ? undefined : opened,
+    body: isReadable ? opened.body : undefined,
+    artifactNames: namesIn(value),
+  };
 }
 
 /** The artifacts a body refers to, with what is to be expected of them. */
@@ -64,7 +79,12 @@ export function artifactsOf(body: unknown): ArtifactRef[] {
 
 function isArtifactRef(value: object): value is ArtifactRef {
   const { name, bytes, sha256 } = value as Partial<ArtifactRef>;
-  return typeof name === 'string' && /^[0-9a-f]{32}\.art$/.test(name) && typeof bytes === 'number' && typeof sha256 === 'string';
+  return (
+    typeof name === 'string' &&
+    /^[0-9a-f]{32}\.art$/.test(name) &&
+    typeof bytes === 'number' &&
+    typeof sha256 === 'string'
+  );
 }
 
 /** A folder of the home's own that a market store names, and what its files were when it was written. */
@@ -78,8 +98,16 @@ export interface ManagedStore {
 /** The managed folder of a `store` document, undefined when it has none. */
 export function managedStoreOf({ kind, id, body }: StoredEntry): ManagedStore | undefined {
   if (kind !== 'store' || typeof body !== 'object' || body === null) return undefined;
-  const { managed, location, files } = body as { readonly managed?: unknown; readonly location?: unknown; readonly files?: unknown };
+  const { managed, location, files } = body as {
+    readonly managed?: unknown;
+    readonly location?: unknown;
+    readonly files?: unknown;
+  };
   if (managed !== true || typeof location !== 'string') return undefined;
   // Written by the engine under the schema of a store's document.
-  return { storeId: id, folder: location.slice(location.lastIndexOf('/') + 1), files: Array.isArray(files) ? (files as ManagedStore['files']) : [] };
+  return {
+    storeId: id,
+    folder: location.slice(location.lastIndexOf('/') + 1),
+    files: Array.isArray(files) ? (files as ManagedStore['files']) : [],
+  };
 }

@@ -23,21 +23,33 @@ export interface Damage {
   readonly documents?: readonly string[];
 }
 
-const REASONS = { unreadable: 'its checksum does not hold', unsupported: 'it was written by a newer engine', invalid: 'it does not satisfy its schema' } as const;
+const REASONS = {
+  unreadable: 'its checksum does not hold',
+  unsupported: 'it was written by a newer engine',
+  invalid: 'it does not satisfy its schema',
+} as const;
 
 /**
  * Reads everything a home holds and compares it with the hashes it was written with; also while a service runs on it.
  * @throws StartRefusal 78 when there is no home, or its documents cannot be opened at all
  * @cost one read of every byte
  */
-export async function verifyHome(home: HomeFolders, onProgress: (message: string) => void = () => {}): Promise<VerifiedPart[]> {
+export async function verifyHome(
+  home: HomeFolders,
+  onProgress: (message: string) => void = () => {},
+): Promise<VerifiedPart[]> {
   const format = await readFormat(home);
-  if (format === undefined || format === RESTORING) throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path}.`);
+  if (format === undefined || format === RESTORING)
+    throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path}.`);
   await probeDocuments(home.documents, home.backups);
   const reader = openDocumentsReader(home.documents);
   try {
     const { parts, references, stores } = verifyDocuments(reader);
-    return [...parts, await verifyArtifacts(home, reader, references, onProgress), await verifyStores(home, reader, stores, onProgress)];
+    return [
+      ...parts,
+      await verifyArtifacts(home, reader, references, onProgress),
+      await verifyStores(home, reader, stores, onProgress),
+    ];
   } finally {
     await reader.close();
   }
@@ -87,7 +99,12 @@ function verifyDocuments(reader: DocumentsReader): Documents {
   return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
 }
 
-async function verifyArtifacts({ artifacts }: HomeFolders, reader: DocumentsReader, references: ReadonlyMap<string, Reference>, onProgress: (message: string) => void): Promise<VerifiedPart> {
+async function verifyArtifacts(
+  { artifacts }: HomeFolders,
+  reader: DocumentsReader,
+  references: ReadonlyMap<string, Reference>,
+  onProgress: (message: string) => void,
+): Promise<VerifiedPart> {
   const damaged: Damage[] = [];
   let bytes = 0;
   for (const [name, { owners, expected }] of references) {
@@ -97,13 +114,20 @@ async function verifyArtifacts({ artifacts }: HomeFolders, reader: DocumentsRead
     const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
     // A service may have replaced the document meanwhile, and removed what only the old one named.
     if (reason === undefined) continue;
-    const documents = [...owners].filter(([key]) => reader.entry(key)?.artifactNames.includes(name) === true).map(([, document]) => document);
+    const documents = [...owners]
+      .filter(([key]) => reader.entry(key)?.artifactNames.includes(name) === true)
+      .map(([, document]) => document);
     if (documents.length > 0) damaged.push({ name, reason, documents });
   }
   return { part: 'artifacts', count: references.size, bytes, damaged };
 }
 
-async function verifyStores({ stores: folder }: HomeFolders, reader: DocumentsReader, stores: readonly StoreReference[], onProgress: (message: string) => void): Promise<VerifiedPart> {
+async function verifyStores(
+  { stores: folder }: HomeFolders,
+  reader: DocumentsReader,
+  stores: readonly StoreReference[],
+  onProgress: (message: string) => void,
+): Promise<VerifiedPart> {
   const damaged: Damage[] = [];
   let bytes = 0;
   let count = 0;
@@ -112,7 +136,8 @@ async function verifyStores({ stores: folder }: HomeFolders, reader: DocumentsRe
     for (const expected of store.files) {
       const file = [expected.label, `${expected.label}.parquet`].find((name) => present.has(name));
       onProgress(`${store.storeId} ${expected.label}`);
-      const found = file === undefined ? undefined : await digestFile(join(folder, store.folder, file)).catch(() => undefined);
+      const found =
+        file === undefined ? undefined : await digestFile(join(folder, store.folder, file)).catch(() => undefined);
       count++;
       bytes += found?.bytes ?? 0;
       const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
@@ -124,7 +149,10 @@ async function verifyStores({ stores: folder }: HomeFolders, reader: DocumentsRe
   return { part: 'stores', count, bytes, damaged };
 }
 
-function differenceOf(found: { readonly bytes: number; readonly sha256: string }, expected: { readonly bytes: number; readonly sha256: string } | undefined): string | undefined {
+function differenceOf(
+  found: { readonly bytes: number; readonly sha256: string },
+  expected: { readonly bytes: number; readonly sha256: string } | undefined,
+): string | undefined {
   if (expected === undefined) return undefined;
   if (found.bytes !== expected.bytes) return `it has ${found.bytes} bytes; ${expected.bytes} were written`;
   return found.sha256 === expected.sha256 ? undefined : 'its checksum does not hold';

@@ -4,7 +4,14 @@ import { open } from 'lmdb';
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error('walk-documents FOLDER');
 
-const database = open<Buffer, Buffer>({ path: folder, noSubdir: false, readOnly: true, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+const database = open<Buffer, Buffer>({
+  path: folder,
+  noSubdir: false,
+  readOnly: true,
+  encoding: 'binary',
+  keyEncoding: 'binary',
+  maxDbs: 1,
+});
 let bytes = 0;
 for (const { key, value } of database.getRange({})) bytes += key.length + value.length;
 await database.close();

@@ -1,4 +1,15 @@
-import { DateDay, Field, Float64, makeData, RecordBatch, Schema, Struct, Table, tableToIPC, type Data } from 'apache-arrow';
+import {
+  DateDay,
+  Field,
+  Float64,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  tableToIPC,
+  type Data,
+} from 'apache-arrow';
 
 /** A dated table of numbers, NaN where there is no value. */
 export interface ArrowSource {
@@ -20,7 +31,10 @@ export function encodeArrowTable({ days, columns }: ArrowSource, body: Readonly<
     makeData({ type: new DateDay(), length: days.length, nullCount: 0, data: days }),
     ...columns.map(({ values }) => doubles(values)),
   ];
-  const batch = new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: days.length, nullCount: 0, children }));
+  const batch = new RecordBatch(
+    schema,
+    makeData({ type: new Struct(schema.fields), length: days.length, nullCount: 0, children }),
+  );
   return tableToIPC(new Table(schema, [batch]), 'stream');
 }
 

@@ -18,12 +18,19 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
   const days = columns.i32('days');
   const price = columns.column('price', name);
   const priced = [...price.keys()].filter((t) => price[t] === price[t]);
-  const own: DatedSeries = { days: Int32Array.from(priced, (t) => days[t]!), values: grown(columns, name, price).filter((_, t) => price[t] === price[t]) };
+  const own: DatedSeries = {
+    days: Int32Array.from(priced, (t) => days[t]!),
+    values: grown(columns, name, price).filter((_, t) => price[t] === price[t]),
+  };
   const relative = relativeMetrics(own, { days, values: columns.f64('level') });
   const history = (block: 'targets' | 'raw') => {
     const weights = columns.f64(block);
     const targets = block === 'targets' ? weights : columns.f64('targets');
-    return Object.fromEntries(rebalances.flatMap(({ date }, r) => (targets[r * names.length + name] !== 0 ? [[date, weights[r * names.length + name]!]] : [])));
+    return Object.fromEntries(
+      rebalances.flatMap(({ date }, r) =>
+        targets[r * names.length + name] !== 0 ? [[date, weights[r * names.length + name]!]] : [],
+      ),
+    );
   };
   const weightHistory = history('targets');
   return {
@@ -46,7 +53,9 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
 /** Value of one unit of the name over the run, from its first bar on; NaN before it, [T]. */
 function grown(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
-  const effects = new Map(runEffects(columns).flatMap((row) => (row.name === name ? [[row.at, row.effect] as const] : [])));
+  const effects = new Map(
+    runEffects(columns).flatMap((row) => (row.name === name ? [[row.at, row.effect] as const] : [])),
+  );
   const row = header.foreign[String(name)];
   const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);
   const values = new Float64Array(price.length).fill(Number.NaN);
@@ -59,7 +68,9 @@ function grown(columns: RunColumns, name: number, price: Float64Array): Float64A
       if (bar === bar) value = 1;
       carried = bar;
     } else {
-      const step = effect ? growthStep(effect, carried, bar) : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
+      const step = effect
+        ? growthStep(effect, carried, bar)
+        : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
       value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
       carried = step.carried;
     }

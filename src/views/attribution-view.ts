@@ -31,11 +31,20 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
   const contributions = names.flatMap((name, i) =>
     linked.averageWeights[i] === 0 && window.came[i] === 0 // never held, never traded
       ? []
-      : [{ asset_id: name, average_weight: linked.averageWeights[i]!, contribution: linked.contributions[i]!, total_return: window.growth[i]! - 1 }],
+      : [
+          {
+            asset_id: name,
+            average_weight: linked.averageWeights[i]!,
+            contribution: linked.contributions[i]!,
+            total_return: window.growth[i]! - 1,
+          },
+        ],
   );
   return {
     index_id: header.run_id,
-    contributions: contributions.toSorted((a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id)),
+    contributions: contributions.toSorted(
+      (a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id),
+    ),
     total_return: linked.totalReturn,
     periods,
     reconciles: linked.reconciles,

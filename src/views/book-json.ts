@@ -2,7 +2,16 @@ import type { BookPayload, CalendarCoveragePayload } from '#contract/analytics.j
 import type { WeightsFrame } from '#domain/backtest/record/field.js';
 import type { RecordedBook } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
-import { jsonObject, numberMember, objectMember, seriesMember, textMember, upgradeItems, valueMember, writtenMember } from './json-object.js';
+import {
+  jsonObject,
+  numberMember,
+  objectMember,
+  seriesMember,
+  textMember,
+  upgradeItems,
+  valueMember,
+  writtenMember,
+} from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken } from './series-json.js';
 import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
@@ -60,13 +69,20 @@ export const BOOK = jsonObject<BookPayload, BookSource>({
   rebalances_total: numberMember(({ book }) => book.rebalancesTotal),
   calendar_coverage: objectMember(COVERAGE, ({ book }) => book.coverage),
   divisor: {
-    ...seriesMember('divisor', ({ book: { divisor, levels }, dates }: BookSource) => ({ dates, values: divisor ?? levels })),
+    ...seriesMember('divisor', ({ book: { divisor, levels }, dates }: BookSource) => ({
+      dates,
+      values: divisor ?? levels,
+    })),
     has: ({ book }) => book.divisor !== null,
   },
 });
 
 /** The names held on any date of a frame. */
-function writeWeightsFrame(json: JsonWriter, identifiers: readonly string[], { days, columns, weights }: WeightsFrame): void {
+function writeWeightsFrame(
+  json: JsonWriter,
+  identifiers: readonly string[],
+  { days, columns, weights }: WeightsFrame,
+): void {
   const width = columns.length;
   const held = new Uint8Array(width);
   for (let at = 0; at < weights.length; at += width) {

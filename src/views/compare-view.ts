@@ -18,13 +18,20 @@ export interface Comparison {
 
 /** @throws Refusal NO_COMMON_DATES */
 export function compareRuns(runs: readonly RunColumns[]): Comparison {
-  const series = runs.map((columns) => ({ id: columns.header.run_id, days: columns.i32('days'), level: columns.f64('level') }));
+  const series = runs.map((columns) => ({
+    id: columns.header.run_id,
+    days: columns.i32('days'),
+    level: columns.f64('level'),
+  }));
   const days = series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days);
   if (days.length === 0) {
     const spans = series.map((one) => `${one.id} is from ${formatDay(one.days[0]!)} to ${formatDay(one.days.at(-1)!)}`);
     throw new Refusal('NO_COMMON_DATES', `The ${runs.length} runs share no date: ${spans.join(', ')}.`);
   }
-  return { days, entries: series.map((one) => ({ id: one.id, level: rebase(valuesOn(days, one.days, one.level), 100) })) };
+  return {
+    days,
+    entries: series.map((one) => ({ id: one.id, level: rebase(valuesOn(days, one.days, one.level), 100) })),
+  };
 }
 
 /** Days of two ascending lists; the first itself when the other has all of them. */
@@ -80,7 +87,9 @@ interface EntrySource {
 const ENTRY = jsonObject<CompareEntry, EntrySource>({
   stale: valueMember(({ stale }) => stale && { ...stale, reasons: [...stale.reasons] }),
   index_id: textMember(({ entry }) => entry.id),
-  level: writtenMember((json, { entry: { id, level }, dates }) => writeSeriesBody(json, { name: id, dates, values: level })),
+  level: writtenMember((json, { entry: { id, level }, dates }) =>
+    writeSeriesBody(json, { name: id, dates, values: level }),
+  ),
   total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
 });
 

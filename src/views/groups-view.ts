@@ -30,20 +30,28 @@ const CASH = 'CASH';
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES when the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
-export function groupsView(columns: RunColumns, { window: asked, by, groupOf, benchmark }: GroupsInput): GroupAttributionView {
+export function groupsView(
+  columns: RunColumns,
+  { window: asked, by, groupOf, benchmark }: GroupsInput,
+): GroupAttributionView {
   const days = columns.i32('days');
   const { from, to } = windowWithin(days, asked);
   const periods = to - from;
   const { names } = columns.header;
   const end = days[to]!;
   const ownGroups = names.map((name) => groupOf(name, end));
-  const otherGroups = benchmark ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, end)) : [];
+  const otherGroups = benchmark
+    ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, end))
+    : [];
   const labels = [...new Set([...ownGroups, ...otherGroups])].toSorted(compareText);
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
   const cash = groups.indexOf(CASH);
   const placesOf = (names: readonly string[]): Int32Array => Int32Array.from(names, (group) => groups.indexOf(group));
   const size = { periods, groups: groups.length };
-  const own = remembered(groupedRun(columns, { from, to, groupAt: placesOf(ownGroups), count: groups.length, cash }), size);
+  const own = remembered(
+    groupedRun(columns, { from, to, groupAt: placesOf(ownGroups), count: groups.length, cash }),
+    size,
+  );
   const ends = days.subarray(from + 1, to + 1);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
@@ -55,14 +63,31 @@ export function groupsView(columns: RunColumns, { window: asked, by, groupOf, be
     costOf: () => 0,
     hasCosts: false,
   });
-  const effects = benchmark && brinsonFachler({
-    groups: groups.length,
-    days: ends,
-    portfolio: own,
-    benchmark: remembered(groupedBook(benchmark.book, { days: days.subarray(from, to + 1), groupAt: placesOf(otherGroups), count: groups.length, cash }), size),
-  });
+  const effects =
+    benchmark &&
+    brinsonFachler({
+      groups: groups.length,
+      days: ends,
+      portfolio: own,
+      benchmark: remembered(
+        groupedBook(benchmark.book, {
+          days: days.subarray(from, to + 1),
+          groupAt: placesOf(otherGroups),
+          count: groups.length,
+          cash,
+        }),
+        size,
+      ),
+    });
   const { contributions, averageWeights, totalReturn } = linked;
-  const shown = groups.map((_, k) => k).filter((k) => averageWeights[k] !== 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k] !== 0));
+  const shown = groups
+    .map((_, k) => k)
+    .filter(
+      (k) =>
+        averageWeights[k] !== 0 ||
+        contributions[k] !== 0 ||
+        (effects !== null && effects.benchmarkAverageWeights[k] !== 0),
+    );
   return {
     index_id: columns.header.run_id,
     by,
@@ -130,12 +155,18 @@ interface BookGrouping extends Grouping {
 }
 
 /** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
-function groupedBook({ sm, from, length, columns, weights, gross, events }: Book, { days, ...grouping }: BookGrouping): Periods {
+function groupedBook(
+  { sm, from, length, columns, weights, gross, events }: Book,
+  { days, ...grouping }: BookGrouping,
+): Periods {
   const first = lastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
     if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
       const covered = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
-      throw new Refusal('NO_COMMON_DATES', `The benchmark, which is from ${covered}, has no level on ${formatDay(days[t]!)}; it needs every date of the window.`);
+      throw new Refusal(
+        'NO_COMMON_DATES',
+        `The benchmark, which is from ${covered}, has no level on ${formatDay(days[t]!)}; it needs every date of the window.`,
+      );
     }
   }
   const H = columns.length;

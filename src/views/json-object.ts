@@ -27,7 +27,11 @@ export interface JsonObject<S> {
 }
 
 export function jsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
-  const listed = Object.entries<Member<unknown, S>>(members).map(([name, member]) => ({ name, member, key: `${JSON.stringify(name)}:` }));
+  const listed = Object.entries<Member<unknown, S>>(members).map(([name, member]) => ({
+    name,
+    member,
+    key: `${JSON.stringify(name)}:`,
+  }));
   return {
     write(json, source) {
       let before = '{';
@@ -42,7 +46,10 @@ export function jsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
     upgrade(value) {
       if (!isObject(value)) return value;
       const upgraded: Record<string, unknown> = { ...value };
-      for (const { name, member: { older, upgrade } } of listed) {
+      for (const {
+        name,
+        member: { older, upgrade },
+      } of listed) {
         if (!(name in value)) {
           if (older) upgraded[name] = older(value);
         } else if (upgrade) upgraded[name] = upgrade(value[name]);
@@ -92,6 +99,9 @@ export function upgradeItems<P>(object: JsonObject<P>): (value: unknown) => unkn
 }
 
 /** A dated series. @param of dates as `daysToken` gives them, and their values */
-export function seriesMember<S>(name: string, of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array }): Member<SeriesPayload, S> {
+export function seriesMember<S>(
+  name: string,
+  of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array },
+): Member<SeriesPayload, S> {
   return { write: (json, source) => writeSeriesBody(json, { name, ...of(source) }) };
 }

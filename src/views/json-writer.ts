@@ -110,7 +110,8 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
       if (!text.number(value)) throw notFinite(value);
     },
     numbers(values, from = 0, to = values.length) {
-      if (!text.numbers(values, from, to)) throw notFinite(values.subarray(from, to).find((value) => !Number.isFinite(value)));
+      if (!text.numbers(values, from, to))
+        throw notFinite(values.subarray(from, to).find((value) => !Number.isFinite(value)));
     },
     value(value) {
       assertFinite(value);

@@ -32,12 +32,22 @@ export function indexLevels(columns: RunColumns, { variant, start, end }: Levels
   const chosen = variant ?? columns.header.variant;
   const { level, divisor } = VARIANT_BLOCKS[chosen];
   if (!columns.has(level)) throw notAvailable(columns, chosen);
-  return { indexId: columns.header.run_id, variant: chosen, days: days.subarray(from, to), levels: columns.f64(level, from, to), divisor: columns.f64(divisor, from, to) };
+  return {
+    indexId: columns.header.run_id,
+    variant: chosen,
+    days: days.subarray(from, to),
+    levels: columns.f64(level, from, to),
+    divisor: columns.f64(divisor, from, to),
+  };
 }
 
 function notAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
   const accepted = RETURN_VARIANTS.filter((known) => columns.has(VARIANT_BLOCKS[known].level));
-  return new Refusal('VARIANT_NOT_AVAILABLE', `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${accepted.join(', ')}.`, { variant, accepted });
+  return new Refusal(
+    'VARIANT_NOT_AVAILABLE',
+    `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${accepted.join(', ')}.`,
+    { variant, accepted },
+  );
 }
 
 const LEVELS = jsonObject<LevelsView, IndexLevels & { readonly dates: Uint8Array }>({

@@ -17,7 +17,10 @@ export interface RunIdentity {
 }
 
 /** A finished optimisation on the wire. */
-export function toOptimisationResult(run: OptimisationRun, { runId, indexId, constraintSetId }: RunIdentity): Served<OptimisationRunResult> {
+export function toOptimisationResult(
+  run: OptimisationRun,
+  { runId, indexId, constraintSetId }: RunIdentity,
+): Served<OptimisationRunResult> {
   const { solution, sides } = run;
   return {
     run_id: runId,
@@ -45,7 +48,15 @@ export function toOptimisationResult(run: OptimisationRun, { runId, indexId, con
 }
 
 function toBinding({ placed: { origin }, side, label, shadowPrice }: RowSide): Record<string, string> {
-  return { id: origin.id, index: origin.index === null ? '' : String(origin.index), type: origin.type, label, side, unit: origin.unit, shadow_price: String(shadowPrice) };
+  return {
+    id: origin.id,
+    index: origin.index === null ? '' : String(origin.index),
+    type: origin.type,
+    label,
+    side,
+    unit: origin.unit,
+    shadow_price: String(shadowPrice),
+  };
 }
 
 const ROUTES = {
@@ -62,7 +73,10 @@ function solverMessage({ solution, isConverged }: OptimisationRun): string {
 }
 
 /** The preview of a derived index on the wire. */
-export function toDerivedPreview(preview: DerivedPreview, { indexId, asOf }: { readonly indexId: string; readonly asOf: string }): Served<PreviewResponse> {
+export function toDerivedPreview(
+  preview: DerivedPreview,
+  { indexId, asOf }: { readonly indexId: string; readonly asOf: string },
+): Served<PreviewResponse> {
   const { sm, document, session, parent, held, sides, relaxed } = preview;
   const solved = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
   const assets = Array.from(parent.columns, (column, i): PreviewResponse['assets'][number] => {
@@ -84,7 +98,9 @@ export function toDerivedPreview(preview: DerivedPreview, { indexId, asOf }: { r
     index_id: indexId,
     as_of: asOf,
     resolved_date: formatDay(sm.sessions[session]!),
-    assets: assets.toSorted((a, b) => (b.weight ?? -Infinity) - (a.weight ?? -Infinity) || compareText(a.identifier, b.identifier)),
+    assets: assets.toSorted(
+      (a, b) => (b.weight ?? -Infinity) - (a.weight ?? -Infinity) || compareText(a.identifier, b.identifier),
+    ),
     weights: Object.fromEntries(Array.from(held.columns, (column, i) => [sm.identifiers[column]!, held.weights[i]!])),
     total_weight: held.weights.reduce((total, weight) => total + weight, 0),
     cap: null,
@@ -101,9 +117,24 @@ export function toDerivedPreview(preview: DerivedPreview, { indexId, asOf }: { r
   };
 }
 
-function toPreviewConstraint(side: RowSide, relaxed: DerivedPreview['relaxed']): NonNullable<PreviewResponse['solve']>['constraints'][number] {
-  const { placed: { origin }, label, isBinding, slack } = side;
-  return { label, kind: origin.kind, binding: isBinding, slack, unit: origin.unit, relaxed_by: relaxedBy(side, relaxed) };
+function toPreviewConstraint(
+  side: RowSide,
+  relaxed: DerivedPreview['relaxed'],
+): NonNullable<PreviewResponse['solve']>['constraints'][number] {
+  const {
+    placed: { origin },
+    label,
+    isBinding,
+    slack,
+  } = side;
+  return {
+    label,
+    kind: origin.kind,
+    binding: isBinding,
+    slack,
+    unit: origin.unit,
+    relaxed_by: relaxedBy(side, relaxed),
+  };
 }
 
 /** One side per row and side: of an expanded row its tightest member. */

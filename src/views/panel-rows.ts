@@ -13,7 +13,11 @@ export interface PanelRows {
 }
 
 /** @param rows first and last row that are to be asked for, of a panel of the run's names */
-export function panelRows(columns: RunColumns, block: BlockName, { from, to }: { readonly from: number; readonly to: number }): PanelRows {
+export function panelRows(
+  columns: RunColumns,
+  block: BlockName,
+  { from, to }: { readonly from: number; readonly to: number },
+): PanelRows {
   const width = columns.header.names.length;
   const count = Math.max(0, Math.min(to - from + 1, Math.max(2, Math.floor(PART / width))));
   const part = new Float64Array(count * width);

@@ -20,7 +20,10 @@ export interface PortfolioSource {
 }
 
 export function portfolioSource(record: RunRecord, writeFrame: FrameWriter): PortfolioSource {
-  const { portfolio: { days, dayBefore }, identifiers } = record;
+  const {
+    portfolio: { days, dayBefore },
+    identifiers,
+  } = record;
   const allDays = new Int32Array(days.length + 1);
   allDays[0] = dayBefore;
   allDays.set(days, 1);
@@ -28,12 +31,28 @@ export function portfolioSource(record: RunRecord, writeFrame: FrameWriter): Por
 }
 
 export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
-  cash: seriesMember('cash', ({ record: { portfolio: { cash, value, initialCapital } }, dates }) => {
-    const money = cash.map((fraction, t) => fraction * value[t]!);
-    return { dates, values: behindCapital(initialCapital, money) };
-  }),
+  cash: seriesMember(
+    'cash',
+    ({
+      record: {
+        portfolio: { cash, value, initialCapital },
+      },
+      dates,
+    }) => {
+      const money = cash.map((fraction, t) => fraction * value[t]!);
+      return { dates, values: behindCapital(initialCapital, money) };
+    },
+  ),
   initial_capital: numberMember(({ record }) => record.portfolio.initialCapital),
-  nav: seriesMember('nav', ({ record: { portfolio: { value, initialCapital } }, dates }) => ({ dates, values: behindCapital(initialCapital, value) })),
+  nav: seriesMember(
+    'nav',
+    ({
+      record: {
+        portfolio: { value, initialCapital },
+      },
+      dates,
+    }) => ({ dates, values: behindCapital(initialCapital, value) }),
+  ),
   portfolio_id: textMember(({ record }) => `portfolio-${record.runId}`.slice(0, PORTFOLIO_ID_LENGTH)),
   positions: writtenMember((json, { record, text }) => writePositions(json, record.portfolio, text)),
   positions_total: numberMember(({ record }) => record.portfolio.positions.total),
@@ -49,7 +68,9 @@ export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
 
 /** Rows of a stored table. */
 function rowsIn(table: unknown): number {
-  return typeof table === 'object' && table !== null && 'data' in table && Array.isArray(table.data) ? table.data.length : 0;
+  return typeof table === 'object' && table !== null && 'data' in table && Array.isArray(table.data)
+    ? table.data.length
+    : 0;
 }
 
 /** A series that begins with the capital, the day before. */

@@ -1,7 +1,12 @@
 import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
 import { formatDay } from '#domain/days.js';
 import { compareText, type Finding } from '#domain/findings.js';
-import { isDerivedExplanation, type DerivedExplanation, type NameExplanation, type NameSolve } from '#domain/optimisation/explain.js';
+import {
+  isDerivedExplanation,
+  type DerivedExplanation,
+  type NameExplanation,
+  type NameSolve,
+} from '#domain/optimisation/explain.js';
 import type { Explanation } from '#domain/rules/explain.js';
 import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
 import type { Change, Difference } from '#domain/rules/whatif.js';
@@ -14,14 +19,33 @@ type Asset = PreviewResponse['assets'][number];
 const NO_DERIVATION = { source_weight: null, solved_weight: null, weight_delta: null } as const;
 
 /** The preview of a rule-driven index on the wire. */
-export function toPreviewResponse({ resolved }: RulePreview, { indexId, asOf }: { readonly indexId: string; readonly asOf: string }): Served<PreviewResponse> {
+export function toPreviewResponse(
+  { resolved }: RulePreview,
+  { indexId, asOf }: { readonly indexId: string; readonly asOf: string },
+): Served<PreviewResponse> {
   const empty: Served<PreviewResponse> = {
-    index_id: indexId, as_of: asOf, resolved_date: null, assets: [], weights: {}, total_weight: 0, cap: null, cap_redistributed: 0, steps: [], solve: null, findings: [],
+    index_id: indexId,
+    as_of: asOf,
+    resolved_date: null,
+    assets: [],
+    weights: {},
+    total_weight: 0,
+    cap: null,
+    cap_redistributed: 0,
+    steps: [],
+    solve: null,
+    findings: [],
   };
   if (resolved === null) return empty;
   const { sm, session, decision } = resolved;
   const named = (columns: ArrayLike<number>): string[] => Array.from(columns, (column) => sm.identifiers[column]!);
-  const steps = decision.waterfall.map(({ position, remaining, excluded, ruleId, ruleType }) => ({ position, remaining, excluded: named(excluded), rule_id: ruleId, rule_type: ruleType }));
+  const steps = decision.waterfall.map(({ position, remaining, excluded, ruleId, ruleType }) => ({
+    position,
+    remaining,
+    excluded: named(excluded),
+    rule_id: ruleId,
+    rule_type: ruleType,
+  }));
   const answer = { ...empty, resolved_date: formatDay(sm.sessions[session]!), steps };
   if (decision.kind !== 'decided') return { ...answer, assets: excludedRows(resolved) };
   const included = includedRows(resolved);
@@ -65,8 +89,16 @@ function excludedRows({ sm, decision }: ResolvedPreview): Asset[] {
     capped: false,
     ...NO_DERIVATION,
   });
-  const unweighted = decision.kind === 'decided' ? Array.from(decision.unweighted, (column) => row(column, null, decision.waterfall.length)) : [];
-  return [...decision.waterfall.flatMap(({ position, ruleId, excluded }) => Array.from(excluded, (column) => row(column, ruleId, position))), ...unweighted];
+  const unweighted =
+    decision.kind === 'decided'
+      ? Array.from(decision.unweighted, (column) => row(column, null, decision.waterfall.length))
+      : [];
+  return [
+    ...decision.waterfall.flatMap(({ position, ruleId, excluded }) =>
+      Array.from(excluded, (column) => row(column, ruleId, position)),
+    ),
+    ...unweighted,
+  ];
 }
 
 export interface ComparedPreviews {
@@ -78,7 +110,13 @@ export interface ComparedPreviews {
 }
 
 /** What a change would change, on the wire. */
-export function toWhatIfResponse({ asOf, before, after, difference, findings }: ComparedPreviews): Served<WhatIfResponse> {
+export function toWhatIfResponse({
+  asOf,
+  before,
+  after,
+  difference,
+  findings,
+}: ComparedPreviews): Served<WhatIfResponse> {
   const resolved = after.preview.resolved ?? before.preview.resolved;
   return {
     as_of: asOf,
@@ -95,7 +133,8 @@ export function toWhatIfResponse({ asOf, before, after, difference, findings }: 
 
 function toSide({ indexId, preview }: ComparedPreviews['before']): WhatIfResponse['before'] {
   const decision = preview.resolved?.decision;
-  if (decision?.kind !== 'decided') return { index_id: indexId, constituents: 0, largest: 0, effective_assets: 0, cap: null, cap_redistributed: 0 };
+  if (decision?.kind !== 'decided')
+    return { index_id: indexId, constituents: 0, largest: 0, effective_assets: 0, cap: null, cap_redistributed: 0 };
   const { weights, cap, redistributed } = decision;
   return {
     index_id: indexId,
@@ -133,7 +172,9 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     in_universe: inUniverse,
     included: weight !== null,
     datapoints: datapoints.map(({ path, field, value, read }) => ({ path, field, value, ...read })),
-    ...(isDerivedExplanation(explanation) ? { ...NO_RULES, derivation: toDerivation(explanation, context) } : { ...toChain(explanation, context), derivation: null }),
+    ...(isDerivedExplanation(explanation)
+      ? { ...NO_RULES, derivation: toDerivation(explanation, context) }
+      : { ...toChain(explanation, context), derivation: null }),
     stayed,
     weight,
     drift: drift === null ? null : { held_weight: drift.held, change: drift.change },
@@ -144,21 +185,50 @@ type Chain = Pick<IndexExplanation, 'excluded_by' | 'rules' | 'weighting' | 'cap
 
 const NO_RULES = { excluded_by: null, rules: [], weighting: null, capping: null };
 
-function toChain({ rules, excludedBy, weighting, capping }: Explanation, { indexId, weightingType }: ExplanationContext): Chain {
+function toChain(
+  { rules, excludedBy, weighting, capping }: Explanation,
+  { indexId, weightingType }: ExplanationContext,
+): Chain {
   return {
     excluded_by: excludedBy,
-    rules: rules.map(({ position, ruleId, ruleType, kept, reason }) => ({ position, rule_id: ruleId, rule_type: ruleType, kept, ...reason, comparisons: [...(reason.comparisons ?? [])] })),
-    weighting: weighting === null ? null : { type: weightingType(indexId), formula: weighting.formula, parts: { ...weighting.parts }, raw: weighting.raw, raw_total: weighting.rawTotal, uncapped_weight: weighting.uncapped },
+    rules: rules.map(({ position, ruleId, ruleType, kept, reason }) => ({
+      position,
+      rule_id: ruleId,
+      rule_type: ruleType,
+      kept,
+      ...reason,
+      comparisons: [...(reason.comparisons ?? [])],
+    })),
+    weighting:
+      weighting === null
+        ? null
+        : {
+            type: weightingType(indexId),
+            formula: weighting.formula,
+            parts: { ...weighting.parts },
+            raw: weighting.raw,
+            raw_total: weighting.rawTotal,
+            uncapped_weight: weighting.uncapped,
+          },
     capping:
       capping === null
         ? null
-        : { cap: capping.cap, floor: capping.floor, scale: capping.scale, capped: capping.capped, rounds: capping.rounds.map(({ scale, joined }) => ({ scale, capped: [...joined] })) },
+        : {
+            cap: capping.cap,
+            floor: capping.floor,
+            scale: capping.scale,
+            capped: capping.capped,
+            rounds: capping.rounds.map(({ scale, joined }) => ({ scale, capped: [...joined] })),
+          },
   };
 }
 
 type Derivation = NonNullable<IndexExplanation['derivation']>;
 
-function toDerivation({ sourceIndexId, objective, source, solve, findings }: DerivedExplanation, context: ExplanationContext): Derivation {
+function toDerivation(
+  { sourceIndexId, objective, source, solve, findings }: DerivedExplanation,
+  context: ExplanationContext,
+): Derivation {
   return {
     source_index_id: sourceIndexId,
     objective,
@@ -169,12 +239,51 @@ function toDerivation({ sourceIndexId, objective, source, solve, findings }: Der
   };
 }
 
-function toNameSolve({ rows, lower, upper, stiffness, pull, force, free, heldBy, heldAt, solved, scale }: NameSolve): Derivation['solve'] {
+function toNameSolve({
+  rows,
+  lower,
+  upper,
+  stiffness,
+  pull,
+  force,
+  free,
+  heldBy,
+  heldAt,
+  solved,
+  scale,
+}: NameSolve): Derivation['solve'] {
   return {
-    rows: rows.map(({ side: { placed: { origin }, side, label, value, limit, slack, isBinding, shadowPrice }, coefficient, force: own }) => ({
-      id: origin.id, index: origin.index, type: origin.type, label, side, kind: origin.kind, unit: origin.unit,
-      value, limit, slack, binding: isBinding, shadow_price: shadowPrice, coefficient, force: own,
-    })),
+    rows: rows.map(
+      ({
+        side: {
+          placed: { origin },
+          side,
+          label,
+          value,
+          limit,
+          slack,
+          isBinding,
+          shadowPrice,
+        },
+        coefficient,
+        force: own,
+      }) => ({
+        id: origin.id,
+        index: origin.index,
+        type: origin.type,
+        label,
+        side,
+        kind: origin.kind,
+        unit: origin.unit,
+        value,
+        limit,
+        slack,
+        binding: isBinding,
+        shadow_price: shadowPrice,
+        coefficient,
+        force: own,
+      }),
+    ),
     lower: Number.isFinite(lower) ? lower : null,
     upper: Number.isFinite(upper) ? upper : null,
     stiffness,

@@ -40,7 +40,10 @@ const PRICING = jsonObject<RebalancePricingPayload, Row<RunRecord['pricing']>>({
 });
 
 /** What result and record have of prices that were missing, and from which sessions rebalances were priced. */
-export function gapsAndPricing<S extends GapsAndPricing>(): Members<Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>, S> {
+export function gapsAndPricing<S extends GapsAndPricing>(): Members<
+  Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>,
+  S
+> {
   return {
     price_gaps: writtenMember((json, { run }) => {
       json.raw('[');
@@ -66,7 +69,10 @@ interface Stamped {
   readonly stamp: RunStamp;
 }
 
-type Provenance = Pick<BacktestRunResult, 'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'>;
+type Provenance = Pick<
+  BacktestRunResult,
+  'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'
+>;
 
 /** Findings, and what a run was made from. */
 export function provenance<S extends Stamped>(): Members<Provenance, S> {

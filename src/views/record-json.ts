@@ -62,7 +62,10 @@ const SERIES_BYTES = 36;
 function estimatedBytes({ benchmark, target, optimised, portfolio }: RunRecord): number {
   const books = [benchmark, target, optimised].filter((book) => book !== null);
   const frames = [portfolio, ...books].reduce((sum, { frame }) => sum + (frame?.weights.length ?? 0), 0);
-  const snapshots = books.reduce((sum, { snapshots: list }) => sum + list.reduce((cells, { columns }) => cells + columns.length, 0), 0);
+  const snapshots = books.reduce(
+    (sum, { snapshots: list }) => sum + list.reduce((cells, { columns }) => cells + columns.length, 0),
+    0,
+  );
   const series = [portfolio, ...books].reduce((sum, { days }) => sum + 4 * days.length, 0);
   const tables = TRANSACTION_BYTES * portfolio.transactions.at.length + POSITION_BYTES * portfolio.positions.at.length;
   return 100_000 + WEIGHT_BYTES * frames + 2.6 * WEIGHT_BYTES * snapshots + tables + SERIES_BYTES * series;

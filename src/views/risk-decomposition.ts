@@ -5,10 +5,16 @@ import type { FactorRisk } from '#domain/risk/factor-risk.js';
 const RECONCILES_WITHIN = 1e-12;
 
 /** What an active variance is of. */
-export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of' | 'uncovered' | 'window_start' | 'window_end'>;
+export type DecompositionOf = Pick<
+  RiskDecomposition,
+  'benchmark' | 'requested_as_of' | 'as_of' | 'uncovered' | 'window_start' | 'window_end'
+>;
 
 /** An active variance by factors as the wire shows it. */
-export function riskDecomposition({ model, factors, exposures, contributions, ...risk }: FactorRisk, of: DecompositionOf): RiskDecomposition {
+export function riskDecomposition(
+  { model, factors, exposures, contributions, ...risk }: FactorRisk,
+  of: DecompositionOf,
+): RiskDecomposition {
   const residual = risk.totalVariance - risk.factorVariance - risk.specificVariance;
   return {
     contributions: { ...contributions },

@@ -1,4 +1,16 @@
-import { Field, Float64, makeData, RecordBatch, Schema, Struct, Table, tableToIPC, Utf8, vectorFromArray, type Data } from 'apache-arrow';
+import {
+  Field,
+  Float64,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+  type Data,
+} from 'apache-arrow';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { correlationRow, unpackRow, volatilitiesOf, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
@@ -27,7 +39,11 @@ export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): U
 }
 
 /** The covariance as an Arrow IPC stream: `asset_id`, then a column a name; the rest of the body as JSON in the schema's metadata. */
-export function encodeRiskModel(matrix: PackedMatrix, assetIds: readonly string[], body: Readonly<Record<string, unknown>>): Uint8Array {
+export function encodeRiskModel(
+  matrix: PackedMatrix,
+  assetIds: readonly string[],
+  body: Readonly<Record<string, unknown>>,
+): Uint8Array {
   const rows = assetIds.map((_, i) => {
     const row = new Float64Array(matrix.order);
     unpackRow(matrix, i, row); // symmetric: row i is column i
@@ -48,7 +64,10 @@ export function encodeRiskModel(matrix: PackedMatrix, assetIds: readonly string[
     vectorFromArray([...assetIds], new Utf8()).data[0]!,
     ...rows.map((values) => makeData({ type: new Float64(), length: values.length, nullCount: 0, data: values })),
   ];
-  const batch = new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: matrix.order, nullCount: 0, children }));
+  const batch = new RecordBatch(
+    schema,
+    makeData({ type: new Struct(schema.fields), length: matrix.order, nullCount: 0, children }),
+  );
   return tableToIPC(new Table(schema, [batch]), 'stream');
 }
 

@@ -14,7 +14,9 @@ export interface RollingRiskInput {
 /** A RollingRiskView as JSON. @throws Refusal NUMERIC_FAILURE when a value is not finite @cost 20 ns a number */
 export function writeRollingRisk(json: JsonWriter, { runId, memory, days, risk }: RollingRiskInput): void {
   const hidden = Math.max(0, firstShown(memory) - risk.from);
-  json.raw(`{"index_id":${JSON.stringify(runId)},"window":${'window' in memory ? memory.window : 'null'},"half_life":${'halfLife' in memory ? memory.halfLife : 'null'},"risk":`);
+  json.raw(
+    `{"index_id":${JSON.stringify(runId)},"window":${'window' in memory ? memory.window : 'null'},"half_life":${'halfLife' in memory ? memory.halfLife : 'null'},"risk":`,
+  );
   writeDatedTable(json, {
     days: days.subarray(risk.from + hidden),
     columns: COLUMNS.map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),

@@ -15,7 +15,11 @@ export function runEffects(columns: RunColumns): RunEffect[] {
   const rows = columns.f64('effects');
   const effects: RunEffect[] = [];
   for (let row = 0; row < rows.length; row += EFFECT_WIDTH) {
-    effects.push({ name: rows[row]!, at: rows[row + 1]!, effect: { ratio: rows[row + 2]!, cash: rows[row + 3]!, rights: rows[row + 4]!, subscription: rows[row + 5]! } });
+    effects.push({
+      name: rows[row]!,
+      at: rows[row + 1]!,
+      effect: { ratio: rows[row + 2]!, cash: rows[row + 3]!, rights: rows[row + 4]!, subscription: rows[row + 5]! },
+    });
   }
   return effects;
 }

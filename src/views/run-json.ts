@@ -6,7 +6,16 @@ import { snapshotsOf, type Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
-import { jsonObject, numberMember, objectMember, seriesMember, textMember, upgradeItems, valueMember, writtenMember } from './json-object.js';
+import {
+  jsonObject,
+  numberMember,
+  objectMember,
+  seriesMember,
+  textMember,
+  upgradeItems,
+  valueMember,
+  writtenMember,
+} from './json-object.js';
 import { createJsonWriter } from './json-writer.js';
 import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
 import { dayText, daysToken, writeSeriesBody } from './series-json.js';
@@ -18,12 +27,18 @@ export const SNAPSHOT_CELLS_MAX = 2_000_000;
 /** BacktestRunResult: the result of the job. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   const { text, cells } = snapshotsText(run);
-  const { bytes, snapshots: { from } } = writeResult(summaryOf(run), stamp, { before: text.length, cells, behind: NO_TEXT, added: [], identifiers: [] });
+  const {
+    bytes,
+    snapshots: { from },
+  } = writeResult(summaryOf(run), stamp, { before: text.length, cells, behind: NO_TEXT, added: [], identifiers: [] });
   return withInset(bytes, { at: from, text });
 }
 
 /** The whole of a text that another one belongs into. */
-export function withInset(bytes: Uint8Array, { at, text }: { readonly at: number; readonly text: Uint8Array }): Uint8Array<ArrayBuffer> {
+export function withInset(
+  bytes: Uint8Array,
+  { at, text }: { readonly at: number; readonly text: Uint8Array },
+): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(bytes.length + text.length);
   whole.set(bytes.subarray(0, at));
   whole.set(text, at);
@@ -60,7 +75,10 @@ export interface WrittenResult {
 }
 
 /** The snapshots of a run, the most recent that fit, as text without brackets. */
-export function snapshotsText({ rebalances, staleFills, portfolio }: Run): { readonly text: Uint8Array<ArrayBuffer>; readonly cells: number } {
+export function snapshotsText({ rebalances, staleFills, portfolio }: Run): {
+  readonly text: Uint8Array<ArrayBuffer>;
+  readonly cells: number;
+} {
   const served = servedSnapshots(rebalances);
   const cells = cellsOf(served);
   const json = createJsonWriter(snapshotBytes(cells));
@@ -114,7 +132,10 @@ const RESULT = jsonObject<BacktestRunResult, ResultSource>({
     });
     json.raw('}');
   }),
-  benchmark: objectMember(RELATIVE, ({ run }) => run.benchmark && { ...run.benchmark, dates: daysToken(run.benchmark.relative.days) }),
+  benchmark: objectMember(
+    RELATIVE,
+    ({ run }) => run.benchmark && { ...run.benchmark, dates: daysToken(run.benchmark.relative.days) },
+  ),
   drawdown: seriesMember('drawdown', ({ run, dates }) => ({ dates, values: run.drawdown })),
   index_level: seriesMember('index_level', ({ run, dates }) => ({ dates, values: run.indexLevel })),
   initial_capital: numberMember(({ run }) => run.plan.request.initial_capital),
@@ -157,7 +178,11 @@ export function writeResult(run: RunSummary, stamp: RunStamp, snapshots: ResultS
   const places = { level: NOWHERE, snapshots: NOWHERE };
   RESULT.write(json, { run, stamp, snapshots, dates, later, places });
   const bytes = json.bytes();
-  return { bytes, level: bytes.subarray(places.level.from, places.level.to), snapshots: { ...places.snapshots, cells: snapshots.cells + cells } };
+  return {
+    bytes,
+    level: bytes.subarray(places.level.from, places.level.to),
+    snapshots: { ...places.snapshots, cells: snapshots.cells + cells },
+  };
 }
 
 const NOWHERE: TextRange = { from: 0, to: 0 };
@@ -213,7 +238,8 @@ const NO_TEXT = new Uint8Array(0);
 function servedSnapshots(rebalances: readonly Composition[]): readonly Composition[] {
   let cells = 0;
   let from = rebalances.length;
-  while (from > 0 && cells + rebalances[from - 1]!.columns.length <= SNAPSHOT_CELLS_MAX) cells += rebalances[--from]!.columns.length;
+  while (from > 0 && cells + rebalances[from - 1]!.columns.length <= SNAPSHOT_CELLS_MAX)
+    cells += rebalances[--from]!.columns.length;
   return rebalances.slice(from);
 }
 

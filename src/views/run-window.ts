@@ -23,7 +23,10 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
   if (to - from >= 1) return { from, to };
   const first = formatDay(days[0]!);
   const last = formatDay(days.at(-1)!);
-  throw new Refusal('RANGE_TOO_SHORT', `start ${start ?? first} to end ${end ?? last} holds ${Math.max(0, to - from + 1)} dates of the run, which is from ${first} to ${last}; an attribution needs 2.`);
+  throw new Refusal(
+    'RANGE_TOO_SHORT',
+    `start ${start ?? first} to end ${end ?? last} holds ${Math.max(0, to - from + 1)} dates of the run, which is from ${first} to ${last}; an attribution needs 2.`,
+  );
 }
 
 /** The periods of a window, to be asked for in ascending order. */
@@ -50,7 +53,11 @@ export interface WindowOptions {
  * Periods of a window: period p runs from date `from + p` to the next.
  * @cost reads [n x H] weights, by parts
  */
-export function readWindow(columns: RunColumns, { from, to }: Span, { weights = panelRows(columns, 'weights', { from, to }), follow = true }: WindowOptions = {}): RunWindow {
+export function readWindow(
+  columns: RunColumns,
+  { from, to }: Span,
+  { weights = panelRows(columns, 'weights', { from, to }), follow = true }: WindowOptions = {},
+): RunWindow {
   const { header } = columns;
   const H = header.names.length;
   const gross = columns.f64('gross', from, to + 1);

@@ -27,7 +27,10 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     source.written = { from, to: json.mark() };
   }),
   uncapped_weights: writtenMember((json, source) => {
-    const { snapshot: { weights, uncapped }, written } = source;
+    const {
+      snapshot: { weights, uncapped },
+      written,
+    } = source;
     if (equal(weights, uncapped)) json.repeat(written.from, written.to);
     else writeWeights(json, source, uncapped);
   }),
@@ -63,14 +66,23 @@ function writeStaleFills(json: JsonWriter, identifiers: readonly string[], fills
   json.raw(']');
 }
 
-export function writeSnapshots(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[]): void {
+export function writeSnapshots(
+  json: JsonWriter,
+  identifiers: readonly string[],
+  rebalances: readonly Snapshot[],
+): void {
   json.raw('[');
   writeSnapshotList(json, identifiers, rebalances);
   json.raw(']');
 }
 
 /** Snapshots with commas between them, and before the first where others were written before. */
-export function writeSnapshotList(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[], others = 0): void {
+export function writeSnapshotList(
+  json: JsonWriter,
+  identifiers: readonly string[],
+  rebalances: readonly Snapshot[],
+  others = 0,
+): void {
   if (rebalances.length === 0) return;
   const keys = keysOf(identifiers);
   rebalances.forEach((snapshot, i) => {
@@ -84,7 +96,8 @@ const keysCached = new WeakMap<readonly string[], Uint8Array[]>();
 /** Every identifier as a key behind a comma. */
 function keysOf(identifiers: readonly string[]): Uint8Array[] {
   let keys = keysCached.get(identifiers);
-  if (!keys) keysCached.set(identifiers, (keys = identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
+  if (!keys)
+    keysCached.set(identifiers, (keys = identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
   return keys;
 }
 

@@ -16,7 +16,15 @@ export interface SweepViewInput {
   readonly engineVersion: string;
 }
 
-export function sweepView({ sweepId, indexId, rankBy, patches, table, storeContentHash, engineVersion }: SweepViewInput): SweepView {
+export function sweepView({
+  sweepId,
+  indexId,
+  rankBy,
+  patches,
+  table,
+  storeContentHash,
+  engineVersion,
+}: SweepViewInput): SweepView {
   const { rows, selection, overfitting, identical } = table;
   return {
     sweep_id: sweepId,

@@ -28,7 +28,8 @@ export function heldWeights(columns: RunColumns, asOf: string | null): HeldWeigh
   const { header } = columns;
   const days = columns.i32('days');
   const at = asOf === null ? days.length - 1 : lastAtMost(days, dayFrom(asOf));
-  if (at < 0) throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first date of the run, ${formatDay(days[0]!)}.`);
+  if (at < 0)
+    throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first date of the run, ${formatDay(days[0]!)}.`);
   const H = header.names.length;
   const r = header.rebalances.findLastIndex((rebalance) => rebalance.at <= at);
   return {
@@ -66,7 +67,15 @@ export interface WeightsInput {
   readonly activeRisk: ActiveRisk | null;
 }
 
-export function weightsView({ runId, requestedAsOf, weights, benchmark, sharesOf, risk, activeRisk }: WeightsInput): WeightsView {
+export function weightsView({
+  runId,
+  requestedAsOf,
+  weights,
+  benchmark,
+  sharesOf,
+  risk,
+  activeRisk,
+}: WeightsInput): WeightsView {
   const { names, at, day, held, target, raw, capped, rebalance } = weights;
   const isRebalance = rebalance.at === at;
   const rows = names.flatMap((identifier, i) =>

@@ -7,9 +7,24 @@ import { finished } from './process.js';
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'divisor-calendars-'));
-  const sessions = ['2024-12-30', '2024-12-31', '2025-01-01', '2025-01-02', '2025-01-03', '2025-01-06', '2025-01-07', '2025-01-08', '2025-01-10'];
+  const sessions = [
+    '2024-12-30',
+    '2024-12-31',
+    '2025-01-01',
+    '2025-01-02',
+    '2025-01-03',
+    '2025-01-06',
+    '2025-01-07',
+    '2025-01-08',
+    '2025-01-10',
+  ];
   writeFileSync(join(folder, 'new-york.json'), JSON.stringify({ code: 'XNYS', sessions }));
-  const closures = { code: 'XLON', range: ['2024-12-23', '2025-01-03'], weekmask: [{ from: null, mask: '1111100' }], holidays: ['2024-12-25', '2024-12-26', '2025-01-01'] };
+  const closures = {
+    code: 'XLON',
+    range: ['2024-12-23', '2025-01-03'],
+    weekmask: [{ from: null, mask: '1111100' }],
+    holidays: ['2024-12-25', '2024-12-26', '2025-01-01'],
+  };
   writeFileSync(join(folder, 'london.json'), JSON.stringify(closures));
   writeFileSync(join(folder, 'XETR.csv'), 'date,open\n2024-12-23,x\n2024-12-27,x\n2024-12-30,x\n2025-01-03,x\n');
   writeFileSync(join(folder, 'nowhere.json'), JSON.stringify({ code: 'XNOW', sessions: ['2024-01-02'] }));
@@ -29,21 +44,35 @@ describe('divisor calendars', () => {
     const { status, out } = await finished(['calendars', 'check', folder]);
     expect(status).toBe(1);
     expect(out).toBe(
-      'code  year  differences\n'
-      + 'XETR  2025  +01-02\n'
-      + 'XNYS  2025  -01-01\n'
-      + '3 calendars compared, 2 days differ.\n'
-      + 'No calendar for: XNOW.\n',
+      'code  year  differences\n' +
+        'XETR  2025  +01-02\n' +
+        'XNYS  2025  -01-01\n' +
+        '3 calendars compared, 2 days differ.\n' +
+        'No calendar for: XNOW.\n',
     );
   });
 
   test('applies the corrections of the wanted confidence to the reference, within the wanted days', async () => {
     const corrections = join(folder, 'corrections.list');
     const entry = (close: string[], open: string[], confidence: string) => ({ close, open, confidence });
-    writeFileSync(corrections, JSON.stringify({ XNYS: [entry(['2025-01-01'], [], 'high'), entry(['2025-01-02'], [], 'check')], XETR: [entry([], ['2025-01-02'], 'high')] }));
+    writeFileSync(
+      corrections,
+      JSON.stringify({
+        XNYS: [entry(['2025-01-01'], [], 'high'), entry(['2025-01-02'], [], 'check')],
+        XETR: [entry([], ['2025-01-02'], 'high')],
+      }),
+    );
     const high = await finished(['calendars', 'check', folder, '--corrections', corrections]);
     expect([high.status, high.out]).toEqual([0, '3 calendars compared, 0 days differ.\nNo calendar for: XNOW.\n']);
-    const both = await finished(['calendars', 'check', folder, '--corrections', corrections, '--confidence', 'high,check']);
+    const both = await finished([
+      'calendars',
+      'check',
+      folder,
+      '--corrections',
+      corrections,
+      '--confidence',
+      'high,check',
+    ]);
     expect(both.out).toContain('XNYS  2025  +01-02\n');
     const early = await finished(['calendars', 'check', folder, '--to', '2024-12-31']);
     expect(early.status).toBe(0);
@@ -51,8 +80,14 @@ describe('divisor calendars', () => {
 
   test('says what is wrong with its words and its files', async () => {
     expect(await finished(['calendars', 'chck'])).toMatchObject({ status: 64 });
-    expect(await finished(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({ status: 64, err: expect.stringContaining('--from must be a day') });
-    expect(await finished(['calendars', 'check', join(folder, 'none')])).toMatchObject({ status: 64, err: expect.stringContaining('cannot be compared with') });
+    expect(await finished(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({
+      status: 64,
+      err: expect.stringContaining('--from must be a day'),
+    });
+    expect(await finished(['calendars', 'check', join(folder, 'none')])).toMatchObject({
+      status: 64,
+      err: expect.stringContaining('cannot be compared with'),
+    });
     expect((await finished(['calendars', '--help'])).out).toContain('divisor calendars check REFERENCE');
   });
 });

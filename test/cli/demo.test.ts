@@ -11,10 +11,26 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test('the demo does the main job end to end, says so, leaves its files and ends with 0', async () => {
-  const run = divisor(['demo', '--once'], { DIVISOR_HOME: join(folder, 'untouched'), DIVISOR_API_KEYS: 'never:read:by:it' }, folder);
+  const run = divisor(
+    ['demo', '--once'],
+    { DIVISOR_HOME: join(folder, 'untouched'), DIVISOR_API_KEYS: 'never:read:by:it' },
+    folder,
+  );
   expect([await run.ended, run.err()]).toEqual([0, '']);
   const out = run.out();
-  const steps = ['Generate a market', 'Define an index', 'Preview it', 'Backtest it with costs', 'Read the overview', 'Attribute the return', 'Derive an optimised child', 'Backtest it against its parent', 'Estimate a risk model', 'Price a future on it', 'Render the factsheet'];
+  const steps = [
+    'Generate a market',
+    'Define an index',
+    'Preview it',
+    'Backtest it with costs',
+    'Read the overview',
+    'Attribute the return',
+    'Derive an optimised child',
+    'Backtest it against its parent',
+    'Estimate a risk model',
+    'Price a future on it',
+    'Render the factsheet',
+  ];
   expect([...out.matchAll(/^ {2}([A-Z][a-z' ]+?) {2,}\d+\.\d s {2}\S/gm)].map((match) => match[1])).toEqual(steps);
   expect(out).toMatch(/total return +-?\d+\.\d\d % +volatility +\d+\.\d\d %/);
 
@@ -22,6 +38,9 @@ test('the demo does the main job end to end, says so, leaves its files and ends 
   const record = join(folder, 'demo', 'DEMO-50.record.json');
   for (const file of [pdf, record]) expect(out).toContain(file);
   expect((await readFile(pdf)).subarray(0, 5).toString()).toBe('%PDF-');
-  expect(JSON.parse(await readFile(record, 'utf8'))).toMatchObject({ metrics: { total_return: expect.any(Number) }, index: { target: { levels: expect.anything() } } });
+  expect(JSON.parse(await readFile(record, 'utf8'))).toMatchObject({
+    metrics: { total_return: expect.any(Number) },
+    index: { target: { levels: expect.anything() } },
+  });
   await expect(stat(join(folder, 'untouched'))).rejects.toThrow('ENOENT');
 });

@@ -17,14 +17,17 @@ test('the image is of Node 24, runs as nobody of the machine, and copies what is
   expect(dockerfile).toMatch(/^USER divisor$/m);
   const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => match[1]!.split(' '));
   expect(sources.filter((source) => !existsSync(source))).toEqual([]);
-  const shipped = [...dockerfile.matchAll(/\/divisor\/(\S+)/g)].map((match) => match[1]!).filter((name) => !name.startsWith('dist') && name !== 'node_modules');
+  const shipped = [...dockerfile.matchAll(/\/divisor\/(\S+)/g)]
+    .map((match) => match[1]!)
+    .filter((name) => !name.startsWith('dist') && name !== 'node_modules');
   expect(shipped.filter((name) => !existsSync(name))).toEqual([]);
 });
 
 test('its health check tells a service that answers from none', async () => {
   const [, list] = /HEALTHCHECK[\s\S]*?CMD (\[.*\])/.exec(dockerfile)!;
   const [, ...words] = JSON.parse(list!) as string[];
-  const check = async (port: string) => (await once(spawn(process.execPath, words, { env: { PORT: port } }), 'close'))[0] as number;
+  const check = async (port: string) =>
+    (await once(spawn(process.execPath, words, { env: { PORT: port } }), 'close'))[0] as number;
   const home = await mkdtemp(join(tmpdir(), 'divisor-image-'));
   const service = await serving(home, ['--log-level', 'error', '--drain-ms', '0']);
   expect(await check(new URL(service.url).port)).toBe(0);
@@ -35,9 +38,22 @@ test('its health check tells a service that answers from none', async () => {
 });
 
 test('the unit starts again what ended by itself, and not what wants a person', () => {
-  expect([settingOf('Restart'), settingOf('RestartPreventExitStatus')]).toEqual(['always', `64 ${EXIT_TEMPORARY} ${EXIT_CONFIGURATION}`]);
+  expect([settingOf('Restart'), settingOf('RestartPreventExitStatus')]).toEqual([
+    'always',
+    `64 ${EXIT_TEMPORARY} ${EXIT_CONFIGURATION}`,
+  ]);
   expect(Number(settingOf('TimeoutStopSec'))).toBeGreaterThan(25);
-  const hardening = { NoNewPrivileges: 'true', ProtectSystem: 'strict', ProtectHome: 'true', PrivateTmp: 'true', StateDirectory: 'divisor', CapabilityBoundingSet: '', MemoryMax: '80%' };
+  const hardening = {
+    NoNewPrivileges: 'true',
+    ProtectSystem: 'strict',
+    ProtectHome: 'true',
+    PrivateTmp: 'true',
+    StateDirectory: 'divisor',
+    CapabilityBoundingSet: '',
+    MemoryMax: '80%',
+  };
   expect(Object.fromEntries(Object.keys(hardening).map((name) => [name, settingOf(name)]))).toEqual(hardening);
-  expect(existsSync(settingOf('ExecStart')!.replace('/usr/bin/node /opt/divisor/', '').replace(' serve', ''))).toBe(true);
+  expect(existsSync(settingOf('ExecStart')!.replace('/usr/bin/node /opt/divisor/', '').replace(' serve', ''))).toBe(
+    true,
+  );
 });

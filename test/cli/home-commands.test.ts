@@ -20,7 +20,10 @@ interface Answer {
 }
 
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
-  const init = body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  const init =
+    body === undefined
+      ? { method }
+      : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
   const response = await fetch(`${url}${path}`, init);
   const text = await response.text();
   return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
@@ -28,17 +31,30 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 
 async function job(url: string, path: string, body: unknown): Promise<void> {
   let { body: status } = await ask(url, 'POST', path, body);
-  while (status['status'] === 'pending' || status['status'] === 'running') ({ body: status } = await ask(url, 'GET', `/jobs/${String(status['job_id'])}?wait=30`));
+  while (status['status'] === 'pending' || status['status'] === 'running')
+    ({ body: status } = await ask(url, 'GET', `/jobs/${String(status['job_id'])}?wait=30`));
   if (status['status'] !== 'succeeded') throw new Error(`${path}: ${JSON.stringify(status)}`);
 }
 
-const INDEX = { id: 'EVEN', name: 'Even', calendar: 'XNYS', base_date: '2024-01-02', pipeline: { weighting: { type: 'EqualWeight' } } };
+const INDEX = {
+  id: 'EVEN',
+  name: 'Even',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
 
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'divisor-home-'));
   home = join(base, 'home');
   service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
-  await job(service.url, '/data/synthetic', { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' });
+  await job(service.url, '/data/synthetic', {
+    store_id: 'market',
+    seed: 3,
+    assets: 5,
+    start: '2024-01-02',
+    end: '2024-06-28',
+  });
   await ask(service.url, 'PUT', '/indices/EVEN', INDEX);
   await job(service.url, '/analytics/EVEN/backtest', {});
   await ask(service.url, 'PUT', '/data/watchlists/mine', { name: 'Mine', identifiers: ['A'] });
@@ -50,7 +66,11 @@ afterAll(async () => {
   await rm(base, { recursive: true, force: true });
 });
 
-const lines = (text: string): Record<string, unknown>[] => text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+const lines = (text: string): Record<string, unknown>[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('a backup', () => {
   test('is taken while clients write, restored elsewhere, and served with everything it had', async () => {
@@ -59,7 +79,10 @@ describe('a backup', () => {
     const written: number[] = [];
     const writing = (async () => {
       for (let i = 0; !over.signal.aborted; i++) {
-        const { status } = await ask(service.url, 'PUT', '/data/watchlists/busy', { name: `v${i}`, identifiers: ['A'] });
+        const { status } = await ask(service.url, 'PUT', '/data/watchlists/busy', {
+          name: `v${i}`,
+          identifiers: ['A'],
+        });
         if (status < 300) written.push(i);
       }
     })();
@@ -79,7 +102,9 @@ describe('a backup', () => {
       expect(await (await fetch(`${again.url}/analytics/EVEN/record`)).text()).toBe(record);
       const busy = Number(String((await ask(again.url, 'GET', '/data/watchlists/busy')).body['name']).slice(1));
       expect(busy).toBeGreaterThanOrEqual(before);
-      await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active'], { timeout: 20_000 }).toBe(true);
+      await expect
+        .poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active'], { timeout: 20_000 })
+        .toBe(true);
       expect((await ask(again.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
     } finally {
       again.child.kill('SIGTERM');
@@ -92,7 +117,10 @@ describe('a backup', () => {
     const folder = await newFolder();
     await writeFile(join(folder, 'mine'), '');
     const { status, err } = await finished(['backup', folder, '--home', home]);
-    expect([status, err]).toEqual([78, `divisor: The folder ${folder} is not empty; a backup is written to a new one.\n`]);
+    expect([status, err]).toEqual([
+      78,
+      `divisor: The folder ${folder} is not empty; a backup is written to a new one.\n`,
+    ]);
     expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
@@ -143,7 +171,10 @@ describe('a damaged home or backup', () => {
     expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum does not hold' }]);
     expect(damaged['stores']).toEqual([{ name: 'market/market', reason: 'its checksum does not hold' }]);
     const named = { documents: expect.arrayContaining(['run EVEN']) };
-    const told = [{ ...named, name: artifacts[0], reason: 'its checksum does not hold' }, { ...named, name: artifacts[1], reason: 'the file is missing' }];
+    const told = [
+      { ...named, name: artifacts[0], reason: 'its checksum does not hold' },
+      { ...named, name: artifacts[1], reason: 'the file is missing' },
+    ];
     expect(damaged['artifacts']).toHaveLength(2);
     expect(damaged['artifacts']).toEqual(expect.arrayContaining(told));
     expect(damaged['index']).toEqual([]);
@@ -151,7 +182,9 @@ describe('a damaged home or backup', () => {
     const folder = join(await newFolder(), 'copy');
     const copied = await finished(['backup', folder, '--home', other]);
     expect(copied.status).toBe(1);
-    expect(lines(copied.out)[0]!['damaged']).toEqual(expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]));
+    expect(lines(copied.out)[0]!['damaged']).toEqual(
+      expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
+    );
   }, 60_000);
 
   test('whose store document cannot be read keeps the folder that the document named', async () => {
@@ -173,7 +206,10 @@ describe('a damaged home or backup', () => {
     expect((await finished(['verify', '--backup', copy])).status).toBe(1);
     const other = join(folder, 'home');
     const { status, err } = await finished(['restore', copy, '--home', other]);
-    expect([status, err]).toEqual([78, `divisor: The backup ${copy} is damaged and was not restored: documents/data.mdb.\n`]);
+    expect([status, err]).toEqual([
+      78,
+      `divisor: The backup ${copy} is damaged and was not restored: documents/data.mdb.\n`,
+    ]);
     await expect(stat(other)).rejects.toThrow('ENOENT');
   });
 
@@ -181,7 +217,11 @@ describe('a damaged home or backup', () => {
     ['a newer engine', { home_format: 99 }, 'format 99'],
     ['a newer layout of backups', { format: 2 }, 'has the format 2'],
     ['somebody who climbs', { files: [{ path: '../../outside', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
-    ['somebody who climbs inside', { files: [{ path: 'stores/../documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
+    [
+      'somebody who climbs inside',
+      { files: [{ path: 'stores/../documents', bytes: 1, sha256: '0'.repeat(64) }] },
+      'manifest',
+    ],
   ])('by %s is refused', async (_name, change, says) => {
     const folder = await newFolder();
     const copy = join(folder, 'backup');
@@ -204,7 +244,10 @@ describe('a restore', () => {
     const other = join(folder, 'home');
     await finished(['restore', copy, '--home', other]);
     const refused = await finished(['restore', copy, '--home', other]);
-    expect([refused.status, refused.err]).toEqual([78, `divisor: The home ${other} holds documents, artifacts, stores already; --replace moves them aside.\n`]);
+    expect([refused.status, refused.err]).toEqual([
+      78,
+      `divisor: The home ${other} holds documents, artifacts, stores already; --replace moves them aside.\n`,
+    ]);
     const replaced = await finished(['restore', copy, '--home', other, '--replace']);
     expect(replaced.status).toBe(0);
     const aside = String(lines(replaced.out)[0]!['aside']);
@@ -252,18 +295,27 @@ describe('the layout of a home', () => {
     await (await openHome(path, upgrades)).close();
     expect(steps).toEqual(['1 to 2', '2 to 3', '2 to 3']);
     expect(await readFile(join(path, 'format'), 'utf8')).toBe('3\n');
-    await expect(openHome(path)).rejects.toMatchObject({ exitStatus: 78, message: 'The home has format 3; this engine reads formats up to 1.' });
+    await expect(openHome(path)).rejects.toMatchObject({
+      exitStatus: 78,
+      message: 'The home has format 3; this engine reads formats up to 1.',
+    });
   });
 
   test('of version 0.1.0 is read with all it holds', async () => {
     const path = join(await newFolder(), 'home');
     await cp('test/golden/home-format-1', path, { recursive: true });
     const opened = await openHome(path);
-    const store = await openStore({ home: opened, onFailure: (cause) => { throw cause; } });
+    const store = await openStore({
+      home: opened,
+      onFailure: (cause) => {
+        throw cause;
+      },
+    });
     const ids = JSON.parse(await readFile('test/golden/home-format-1/ids.json', 'utf8')) as Record<string, string[]>;
     for (const [kind, expected] of Object.entries(ids)) {
       expect(await store.documents.ids(kind as never), kind).toEqual(expected);
-      for (const id of expected) expect(await store.documents.get(kind as never, id), `${kind} ${id}`).toHaveProperty('body');
+      for (const id of expected)
+        expect(await store.documents.get(kind as never, id), `${kind} ${id}`).toHaveProperty('body');
     }
     await store.close();
     await opened.close();
@@ -297,12 +349,16 @@ describe('the doctor', () => {
     ['those given', ['--data-roots', '/usr:/absent/place']],
   ])('names the allowed folders as the settings show them: %s', async (_, flags) => {
     const folder = await newFolder();
-    const shown = (await finished(['config', '--home', folder, ...flags])).out.split('\n').find((line) => line.startsWith('dataRoots'))!;
+    const shown = (await finished(['config', '--home', folder, ...flags])).out
+      .split('\n')
+      .find((line) => line.startsWith('dataRoots'))!;
     const value = shown.split(/ {2,}/)[1]!;
     expect(value).toBe(flags.length === 0 ? `${folder}, ${process.cwd()}` : '/usr, /absent/place');
     const { out } = await finished(['doctor', '--home', folder, '--port', '0', ...flags]);
     const found = lines(out).find(({ subject }) => subject === 'data roots')!;
-    expect(found['says']).toContain(`Folder stores and file databases may lie below ${value}; --data-roots or DIVISOR_DATA_ROOTS names others.`);
+    expect(found['says']).toContain(
+      `Folder stores and file databases may lie below ${value}; --data-roots or DIVISOR_DATA_ROOTS names others.`,
+    );
     expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
   });
 
@@ -311,9 +367,23 @@ describe('the doctor', () => {
     await writeFile(join(folder, 'format'), '7\n');
     await mkdir(join(folder, 'documents'));
     await writeFile(join(folder, 'documents', 'data.mdb'), '');
-    const { status, out } = await finished(['doctor', '--home', folder, '--host', '0.0.0.0', '--port', '0', '--data-roots', '/absent/place']);
+    const { status, out } = await finished([
+      'doctor',
+      '--home',
+      folder,
+      '--host',
+      '0.0.0.0',
+      '--port',
+      '0',
+      '--data-roots',
+      '/absent/place',
+    ]);
     expect(status).toBe(1);
-    const faults = Object.fromEntries(lines(out).filter(({ state }) => state !== 'ok').map(({ subject, says }) => [subject, says]));
+    const faults = Object.fromEntries(
+      lines(out)
+        .filter(({ state }) => state !== 'ok')
+        .map(({ subject, says }) => [subject, says]),
+    );
     expect(faults).toMatchObject({
       home: `${folder} has format 7; this engine reads formats up to 1.`,
       documents: expect.stringContaining('is empty'),

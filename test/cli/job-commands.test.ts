@@ -7,18 +7,36 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { divisor, finished, serving, type Run } from './process.js';
 import { hasPseudoTerminal, onTerminal } from './pseudo-terminal.js';
 
-if (!hasPseudoTerminal) console.log('The command line is not tried on a terminal: this machine has no `script` of util-linux.');
+if (!hasPseudoTerminal)
+  console.log('The command line is not tried on a terminal: this machine has no `script` of util-linux.');
 
 let folder: string;
 let home: string;
 const file = (name: string) => join(folder, name);
 
-const INDEX = { id: 'EVEN', name: 'Even', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } };
-const GRID = { '/document/rebalance/frequency': ['monthly', 'quarterly'], '/request/transaction_cost_bps': [0, 10, 400] };
+const INDEX = {
+  id: 'EVEN',
+  name: 'Even',
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+const GRID = {
+  '/document/rebalance/frequency': ['monthly', 'quarterly'],
+  '/request/transaction_cost_bps': [0, 10, 400],
+};
 
 type Line = Record<string, unknown> & { readonly event: string };
-const linesOf = (out: string): Line[] => out.trim().split('\n').map((line) => JSON.parse(line) as Line);
-const ending = ({ status, out, err }: { status: number | string; out: string; err: string }) => ({ status, out, err: err.replace(/\n$/, '') });
+const linesOf = (out: string): Line[] =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
+const ending = ({ status, out, err }: { status: number | string; out: string; err: string }) => ({
+  status,
+  out,
+  err: err.replace(/\n$/, ''),
+});
 
 /** A folder of prices that everything below works on: four names, four years of weekdays. */
 beforeAll(async () => {
@@ -29,7 +47,10 @@ beforeAll(async () => {
   for (let day = Date.UTC(2019, 6, 1), i = 0; day < Date.UTC(2023, 0, 1); day += 86_400_000) {
     const date = new Date(day);
     if (date.getUTCDay() % 6 === 0) continue;
-    for (const [k, name] of ['A', 'B', 'C', 'D'].entries()) rows.push(`${date.toISOString().slice(0, 10)},${name},${(100 * Math.exp(0.0003 * i + 0.1 * Math.sin(i / (7 + k)) * (k + 1))).toFixed(6)}`);
+    for (const [k, name] of ['A', 'B', 'C', 'D'].entries())
+      rows.push(
+        `${date.toISOString().slice(0, 10)},${name},${(100 * Math.exp(0.0003 * i + 0.1 * Math.sin(i / (7 + k)) * (k + 1))).toFixed(6)}`,
+      );
     i++;
   }
   await writeFile(join(file('prices'), 'market.csv'), `${rows.join('\n')}\n`);
@@ -52,7 +73,9 @@ describe('on a pipe and a home', () => {
     expect(new Set(out.trim().split('\n')).size).toBe(lines.length);
     expect([...new Set(lines.map(({ event }) => event))]).toEqual(['status', 'result']);
     expect(lines.at(-2)).toMatchObject({ event: 'status', job_id: 'backtest:EVEN', status: 'succeeded', progress: 1 });
-    const { result } = lines.at(-1) as unknown as { result: { metrics: { total_return: number }; level: { data: number[] } } };
+    const { result } = lines.at(-1) as unknown as {
+      result: { metrics: { total_return: number }; level: { data: number[] } };
+    };
     expect(result.metrics.total_return).toBeCloseTo(result.level.data.at(-1)! / result.level.data[0]! - 1, 12);
   });
 
@@ -65,31 +88,64 @@ describe('on a pipe and a home', () => {
   });
 
   test('a document may come on standard input', () => {
-    const { status, stdout } = spawnSync(process.execPath, ['dist/src/main.js', 'backtest', 'PIPED', '--document', '-', '--home', home], {
-      input: JSON.stringify({ ...INDEX, id: 'PIPED' }),
-      env: { PATH: process.env['PATH'], DIVISOR_DATA_ROOTS: folder },
-      encoding: 'utf8',
-    });
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      ['dist/src/main.js', 'backtest', 'PIPED', '--document', '-', '--home', home],
+      {
+        input: JSON.stringify({ ...INDEX, id: 'PIPED' }),
+        env: { PATH: process.env['PATH'], DIVISOR_DATA_ROOTS: folder },
+        encoding: 'utf8',
+      },
+    );
     expect([status, linesOf(stdout).at(-1)?.event]).toEqual([0, 'result']);
   });
 
   test('a sweep ranks the combinations of a grid, one line each, and keeps the request it came from', async () => {
-    const { status, out, err } = await onHome(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'terms', '--start', '2021-01-04', '--rank-by', 'total_return']);
+    const { status, out, err } = await onHome([
+      'sweep',
+      file('grid.json'),
+      '--index',
+      'EVEN',
+      '--id',
+      'terms',
+      '--start',
+      '2021-01-04',
+      '--rank-by',
+      'total_return',
+    ]);
     expect([status, err]).toEqual([0, '']);
-    const rows = linesOf(out).filter(({ event }) => event === 'row') as unknown as { rank: number; start: string; patch: Record<string, unknown>; metrics: { total_return: number } }[];
+    const rows = linesOf(out).filter(({ event }) => event === 'row') as unknown as {
+      rank: number;
+      start: string;
+      patch: Record<string, unknown>;
+      metrics: { total_return: number };
+    }[];
     expect(rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(rows.map(({ metrics }) => metrics.total_return)).toEqual(rows.map(({ metrics }) => metrics.total_return).toSorted((a, b) => b - a));
+    expect(rows.map(({ metrics }) => metrics.total_return)).toEqual(
+      rows.map(({ metrics }) => metrics.total_return).toSorted((a, b) => b - a),
+    );
     expect(new Set(rows.map(({ patch }) => JSON.stringify(patch))).size).toBe(6);
     expect(rows[0]?.start).toBe('2021-01-04');
-    expect(linesOf(out).at(-1)).toMatchObject({ event: 'result', result: { sweep_id: 'terms', rank_by: 'total_return', variants: 6 } });
+    expect(linesOf(out).at(-1)).toMatchObject({
+      event: 'result',
+      result: { sweep_id: 'terms', rank_by: 'total_return', variants: 6 },
+    });
   });
 
   test.each([
     ['a list of variants', [{ '/request/transaction_cost_bps': 1 }, { '/request/transaction_cost_bps': 2 }], 2],
-    ['a whole request', { index_id: 'EVEN', grid: { '/request/transaction_cost_bps': [1, 2, 3] }, request: { start: '2021-01-04' } }, 3],
+    [
+      'a whole request',
+      { index_id: 'EVEN', grid: { '/request/transaction_cost_bps': [1, 2, 3] }, request: { start: '2021-01-04' } },
+      3,
+    ],
   ])('a sweep takes %s', async (_, given, variants) => {
     await writeFile(file('given.json'), JSON.stringify(given));
-    const { status, out } = await onHome(['sweep', file('given.json'), ...(Array.isArray(given) ? ['--index', 'EVEN'] : [])]);
+    const { status, out } = await onHome([
+      'sweep',
+      file('given.json'),
+      ...(Array.isArray(given) ? ['--index', 'EVEN'] : []),
+    ]);
     expect([status, linesOf(out).at(-1)]).toMatchObject([0, { result: { variants } }]);
   });
 
@@ -102,7 +158,14 @@ describe('on a pipe and a home', () => {
   test('a risk model and an optimisation are made the same way', async () => {
     const risk = await onHome(['risk', 'even', '--index', 'EVEN']);
     expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
-    await writeFile(file('limits.json'), JSON.stringify({ id: 'limits', name: 'Limits', constraints: [{ type: 'PositionBounds', params: { upper: 0.4 } }] }));
+    await writeFile(
+      file('limits.json'),
+      JSON.stringify({
+        id: 'limits',
+        name: 'Limits',
+        constraints: [{ type: 'PositionBounds', params: { upper: 0.4 } }],
+      }),
+    );
     const optimised = await onHome(['optimise', 'EVEN', 'limits', '--constraints', file('limits.json')]);
     expect([optimised.status, linesOf(optimised.out).at(-1)]).toMatchObject([0, { result: { converged: true } }]);
   });
@@ -124,7 +187,9 @@ describe('on a pipe and a home', () => {
   });
 
   test('a home that a service has is left to it, in one sentence', async () => {
-    const service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], { DIVISOR_DATA_ROOTS: folder });
+    const service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
+      DIVISOR_DATA_ROOTS: folder,
+    });
     try {
       const { status, err } = await finished(['backtest', 'EVEN', '--home', home]);
       expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
@@ -139,7 +204,15 @@ describe('on a pipe and a home', () => {
     expect([status, err]).toEqual([0, '']);
     const lines = linesOf(out);
     expect([...new Set(lines.map(({ event }) => event))]).toEqual(['machine', 'kernel', 'work', 'result']);
-    expect(lines.filter(({ event }) => event === 'work').map(({ work }) => work)).toEqual(['generate a market', 'backtest', 'sweep', 'backtest, kept with its record', 'risk model', 'optimisation', 'factsheet']);
+    expect(lines.filter(({ event }) => event === 'work').map(({ work }) => work)).toEqual([
+      'generate a market',
+      'backtest',
+      'sweep',
+      'backtest, kept with its record',
+      'risk model',
+      'optimisation',
+      'factsheet',
+    ]);
     for (const { rate } of lines.filter(({ event }) => event === 'kernel')) expect(rate).toBeGreaterThan(0);
   });
 });
@@ -149,7 +222,9 @@ describe('against a service', () => {
   let key: string;
   beforeAll(async () => {
     key = (await finished(['keys', 'create', '--home', home, '--name', 'test', '--scopes', 'read,run'])).out.trim();
-    service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], { DIVISOR_DATA_ROOTS: folder });
+    service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
+      DIVISOR_DATA_ROOTS: folder,
+    });
     await served();
   });
   afterAll(async () => {
@@ -163,7 +238,8 @@ describe('against a service', () => {
       if (store.active !== null) return;
     }
   }
-  const asked = (words: readonly string[], environment: Record<string, string> = {}) => finished(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
+  const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
+    finished(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
 
   test('work is done there, with the key of the environment', async () => {
     const { status, out, err } = await asked(['backtest', 'EVEN']);
@@ -183,7 +259,11 @@ describe('against a service', () => {
     ['a wrong key', { DIVISOR_API_KEY: `dvs_${'a'.repeat(12)}_${'b'.repeat(43)}` }, 77, 'UNAUTHENTICATED'],
     ['no key', { DIVISOR_API_KEY: '' }, 77, 'UNAUTHENTICATED'],
   ])('%s ends with 77', async (_, environment, status, code) => {
-    expect(ending(await asked(['backtest', 'EVEN'], environment))).toEqual({ status, out: '', err: expect.stringMatching(new RegExp(`^divisor: ${code}: [^\\n]+$`)) });
+    expect(ending(await asked(['backtest', 'EVEN'], environment))).toEqual({
+      status,
+      out: '',
+      err: expect.stringMatching(new RegExp(`^divisor: ${code}: [^\\n]+$`)),
+    });
   });
 
   test('a key without the scope ends with 77 and says which it lacks', async () => {
@@ -192,7 +272,10 @@ describe('against a service', () => {
   });
 
   test('a refusal ends with 2, with a line for every finding', async () => {
-    await writeFile(file('bad-grid.json'), JSON.stringify({ '/document/pipeline/weighting/cap': [7], '/request/transaction_cost_bps': [-1] }));
+    await writeFile(
+      file('bad-grid.json'),
+      JSON.stringify({ '/document/pipeline/weighting/cap': [7], '/request/transaction_cost_bps': [-1] }),
+    );
     const { status, err } = await asked(['sweep', file('bad-grid.json'), '--index', 'EVEN']);
     expect([status, err.split('\n').filter((line) => line.startsWith('  error ')).length]).toEqual([2, 2]);
     expect((await asked(['backtest', 'NOBODY'])).err).toMatch(/^divisor: INDEX_NOT_FOUND: .*\n$/);
@@ -204,9 +287,17 @@ describe('against a service', () => {
   });
 
   test('a job of the same id with another request ends with 75', async () => {
-    await writeFile(file('slow.json'), JSON.stringify({ '/request/transaction_cost_bps': Array.from({ length: 1500 }, (_, i) => i / 10) }));
-    const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], { DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
-    await new Promise<void>((running) => slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()));
+    await writeFile(
+      file('slow.json'),
+      JSON.stringify({ '/request/transaction_cost_bps': Array.from({ length: 1500 }, (_, i) => i / 10) }),
+    );
+    const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
+      DIVISOR_URL: service.url,
+      DIVISOR_API_KEY: key,
+    });
+    await new Promise<void>((running) =>
+      slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()),
+    );
     const { status, err } = await asked(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
     expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
     slow.child.kill('SIGINT');
@@ -214,9 +305,14 @@ describe('against a service', () => {
   });
 
   test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
-    const key = (await finished(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])).out.trim();
+    const key = (
+      await finished(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
+    ).out.trim();
     const { status, err } = await asked(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
-    expect([status, err.split('\n').at(-2)]).toEqual([2, '  Run `divisor config` where the service runs: it shows the folders and hosts it allows.']);
+    expect([status, err.split('\n').at(-2)]).toEqual([
+      2,
+      '  Run `divisor config` where the service runs: it shows the folders and hosts it allows.',
+    ]);
     expect(err).toContain('error LOCATION_NOT_ALLOWED location: ');
     expect(err).toContain('(--data-roots, DIVISOR_DATA_ROOTS)');
     expect(err).not.toContain(folder);
@@ -225,17 +321,27 @@ describe('against a service', () => {
   test('Ctrl-C cancels the job and ends with 130', async () => {
     const costs = Array.from({ length: 1500 }, (_, i) => i / 10);
     await writeFile(file('many.json'), JSON.stringify({ '/request/transaction_cost_bps': costs }));
-    const run = divisor(['sweep', file('many.json'), '--index', 'EVEN', '--id', 'many'], { DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
-    await new Promise<void>((running) => run.child.stdout.on('data', () => run.out().includes('"running"') && running()));
+    const run = divisor(['sweep', file('many.json'), '--index', 'EVEN', '--id', 'many'], {
+      DIVISOR_URL: service.url,
+      DIVISOR_API_KEY: key,
+    });
+    await new Promise<void>((running) =>
+      run.child.stdout.on('data', () => run.out().includes('"running"') && running()),
+    );
     run.child.kill('SIGINT');
     expect([await run.ended, run.err()]).toEqual([130, '']);
-    const job = (await (await fetch(`${service.url}/jobs/sweep:many`, { headers: { authorization: `Bearer ${key}` } })).json()) as { status: string };
+    const job = (await (
+      await fetch(`${service.url}/jobs/sweep:many`, { headers: { authorization: `Bearer ${key}` } })
+    ).json()) as { status: string };
     expect(job.status).toBe('cancelled');
   });
 
   describe.skipIf(!hasPseudoTerminal)('on a terminal', () => {
     test('one line redraws itself with the progress, and the result is a table', () => {
-      const { status, screen, written } = onTerminal(['sweep', file('grid.json'), '--index', 'EVEN'], { DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
+      const { status, screen, written } = onTerminal(['sweep', file('grid.json'), '--index', 'EVEN'], {
+        DIVISOR_URL: service.url,
+        DIVISOR_API_KEY: key,
+      });
       expect(status).toBe(0);
       expect(written).toContain('\r\u001b[2K');
       expect(written).not.toContain('{"event"');
@@ -252,7 +358,10 @@ describe('against a service', () => {
     });
 
     test('--json says the same as on a pipe', () => {
-      const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], { DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
+      const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], {
+        DIVISOR_URL: service.url,
+        DIVISOR_API_KEY: key,
+      });
       expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
     });
   });
@@ -262,8 +371,19 @@ describe('without a service', () => {
   test('nobody at the address ends with 69', async () => {
     const { port, close } = await deadPort();
     await close();
-    const { status, out, err } = await finished(['report', 'FACTSHEET-A4', '--index', 'EVEN', '--url', `http://127.0.0.1:${port}`]);
-    expect([status, out, err]).toEqual([69, '', `divisor: Nothing answers at http://127.0.0.1:${port}. Start one with \`divisor serve\`, or leave --url and DIVISOR_URL out to work on a home.\n`]);
+    const { status, out, err } = await finished([
+      'report',
+      'FACTSHEET-A4',
+      '--index',
+      'EVEN',
+      '--url',
+      `http://127.0.0.1:${port}`,
+    ]);
+    expect([status, out, err]).toEqual([
+      69,
+      '',
+      `divisor: Nothing answers at http://127.0.0.1:${port}. Start one with \`divisor serve\`, or leave --url and DIVISOR_URL out to work on a home.\n`,
+    ]);
   });
 
   test.each([
@@ -275,7 +395,10 @@ describe('without a service', () => {
     [['sweep', 'nowhere.json', '--index', 'X'], 'nowhere.json cannot be read as JSON'],
     [['bench', '--url', 'http://127.0.0.1:1'], 'divisor bench needs --index'],
     [['bench', '--years', '1'], '--years must be at least 2'],
-    [['import', '/', '--url', 'http://127.0.0.1:1', '--data-roots', '/'], '--data-roots is for a home opened by the command'],
+    [
+      ['import', '/', '--url', 'http://127.0.0.1:1', '--data-roots', '/'],
+      '--data-roots is for a home opened by the command',
+    ],
   ])('%j is explained and ends with 64', async (words, message) => {
     const { status, out, err } = await finished([...words], { DIVISOR_HOME: file('unused') });
     expect([status, out, err]).toEqual([64, '', expect.stringContaining(message)]);
@@ -286,8 +409,10 @@ describe('without a service', () => {
     for (const name of ['import', 'backtest', 'sweep', 'optimise', 'risk', 'report']) {
       const { status, out } = await finished([name, '--help']);
       expect([name, status]).toEqual([name, 0]);
-      for (const part of [`Usage: divisor ${name} `, 'Flags', 'Examples', 'Exit statuses', '--url URL', '--json']) expect(out).toContain(part);
-      for (const example of out.split('Examples\n')[1]!.split('\n\n')[0]!.split('\n')) expect(example.trim()).toMatch(new RegExp(`^divisor ${name} `));
+      for (const part of [`Usage: divisor ${name} `, 'Flags', 'Examples', 'Exit statuses', '--url URL', '--json'])
+        expect(out).toContain(part);
+      for (const example of out.split('Examples\n')[1]!.split('\n\n')[0]!.split('\n'))
+        expect(example.trim()).toMatch(new RegExp(`^divisor ${name} `));
     }
   });
 });
@@ -295,5 +420,8 @@ describe('without a service', () => {
 async function deadPort(): Promise<{ readonly port: number; close(): Promise<void> }> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return { port: (server.address() as AddressInfo).port, close: () => new Promise((closed) => server.close(() => closed())) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise((closed) => server.close(() => closed())),
+  };
 }

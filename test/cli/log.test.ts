@@ -11,12 +11,20 @@ test('the log holds no key, password or secret, wherever it stands in a line', a
   const key = `dvs_abcdefghijkl_${'k'.repeat(43)}`;
   log.info({ headers: { authorization: 'Bearer hidden-1', 'x-api-key': 'hidden-2' } }, 'request');
   log.info({ authorization: 'hidden-3', store: { source: { password: 'hidden-4' } } }, `with ${key}`);
-  log.error({ err: new Error('cannot reach postgres://reader:hidden-5@db.example/x', { cause: new Error(`key ${key}`) }) }, 'failed');
+  log.error(
+    { err: new Error('cannot reach postgres://reader:hidden-5@db.example/x', { cause: new Error(`key ${key}`) }) },
+    'failed',
+  );
   log.debug('below the level');
-  await new Promise<void>((resolve, reject) => log.flush((failure) => (failure === undefined ? resolve() : reject(failure))));
+  await new Promise<void>((resolve, reject) =>
+    log.flush((failure) => (failure === undefined ? resolve() : reject(failure))),
+  );
   const text = await readFile(file, 'utf8');
   await rm(folder, { recursive: true });
-  const lines = text.trim().split('\n').map((line) => JSON.parse(line) as { level: string; msg: string; err?: { cause: { message: string } } });
+  const lines = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { level: string; msg: string; err?: { cause: { message: string } } });
   expect(lines.map(({ level }) => level)).toEqual(['info', 'info', 'error']);
   expect(lines[2]?.err?.cause.message).toBe('key dvs_abcdefghijkl_[redacted]');
   expect(text).toContain('postgres://reader:[redacted]@db.example/x');

@@ -16,7 +16,10 @@ export interface Run {
 
 export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...words], { env: { PATH, ...environment }, ...(folder !== undefined && { cwd: folder }) });
+  const child = spawn(process.execPath, [MAIN, ...words], {
+    env: { PATH, ...environment },
+    ...(folder !== undefined && { cwd: folder }),
+  });
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
@@ -33,7 +36,11 @@ export async function finished(words: readonly string[], environment: Record<str
 }
 
 /** Starts the service on a home and waits until it says where it listens. */
-export async function serving(home: string, words: readonly string[] = [], environment: Record<string, string> = {}): Promise<Run & { readonly url: string }> {
+export async function serving(
+  home: string,
+  words: readonly string[] = [],
+  environment: Record<string, string> = {},
+): Promise<Run & { readonly url: string }> {
   const run = divisor(['serve', '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
   const url = await new Promise<string>((listening, failed) => {
     run.child.stdout.on('data', () => {

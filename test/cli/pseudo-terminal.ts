@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
 /** Whether this machine has the `script` of util-linux, which runs a command on a terminal of its own. */
-export const hasPseudoTerminal = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true;
+export const hasPseudoTerminal =
+  spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true;
 
 export interface TerminalRun {
   readonly status: number | null;
@@ -15,11 +16,18 @@ export interface TerminalRun {
 /** Runs the command on a terminal of 200 columns to its end. */
 export function onTerminal(words: readonly string[], environment: Record<string, string>): TerminalRun {
   const command = [process.execPath, resolve('dist/src/main.js'), ...words].map((word) => `'${word}'`).join(' ');
-  const { status, stdout } = spawnSync('script', ['--quiet', '--return', '--command', `stty cols 200; ${command}`, '/dev/null'], {
-    env: { PATH: process.env['PATH'], SHELL: '/bin/sh', TERM: 'xterm', ...environment },
-    encoding: 'utf8',
-  });
+  const { status, stdout } = spawnSync(
+    'script',
+    ['--quiet', '--return', '--command', `stty cols 200; ${command}`, '/dev/null'],
+    {
+      env: { PATH: process.env['PATH'], SHELL: '/bin/sh', TERM: 'xterm', ...environment },
+      encoding: 'utf8',
+    },
+  );
   const written = stdout.replaceAll('\r\n', '\n');
-  const screen = written.trimEnd().split('\n').map((line) => line.split('\r\u001b[2K').at(-1) ?? '');
+  const screen = written
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\r\u001b[2K').at(-1) ?? '');
   return { status, written, screen };
 }

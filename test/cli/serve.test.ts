@@ -43,21 +43,27 @@ test('the service says one line on standard output, answers, and keeps its log a
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   expect(out()).toBe(`listening on ${url}\n`);
-  const lines = err().trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  const lines = err()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['listening', 'request', 'stopping', 'stopped']));
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)('after %s the service is unready at once, still answers, and ends with 0', async (signal) => {
-  const { url, child, ended } = await serve('--drain-ms', '400');
-  expect((await fetch(`${url}/health/ready`)).status).toBe(200);
-  child.kill(signal);
-  let ready: Response;
-  do ready = await fetch(`${url}/health/ready`);
-  while (ready.status === 200);
-  expect([ready.status, await codeOf(ready), ready.headers.get('retry-after')]).toEqual([503, 'DRAINING', '5']);
-  expect((await fetch(`${url}/health/live`)).status).toBe(200);
-  expect(await ended).toBe(0);
-});
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'after %s the service is unready at once, still answers, and ends with 0',
+  async (signal) => {
+    const { url, child, ended } = await serve('--drain-ms', '400');
+    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+    child.kill(signal);
+    let ready: Response;
+    do ready = await fetch(`${url}/health/ready`);
+    while (ready.status === 200);
+    expect([ready.status, await codeOf(ready), ready.headers.get('retry-after')]).toEqual([503, 'DRAINING', '5']);
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    expect(await ended).toBe(0);
+  },
+);
 
 test('a second process on the home is refused with 75 and told the first one', async () => {
   const { child } = await serve();
@@ -95,7 +101,8 @@ describe('keys', () => {
     expect([status, err]).toEqual([0, expect.stringContaining('is shown this once')]);
     return out.trim();
   };
-  const status = async (url: string, key?: string) => (await fetch(`${url}/changelog`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status;
+  const status = async (url: string, key?: string) =>
+    (await fetch(`${url}/changelog`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status;
 
   test('made while the service runs, a key counts at once; revoked, it ends at once', async () => {
     const { url } = await serve();
@@ -150,7 +157,9 @@ describe('keys', () => {
 
 test('an error nobody caught ends the process with 70 and is in the log', async () => {
   const preload = Buffer.from(`process.on('SIGUSR2', () => { Promise.reject(new Error('nobody caught this')); });`);
-  const run = await serving(home, [], { NODE_OPTIONS: `--import=data:text/javascript;base64,${preload.toString('base64')}` });
+  const run = await serving(home, [], {
+    NODE_OPTIONS: `--import=data:text/javascript;base64,${preload.toString('base64')}`,
+  });
   runs.push(run);
   run.child.kill('SIGUSR2');
   expect(await run.ended).toBe(70);
@@ -174,7 +183,15 @@ describe('the command', () => {
   });
 
   test('refuses an unknown flag and a bad setting, in one sentence each', async () => {
-    expect(await finished(['serve', '--porto', '1'])).toEqual({ status: 64, out: '', err: expect.stringContaining('--porto') });
-    expect(await finished(['config'], { PORT: '99999' })).toEqual({ status: 78, out: '', err: 'divisor: The setting PORT "99999" must be at most 65535.\n' });
+    expect(await finished(['serve', '--porto', '1'])).toEqual({
+      status: 64,
+      out: '',
+      err: expect.stringContaining('--porto'),
+    });
+    expect(await finished(['config'], { PORT: '99999' })).toEqual({
+      status: 78,
+      out: '',
+      err: 'divisor: The setting PORT "99999" must be at most 65535.\n',
+    });
   });
 });

@@ -31,7 +31,11 @@ const ask = (path: string, init: RequestInit = {}) => fetch(`${running.server.ur
 async function breaks(operationId: string, response: Response): Promise<string[]> {
   const type = response.headers.get('content-type');
   const text = await response.text();
-  return conforms(operationId, { status: response.status, type, body: type?.startsWith('application/json') === true ? JSON.parse(text) : text });
+  return conforms(operationId, {
+    status: response.status,
+    type,
+    body: type?.startsWith('application/json') === true ? JSON.parse(text) : text,
+  });
 }
 
 test.each([
@@ -55,8 +59,16 @@ test.each([
 
 test('the conformity check finds what does not conform', () => {
   expect(conforms('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } })).toHaveLength(1);
-  expect(conforms('getLiveness', { status: 418, type: null, body: undefined })).toEqual(['getLiveness does not declare 418']);
-  expect(conforms('getChangelog', { status: 404, type: 'application/json', body: { error: { code: 'NO_SUCH_CODE', message: '', detail: null } } }).length).toBeGreaterThan(0);
+  expect(conforms('getLiveness', { status: 418, type: null, body: undefined })).toEqual([
+    'getLiveness does not declare 418',
+  ]);
+  expect(
+    conforms('getChangelog', {
+      status: 404,
+      type: 'application/json',
+      body: { error: { code: 'NO_SUCH_CODE', message: '', detail: null } },
+    }).length,
+  ).toBeGreaterThan(0);
 });
 
 test('the document is served with a strong etag, and not again to who holds it', async () => {
@@ -67,7 +79,8 @@ test('the document is served with a strong etag, and not again to who holds it',
 });
 
 test('every place that names the version names the same', async () => {
-  const version = async (path: string, read: (body: never) => unknown) => read((await (await ask(path)).json()) as never);
+  const version = async (path: string, read: (body: never) => unknown) =>
+    read((await (await ask(path)).json()) as never);
   const { version: declared } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const told = [
     await version('/health', (body: { version: string }) => body.version),
@@ -80,13 +93,19 @@ test('every place that names the version names the same', async () => {
 });
 
 test('since leaves later releases only, and what is not released yet always', async () => {
-  interface Changelog { readonly version: string; readonly entries: readonly { readonly version: string; readonly date: string | null }[] }
+  interface Changelog {
+    readonly version: string;
+    readonly entries: readonly { readonly version: string; readonly date: string | null }[];
+  }
   const since = async (query: string) => (await (await ask(`/changelog${query}`)).json()) as Changelog;
   const all = await since('');
   expect(all.entries.find(({ version }) => version === 'Unreleased')?.date).toBeNull();
   expect(all.entries.some(({ version }) => version === all.version)).toBe(true);
   expect((await since('?since=0.0.0')).entries).toEqual(all.entries);
-  for (const later of [all.version, '99.0.0']) expect((await since(`?since=${later}`)).entries).toEqual(all.entries.filter(({ version }) => version === 'Unreleased'));
+  for (const later of [all.version, '99.0.0'])
+    expect((await since(`?since=${later}`)).entries).toEqual(
+      all.entries.filter(({ version }) => version === 'Unreleased'),
+    );
 });
 
 test('metrics count what was asked', async () => {

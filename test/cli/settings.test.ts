@@ -4,7 +4,8 @@ import { UsageError } from '#cli/usage-error.js';
 import { withoutPasswords } from '#cli/log.js';
 import { StartRefusal } from '#store/start-refusal.js';
 
-const row = (argv: string[], environment: Record<string, string>, name: string) => readSettings(argv, environment).rows.find((found) => found.name === name);
+const row = (argv: string[], environment: Record<string, string>, name: string) =>
+  readSettings(argv, environment).rows.find((found) => found.name === name);
 
 test('a flag goes over the environment, and the environment over the default', () => {
   expect(row([], {}, 'port')).toMatchObject({ value: '8080', source: 'default' });
@@ -15,22 +16,47 @@ test('a flag goes over the environment, and the environment over the default', (
 });
 
 test('lists and paths are read into what the service uses', () => {
-  const { settings } = readSettings(['--home', 'x/../y', '--data-roots', '/a:/b/../c'], { DIVISOR_DATABASE_HOSTS: 'db1, db2:5432,' });
-  expect([settings.home.endsWith('/y'), settings.dataRoots, settings.databaseHosts]).toEqual([true, ['/a', '/c'], ['db1', 'db2:5432']]);
+  const { settings } = readSettings(['--home', 'x/../y', '--data-roots', '/a:/b/../c'], {
+    DIVISOR_DATABASE_HOSTS: 'db1, db2:5432,',
+  });
+  expect([settings.home.endsWith('/y'), settings.dataRoots, settings.databaseHosts]).toEqual([
+    true,
+    ['/a', '/c'],
+    ['db1', 'db2:5432'],
+  ]);
 });
 
 test('where data may come from is shown as it is in force: the home, the working folder, and this machine while the service listens there only', () => {
   const { settings, rows } = readSettings(['--home', '/srv/x'], {});
-  expect([settings.dataRoots, settings.databaseHosts]).toEqual([['/srv/x', process.cwd()], ['localhost', '127.0.0.1', '::1']]);
-  expect(rows.find(({ name }) => name === 'dataRoots')).toMatchObject({ value: `/srv/x, ${process.cwd()}`, source: 'default' });
+  expect([settings.dataRoots, settings.databaseHosts]).toEqual([
+    ['/srv/x', process.cwd()],
+    ['localhost', '127.0.0.1', '::1'],
+  ]);
+  expect(rows.find(({ name }) => name === 'dataRoots')).toMatchObject({
+    value: `/srv/x, ${process.cwd()}`,
+    source: 'default',
+  });
   expect(row(['--host', '0.0.0.0'], {}, 'databaseHosts')).toMatchObject({ value: 'none', source: 'default' });
-  expect(row(['--host', '0.0.0.0', '--database-hosts', 'db1'], {}, 'databaseHosts')).toMatchObject({ value: 'db1', source: '--database-hosts' });
+  expect(row(['--host', '0.0.0.0', '--database-hosts', 'db1'], {}, 'databaseHosts')).toMatchObject({
+    value: 'db1',
+    source: '--database-hosts',
+  });
 });
 
 test('keys of the environment are read, and only counted when shown', () => {
   const environment = { DIVISOR_API_KEYS: `ci:abcdefghijkl:${'0f'.repeat(32)}:read+run` };
   const { settings, rows } = readSettings([], environment);
-  expect(settings.apiKeys).toEqual([{ id: 'abcdefghijkl', name: 'ci', sha256: '0f'.repeat(32), scopes: ['read', 'run'], created: null, expires: null, revoked: null }]);
+  expect(settings.apiKeys).toEqual([
+    {
+      id: 'abcdefghijkl',
+      name: 'ci',
+      sha256: '0f'.repeat(32),
+      scopes: ['read', 'run'],
+      created: null,
+      expires: null,
+      revoked: null,
+    },
+  ]);
   expect(JSON.stringify(rows)).not.toContain('0f0f');
 });
 
@@ -39,9 +65,17 @@ describe('a bad setting is refused in one sentence that names its source', () =>
     [['--port=-1'], {}, 'The setting --port "-1" must be a whole number from 0 to 65535.'],
     [['--port', '65536'], {}, 'The setting --port "65536" must be at most 65535.'],
     [[], { DIVISOR_WORKERS: '0' }, 'The setting DIVISOR_WORKERS "0" must be at least 1.'],
-    [['--numerics', 'gpu'], {}, 'The setting --numerics "gpu" is not one of wasm, openblas, tensorflow, auto, reference.'],
+    [
+      ['--numerics', 'gpu'],
+      {},
+      'The setting --numerics "gpu" is not one of wasm, openblas, tensorflow, auto, reference.',
+    ],
     [[], { DIVISOR_API_KEYS: 'secret' }, 'The setting DIVISOR_API_KEYS must be name:keyId:sha256hex:scope+scope.'],
-    [[], { DIVISOR_API_KEYS: `a:abcdefghijkl:${'0f'.repeat(32)}:fly` }, 'The setting DIVISOR_API_KEYS has a scope outside read, write, run, data, admin.'],
+    [
+      [],
+      { DIVISOR_API_KEYS: `a:abcdefghijkl:${'0f'.repeat(32)}:fly` },
+      'The setting DIVISOR_API_KEYS has a scope outside read, write, run, data, admin.',
+    ],
   ])('%j %j', (argv, environment, message) => {
     expect(() => readSettings(argv, environment as Record<string, string>)).toThrow(new StartRefusal(78, message));
   });
@@ -57,6 +91,8 @@ test('the help lists every flag and variable', () => {
 
 test('passwords in addresses and keys are taken out of what is logged', () => {
   const key = `dvs_abcdefghijkl_${'x'.repeat(43)}`;
-  expect(withoutPasswords(`{"url":"postgres://user:p%40ss@db/x","key":"${key}"}`)).toBe('{"url":"postgres://user:[redacted]@db/x","key":"dvs_abcdefghijkl_[redacted]"}');
+  expect(withoutPasswords(`{"url":"postgres://user:p%40ss@db/x","key":"${key}"}`)).toBe(
+    '{"url":"postgres://user:[redacted]@db/x","key":"dvs_abcdefghijkl_[redacted]"}',
+  );
   expect(withoutPasswords('{"url":"http://127.0.0.1:8080/a@b"}')).toBe('{"url":"http://127.0.0.1:8080/a@b"}');
 });

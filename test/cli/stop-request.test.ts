@@ -13,7 +13,11 @@ function after(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[])
   vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);
   const begun: string[] = [];
   let clock = 0;
-  ignore = onStopRequest(['SIGINT', 'SIGTERM'], (signal) => begun.push(signal), () => clock);
+  ignore = onStopRequest(
+    ['SIGINT', 'SIGTERM'],
+    (signal) => begun.push(signal),
+    () => clock,
+  );
   for (const [ms, signal] of signals) {
     clock = ms;
     process.emit(signal, signal);

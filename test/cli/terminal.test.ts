@@ -50,7 +50,11 @@ describe('a step on a terminal', () => {
 
 test('a step on a pipe is told once, when it is done', () => {
   const written: string[] = [];
-  const { progress, done } = step({ isTerminal: false, columns: 80, write: (text) => void written.push(text) }, 'Backtest it', () => 0);
+  const { progress, done } = step(
+    { isTerminal: false, columns: 80, write: (text) => void written.push(text) },
+    'Backtest it',
+    () => 0,
+  );
   progress(0.5, 'running');
   done('total return 3.00 %');
   expect(written).toEqual([expect.stringMatching(/^ {2}Backtest it +0\.0 s {2}total return 3\.00 %\n$/)]);
@@ -66,5 +70,14 @@ test.each([
 ])('%d seconds are %s', (seconds, text) => expect(duration(seconds)).toBe(text));
 
 test('a table has columns as wide as their widest cell, numbers to the right, and no blanks at the end', () => {
-  expect(table([['name', right('value')], ['a', right('1,234')], ['longer', right('5')]], 0)).toBe('name    value\na       1,234\nlonger      5\n');
+  expect(
+    table(
+      [
+        ['name', right('value')],
+        ['a', right('1,234')],
+        ['longer', right('5')],
+      ],
+      0,
+    ),
+  ).toBe('name    value\na       1,234\nlonger      5\n');
 });

@@ -28,12 +28,20 @@ interface Job {
 test('a job is found by the request that asked for it: in its status, in the log, and in the metrics', async () => {
   const answer = await fetch(`${service.url}/data/synthetic`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-request-id': 'from-the-client', traceparent: `00-${TRACE}-b7ad6b7169203331-01` },
+    headers: {
+      'content-type': 'application/json',
+      'x-request-id': 'from-the-client',
+      traceparent: `00-${TRACE}-b7ad6b7169203331-01`,
+    },
     body: JSON.stringify({ store_id: 'market', assets: 3, start: '2024-01-02', end: '2024-03-28' }),
   });
-  expect([answer.headers.get('x-request-id'), answer.headers.get('traceresponse')]).toEqual(['from-the-client', expect.stringMatching(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`))]);
+  expect([answer.headers.get('x-request-id'), answer.headers.get('traceresponse')]).toEqual([
+    'from-the-client',
+    expect.stringMatching(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`)),
+  ]);
   let job = (await answer.json()) as Job;
-  while (job.status === 'pending' || job.status === 'running') job = (await (await fetch(`${service.url}/jobs/${job.job_id}?wait=30`)).json()) as Job;
+  while (job.status === 'pending' || job.status === 'running')
+    job = (await (await fetch(`${service.url}/jobs/${job.job_id}?wait=30`)).json()) as Job;
   expect(job).toMatchObject({ status: 'succeeded', request_id: 'from-the-client', trace_id: TRACE });
 
   const linesOfRequest = (): Record<string, unknown>[] => {
@@ -41,7 +49,12 @@ test('a job is found by the request that asked for it: in its status, in the log
     const lines = whole.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
     return lines.filter(({ request_id: id }) => id === 'from-the-client');
   };
-  const told = [['request', 202], ['job accepted', undefined], ['job changed', 'running'], ['job changed', 'succeeded']];
+  const told = [
+    ['request', 202],
+    ['job accepted', undefined],
+    ['job changed', 'running'],
+    ['job changed', 'succeeded'],
+  ];
   // Whoever waits for a job may be answered before its last line has come through the pipe.
   const ofRequest = await vi.waitFor(() => {
     const lines = linesOfRequest();

@@ -11,7 +11,8 @@ if (!isPythonHere) console.log('The Python client is not run: this machine has n
 const has = (module: string) => spawnSync('python3', ['-c', `import ${module}`]).status === 0;
 const hasPandas = isPythonHere && has('pandas');
 const hasArrow = hasPandas && has('pyarrow');
-if (isPythonHere && hasPandas && !hasArrow) console.log('The Python client is not run with pyarrow: this machine has none.');
+if (isPythonHere && hasPandas && !hasArrow)
+  console.log('The Python client is not run with pyarrow: this machine has none.');
 if (isPythonHere && !hasPandas) console.log('The Python client is not run with pandas: this machine has none.');
 
 const CLIENTS = resolve('src/clients/python');
@@ -23,7 +24,13 @@ beforeAll(async () => {
   service = await liveService();
   folder = await mkdtemp(join(tmpdir(), 'divisor-python-'));
   await service.job('/data/synthetic', { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' });
-  await service.ok('PUT', '/indices/PY', { id: 'PY', name: 'Python', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } });
+  await service.ok('PUT', '/indices/PY', {
+    id: 'PY',
+    name: 'Python',
+    calendar: 'XNYS',
+    base_date: '2020-01-02',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
 });
 afterAll(async () => {
   if (!isPythonHere) return;
@@ -40,7 +47,16 @@ interface Ran {
 /** Runs Python as its user would; the service answers in this process meanwhile. */
 function python(words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
   return new Promise((done, reject) => {
-    const child = spawn('python3', words, { cwd: folder, env: { ...process.env, PYTHONPATH: CLIENTS, DIVISOR_URL: service.url, PYTHONDONTWRITEBYTECODE: '1', ...environment } });
+    const child = spawn('python3', words, {
+      cwd: folder,
+      env: {
+        ...process.env,
+        PYTHONPATH: CLIENTS,
+        DIVISOR_URL: service.url,
+        PYTHONDONTWRITEBYTECODE: '1',
+        ...environment,
+      },
+    });
     const texts = { out: '', err: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => void (texts.out += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => void (texts.err += text));
@@ -50,7 +66,10 @@ function python(words: readonly string[], environment: Readonly<Record<string, s
 
 /** What a script says as JSON on its last line. */
 async function told(script: string): Promise<unknown> {
-  const { status, out, err } = await python(['-c', `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`]);
+  const { status, out, err } = await python([
+    '-c',
+    `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`,
+  ]);
   expect(status, err).toBe(0);
   return JSON.parse(out.trimEnd().split('\n').at(-1)!);
 }
@@ -117,7 +136,9 @@ print(json.dumps(codes))`);
   });
 
   test('prices a future as worked by hand', async () => {
-    const said = await told('print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])');
+    const said = await told(
+      'print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])',
+    );
     expect(said).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
   });
 
@@ -133,7 +154,16 @@ arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
 divisor.pyarrow = None
 plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
 print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow), isinstance(arrow.index, pandas.DatetimeIndex), list(arrow.index) == list(plain.index), bool((arrow["CLOSE"] == plain["CLOSE"]).all()), list(map(str, arrow.dtypes)) == list(map(str, plain.dtypes))]))`);
-    expect(said).toEqual(['application/vnd.apache.arrow.stream', false, ['CLOSE', 'VOLUME'], 253, true, true, true, true]);
+    expect(said).toEqual([
+      'application/vnd.apache.arrow.stream',
+      false,
+      ['CLOSE', 'VOLUME'],
+      253,
+      true,
+      true,
+      true,
+      true,
+    ]);
   });
 
   test.skipIf(!hasPandas)('hands over series and tables as pandas objects, and takes frames', async () => {

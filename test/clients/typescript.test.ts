@@ -1,18 +1,30 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDivisorClient, DivisorError, UnreachableError, type AnyJob, type DivisorClient } from '#clients/typescript/divisor.js';
+import {
+  createDivisorClient,
+  DivisorError,
+  UnreachableError,
+  type AnyJob,
+  type DivisorClient,
+} from '#clients/typescript/divisor.js';
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { contractSource } from './write-contract.js';
 
 test('its types and paths are those of the contract', () => {
-  expect(readFileSync('src/clients/typescript/contract.ts', 'utf8'), 'npm run generate').toBe(contractSource(openApiDocument(API, '')));
+  expect(readFileSync('src/clients/typescript/contract.ts', 'utf8'), 'npm run generate').toBe(
+    contractSource(openApiDocument(API, '')),
+  );
 });
 
 test('the package offers it under a name of its own, and it needs nothing else', async () => {
   const name = 'divisor/client';
-  expect(Object.keys((await import(name)) as object).toSorted()).toEqual(['DivisorError', 'UnreachableError', 'createDivisorClient']);
+  expect(Object.keys((await import(name)) as object).toSorted()).toEqual([
+    'DivisorError',
+    'UnreachableError',
+    'createDivisorClient',
+  ]);
   for (const file of ['divisor', 'contract']) {
     const compiled = readFileSync(`dist/src/clients/typescript/${file}.js`, 'utf8');
     const imported = [...compiled.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
@@ -20,7 +32,13 @@ test('the package offers it under a name of its own, and it needs nothing else',
   }
 });
 
-const INDEX = { id: 'CLIENT', name: 'Client', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' as const } } };
+const INDEX = {
+  id: 'CLIENT',
+  name: 'Client',
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' as const } },
+};
 
 describe('against a running service', () => {
   let service: LiveService;
@@ -34,24 +52,50 @@ describe('against a running service', () => {
 
   test('a job is started, followed and answered with its result', async () => {
     const seen: AnyJob[] = [];
-    const store = await client.run('generateSynthetic', { body: { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' } }, { onProgress: (job) => void seen.push(job) });
+    const store = await client.run(
+      'generateSynthetic',
+      { body: { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' } },
+      { onProgress: (job) => void seen.push(job) },
+    );
     expect([store.store_id, store.active, store.end]).toEqual(['market', true, '2020-12-31']);
-    expect(seen.map(({ status }) => status).filter((status, i, all) => status !== all[i - 1]).at(-1)).toBe('succeeded');
-    expect(seen.map(({ progress }) => progress)).toEqual(seen.map(({ progress }) => progress).toSorted((a, b) => a - b));
+    expect(
+      seen
+        .map(({ status }) => status)
+        .filter((status, i, all) => status !== all[i - 1])
+        .at(-1),
+    ).toBe('succeeded');
+    expect(seen.map(({ progress }) => progress)).toEqual(
+      seen.map(({ progress }) => progress).toSorted((a, b) => a - b),
+    );
   });
 
   test('a document, its run and its views carry their types', async () => {
     const { index } = await client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX });
     expect(index.base_value.toFixed(2)).toBe('100.00');
-    const run = await client.run('startBacktest', { params: { index_id: 'CLIENT' }, body: { transaction_cost_bps: 5 } });
-    const again = await client.run('startBacktest', { params: { index_id: 'CLIENT' }, body: { transaction_cost_bps: 5, if_stale: true } });
+    const run = await client.run('startBacktest', {
+      params: { index_id: 'CLIENT' },
+      body: { transaction_cost_bps: 5 },
+    });
+    const again = await client.run('startBacktest', {
+      params: { index_id: 'CLIENT' },
+      body: { transaction_cost_bps: 5, if_stale: true },
+    });
     expect(again.run_hash).toBe(run.run_hash);
     const { level, stale } = await client.call('getOverview', { params: { index_id: 'CLIENT' } });
     expect(stale).toBeNull();
     expect(level.data).toEqual(run.level.data);
-    const window = await client.call('getAttribution', { params: { index_id: 'CLIENT' }, query: { start: '2020-03-02', end: '2020-03-31' } });
-    expect(window.contributions.reduce((sum, { contribution }) => sum + contribution, 0)).toBeCloseTo(window.total_return, 12);
-    const answer = await client.call('startBacktest', { params: { index_id: 'CLIENT' }, body: { transaction_cost_bps: 6, if_stale: true } });
+    const window = await client.call('getAttribution', {
+      params: { index_id: 'CLIENT' },
+      query: { start: '2020-03-02', end: '2020-03-31' },
+    });
+    expect(window.contributions.reduce((sum, { contribution }) => sum + contribution, 0)).toBeCloseTo(
+      window.total_return,
+      12,
+    );
+    const answer = await client.call('startBacktest', {
+      params: { index_id: 'CLIENT' },
+      body: { transaction_cost_bps: 6, if_stale: true },
+    });
     if (!('job_id' in answer)) throw new Error('a run of another request is no job');
     expect((await client.waitForJob(answer)).total_costs).toBeCloseTo(1.2 * run.total_costs, -1);
   });
@@ -61,30 +105,47 @@ describe('against a running service', () => {
     const names = identifiers.map(({ identifier }) => identifier);
     const { entries } = await client.call('getAssetReferences', { query: { identifiers: names, fields: ['NAME'] } });
     expect(entries.map(({ identifier, found }) => [identifier, found])).toEqual(names.map((name) => [name, true]));
-    const arrow = await client.download('getPrices', 'application/vnd.apache.arrow.stream', { params: { identifier: names[0]! } });
+    const arrow = await client.download('getPrices', 'application/vnd.apache.arrow.stream', {
+      params: { identifier: names[0]! },
+    });
     expect([...arrow.subarray(0, 4)]).toEqual([255, 255, 255, 255]);
     expect(await client.call('deleteRecord', { params: { index_id: 'CLIENT' } })).toBeNull();
     expect(await client.call('getMetrics')).toContain('# HELP');
   });
 
   test('a refusal carries its code, its findings and the id of its request', async () => {
-    const refused = await failureOf(client.call('putIndex', { params: { index_id: 'CLIENT' }, body: { ...INDEX, base_value: -1 } }));
+    const refused = await failureOf(
+      client.call('putIndex', { params: { index_id: 'CLIENT' }, body: { ...INDEX, base_value: -1 } }),
+    );
     expect(refused).toBeInstanceOf(DivisorError);
     const { code, status, findings, requestId } = refused as DivisorError;
-    expect([code, status, findings.map((finding) => [finding.code, finding.path])]).toEqual(['VALIDATION_FAILED', 422, [['OUT_OF_RANGE', 'base_value']]]);
+    expect([code, status, findings.map((finding) => [finding.code, finding.path])]).toEqual([
+      'VALIDATION_FAILED',
+      422,
+      [['OUT_OF_RANGE', 'base_value']],
+    ]);
     expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   test('a write that names an older etag is refused', async () => {
-    const refused = await failureOf(client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX, ifMatch: 'older' }));
+    const refused = await failureOf(
+      client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX, ifMatch: 'older' }),
+    );
     expect((refused as DivisorError).code).toBe('PRECONDITION_FAILED');
   });
 
   test('a failed job throws its own error', async () => {
-    const refused = await failureOf(client.run('estimateRiskModel', { params: { model_id: 'short' }, body: { identifiers: ['NOBODY'] } }));
+    const refused = await failureOf(
+      client.run('estimateRiskModel', { params: { model_id: 'short' }, body: { identifiers: ['NOBODY'] } }),
+    );
     expect(refused).toBeInstanceOf(DivisorError);
     const { identifiers } = await client.call('searchIdentifiers', { query: { limit: 1 } });
-    const failed = await failureOf(client.run('estimateRiskModel', { params: { model_id: 'short' }, body: { identifiers: [identifiers[0]!.identifier], start: '2020-12-28' } }));
+    const failed = await failureOf(
+      client.run('estimateRiskModel', {
+        params: { model_id: 'short' },
+        body: { identifiers: [identifiers[0]!.identifier], start: '2020-12-28' },
+      }),
+    );
     expect([(failed as DivisorError).code, (failed as DivisorError).status]).toEqual(['RISK_INSUFFICIENT_DATA', null]);
   });
 
@@ -92,7 +153,9 @@ describe('against a running service', () => {
     const job = await client.call('startBacktest', { params: { index_id: 'CLIENT' } });
     const gone = new AbortController();
     gone.abort(new Error('enough'));
-    const failure = await failureOf(client.waitForJob({ ...job, status: 'pending', result: null }, { signal: gone.signal }));
+    const failure = await failureOf(
+      client.waitForJob({ ...job, status: 'pending', result: null }, { signal: gone.signal }),
+    );
     expect((failure as Error).message).toBe('enough');
     expect((await client.waitForJob(job)).metrics.total_return).toBeTypeOf('number');
   });
@@ -111,15 +174,33 @@ test('an answer of another server is told apart from one of the service', async 
 });
 
 test('a job is followed across a restart of the service', async () => {
-  const done = { job_id: 'backtest:X', kind: 'backtest' as const, status: 'succeeded', progress: 1, message: '', error: null, result: { total: 1 } };
+  const done = {
+    job_id: 'backtest:X',
+    kind: 'backtest' as const,
+    status: 'succeeded',
+    progress: 1,
+    message: '',
+    error: null,
+    result: { total: 1 },
+  };
   const answers = [
     () => Promise.reject(new TypeError('connection refused')),
-    () => Promise.resolve(Response.json({ error: { code: 'DRAINING', message: 'Stopping.', detail: null } }, { status: 503, headers: { 'Retry-After': '0' } })),
+    () =>
+      Promise.resolve(
+        Response.json(
+          { error: { code: 'DRAINING', message: 'Stopping.', detail: null } },
+          { status: 503, headers: { 'Retry-After': '0' } },
+        ),
+      ),
     () => Promise.resolve(Response.json(done)),
   ];
   let asked = 0;
   const flaky: typeof fetch = () => answers[asked++]!();
-  const result = await createDivisorClient({ url: 'http://x', fetch: flaky }).waitForJob({ ...done, status: 'running' as const, result: null as { total: number } | null });
+  const result = await createDivisorClient({ url: 'http://x', fetch: flaky }).waitForJob({
+    ...done,
+    status: 'running' as const,
+    result: null as { total: number } | null,
+  });
   expect([result, asked]).toEqual([{ total: 1 }, 3]);
 });
 
@@ -130,8 +211,13 @@ test('the key travels as a bearer token, the path is kept below that of the addr
     return Promise.resolve(Response.json({}));
   };
   const client = createDivisorClient({ url: 'http://proxy/divisor', key: 'dvs_a_b', fetch: spy });
-  await client.call('getPrices', { params: { identifier: 'A B' }, query: { columns: ['CLOSE', 'VOLUME'], start: undefined } });
-  expect(seen).toEqual([{ url: 'http://proxy/divisor/data/prices/A%20B?columns=CLOSE&columns=VOLUME', authorization: 'Bearer dvs_a_b' }]);
+  await client.call('getPrices', {
+    params: { identifier: 'A B' },
+    query: { columns: ['CLOSE', 'VOLUME'], start: undefined },
+  });
+  expect(seen).toEqual([
+    { url: 'http://proxy/divisor/data/prices/A%20B?columns=CLOSE&columns=VOLUME', authorization: 'Bearer dvs_a_b' },
+  ]);
 });
 
 async function failureOf(promise: Promise<unknown>): Promise<unknown> {

@@ -17,7 +17,14 @@ function fieldsOf(value: unknown, schema: string): Field[] {
   if (Array.isArray(value)) return value.flatMap((item) => fieldsOf(item, schema));
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) => [
-    ...(key === 'properties' ? Object.entries(member as Record<string, Record<string, unknown>>).map(([name, field]) => ({ schema, name, description: field['description'], isConstant: 'const' in field })) : []),
+    ...(key === 'properties'
+      ? Object.entries(member as Record<string, Record<string, unknown>>).map(([name, field]) => ({
+          schema,
+          name,
+          description: field['description'],
+          isConstant: 'const' in field,
+        }))
+      : []),
     ...fieldsOf(member, schema),
   ]);
 }
@@ -25,15 +32,25 @@ function fieldsOf(value: unknown, schema: string): Field[] {
 const fields = Object.entries(schemas).flatMap(([name, schema]) => fieldsOf(schema, name));
 
 test('every field of every schema says what it means', () => {
-  const silent = fields.filter(({ description, isConstant }) => !isConstant && (typeof description !== 'string' || description === ''));
+  const silent = fields.filter(
+    ({ description, isConstant }) => !isConstant && (typeof description !== 'string' || description === ''),
+  );
   expect(silent.map(({ schema, name }) => `${schema}.${name}`)).toEqual([]);
 });
 
 test('every word of the glossary is used', () => {
   const told = new Set(fields.map(({ description }) => description));
-  expect(Object.entries(GLOSSARY).filter(([, meaning]) => !told.has(meaning)).map(([word]) => word)).toEqual([]);
+  expect(
+    Object.entries(GLOSSARY)
+      .filter(([, meaning]) => !told.has(meaning))
+      .map(([word]) => word),
+  ).toEqual([]);
 });
 
 test('a meaning is a sentence', () => {
-  expect(Object.entries(GLOSSARY).filter(([, meaning]) => !/[.!?}]$/.test(meaning)).map(([word]) => word)).toEqual([]);
+  expect(
+    Object.entries(GLOSSARY)
+      .filter(([, meaning]) => !/[.!?}]$/.test(meaning))
+      .map(([word]) => word),
+  ).toEqual([]);
 });

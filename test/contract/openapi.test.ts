@@ -17,7 +17,10 @@ beforeAll(() => {
 function collect(value: unknown, key: string): unknown[] {
   if (Array.isArray(value)) return value.flatMap((item) => collect(item, key));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => [...(name === key ? [member] : []), ...collect(member, key)]);
+  return Object.entries(value).flatMap(([name, member]) => [
+    ...(name === key ? [member] : []),
+    ...collect(member, key),
+  ]);
 }
 
 const operations = () => Object.values(document.paths).flatMap((path) => Object.values(path));
@@ -33,7 +36,13 @@ test('every route is in the document once, under its own operation id', () => {
 test('every reference leads to a component', () => {
   const refs = collect(document, '$ref') as string[];
   expect(refs.length).toBeGreaterThan(0);
-  const broken = refs.filter((ref) => ref.split('/').slice(1).reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], document) === undefined);
+  const broken = refs.filter(
+    (ref) =>
+      ref
+        .split('/')
+        .slice(1)
+        .reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], document) === undefined,
+  );
   expect(broken).toEqual([]);
 });
 
@@ -51,12 +60,17 @@ test('every component and every inline schema compiles as JSON Schema 2020-12', 
 
 test('every path parameter is declared, and every code a route can answer stands under its status', () => {
   for (const route of Object.values(api)) {
-    const operation = document.paths[route.path]![route.method.toLowerCase()] as { parameters: { name: string; in: string }[]; responses: Record<string, unknown> };
+    const operation = document.paths[route.path]![route.method.toLowerCase()] as {
+      parameters: { name: string; in: string }[];
+      responses: Record<string, unknown>;
+    };
     const declared = operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
     expect(declared).toEqual([...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]));
     for (const code of errorCodesOf(route)) {
       const answer = operation.responses[String(ERRORS[code].status)];
-      const resolved = JSON.stringify(answer).includes('$ref":"#/components/responses') ? document.components.responses[`Error${ERRORS[code].status}`] : answer;
+      const resolved = JSON.stringify(answer).includes('$ref":"#/components/responses')
+        ? document.components.responses[`Error${ERRORS[code].status}`]
+        : answer;
       expect((collect(resolved, 'enum') as string[][]).flat()).toContain(code);
     }
   }
@@ -77,7 +91,12 @@ describe('what is sent and what is answered', () => {
   const Outer = z.strictObject({ inner: Inner, same: Same }).meta({ id: 'Outer' });
   const table = routes({
     put: {
-      method: 'PUT', path: '/x', scope: 'write', tag: 't', summary: 's', errors: [],
+      method: 'PUT',
+      path: '/x',
+      scope: 'write',
+      tag: 't',
+      summary: 's',
+      errors: [],
       body: { schema: Outer },
       success: { status: 200, description: 'd', schema: Outer },
     },
@@ -85,8 +104,19 @@ describe('what is sent and what is answered', () => {
 
   test('a schema whose defaults may be left out stands twice, and so does what holds it', () => {
     const { schemas } = openApiDocument(table, '1').components;
-    expect(Object.keys(schemas)).toEqual(['ErrorDetail', 'ErrorEnvelope', 'Inner', 'InnerInput', 'Outer', 'OuterInput', 'Same']);
+    expect(Object.keys(schemas)).toEqual([
+      'ErrorDetail',
+      'ErrorEnvelope',
+      'Inner',
+      'InnerInput',
+      'Outer',
+      'OuterInput',
+      'Same',
+    ]);
     expect([schemas['Inner']?.['required'], schemas['InnerInput']?.['required']]).toEqual([['size'], undefined]);
-    expect(collect(schemas['OuterInput'], '$ref')).toEqual(['#/components/schemas/InnerInput', '#/components/schemas/Same']);
+    expect(collect(schemas['OuterInput'], '$ref')).toEqual([
+      '#/components/schemas/InnerInput',
+      '#/components/schemas/Same',
+    ]);
   });
 });

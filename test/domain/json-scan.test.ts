@@ -22,16 +22,54 @@ function expectAgreement(text: string): void {
 describe('the scan agrees with JSON.parse', () => {
   test('on every value written as JSON, with any white space', () => {
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t', ' \n\r'.slice(0, 1)), (value, space) => {
-        const { fault } = scanJson(JSON.stringify(value, null, space));
-        expect(fault === undefined || fault.reason.includes('__proto__')).toBe(true);
-      }),
+      fc.property(
+        fc.jsonValue({ maxDepth: 6 }),
+        fc.constantFrom(undefined, 1, '\t', ' \n\r'.slice(0, 1)),
+        (value, space) => {
+          const { fault } = scanJson(JSON.stringify(value, null, space));
+          expect(fault === undefined || fault.reason.includes('__proto__')).toBe(true);
+        },
+      ),
       { numRuns: 500 },
     );
   });
 
   test('on texts of JSON characters put together at random', () => {
-    const pieces = fc.constantFrom('{', '}', '[', ']', ':', ',', '"', '"a"', '"b"', '\\', '\\u00e9', '\\n', '\\x', 'true', 'null', 'nul', '0', '-', '1', '01', '.5', '1.', '1e', '1e+5', 'E', '+', ' ', '\n', '\u0001', '\u00a0', '\ufeff', 'é', '😀');
+    const pieces = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ':',
+      ',',
+      '"',
+      '"a"',
+      '"b"',
+      '\\',
+      '\\u00e9',
+      '\\n',
+      '\\x',
+      'true',
+      'null',
+      'nul',
+      '0',
+      '-',
+      '1',
+      '01',
+      '.5',
+      '1.',
+      '1e',
+      '1e+5',
+      'E',
+      '+',
+      ' ',
+      '\n',
+      '\u0001',
+      '\u00a0',
+      '\ufeff',
+      'é',
+      '😀',
+    );
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
         expectAgreement(parts.join(''));
@@ -42,11 +80,17 @@ describe('the scan agrees with JSON.parse', () => {
 
   test('on a valid text with one character changed, added or taken away', () => {
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 4 }), fc.nat(), fc.constantFrom('', ',', '"', '}', ']', '\\', '0', 'e', '-', '\u0000'), fc.boolean(), (value, at, piece, replaces) => {
-        const text = JSON.stringify(value);
-        const cut = at % (text.length + 1);
-        expectAgreement(text.slice(0, cut) + piece + text.slice(cut + (replaces ? 1 : 0)));
-      }),
+      fc.property(
+        fc.jsonValue({ maxDepth: 4 }),
+        fc.nat(),
+        fc.constantFrom('', ',', '"', '}', ']', '\\', '0', 'e', '-', '\u0000'),
+        fc.boolean(),
+        (value, at, piece, replaces) => {
+          const text = JSON.stringify(value);
+          const cut = at % (text.length + 1);
+          expectAgreement(text.slice(0, cut) + piece + text.slice(cut + (replaces ? 1 : 0)));
+        },
+      ),
       { numRuns: 5_000 },
     );
   });
@@ -73,7 +117,10 @@ describe('what JSON.parse lets through is found', () => {
 
   test('depth, counted at the bracket that is one too many', () => {
     expect(scanJson('[[[1]]]', 3).fault).toBeUndefined();
-    expect(scanJson('[[{"a":[1]}]]', 3).fault).toEqual({ reason: 'the body is nested more than 3 levels deep', offset: 7 });
+    expect(scanJson('[[{"a":[1]}]]', 3).fault).toEqual({
+      reason: 'the body is nested more than 3 levels deep',
+      offset: 7,
+    });
   });
 
   test('20,001 keys in one object', () => {
@@ -82,10 +129,15 @@ describe('what JSON.parse lets through is found', () => {
   });
 
   test.each([
-    ['1e999', true], ['-1e309', true], ['[1e308]', false], [`1${'0'.repeat(309)}`, true], [`1${'0'.repeat(308)}`, false],
-    [`0.${'0'.repeat(400)}1`, false], ['1e-999', false], ['"1e999"', false],
+    ['1e999', true],
+    ['-1e309', true],
+    ['[1e308]', false],
+    [`1${'0'.repeat(309)}`, true],
+    [`1${'0'.repeat(308)}`, false],
+    [`0.${'0'.repeat(400)}1`, false],
+    ['1e-999', false],
+    ['"1e999"', false],
   ])('%s overflows: %s', (text, overflows) => {
     expect(scanJson(text).overflows).toBe(overflows);
   });
 });
-

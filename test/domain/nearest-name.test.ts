@@ -4,7 +4,14 @@ import { didYouMean, nearestName } from '#domain/nearest-name.js';
 const COLUMNS = ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING'];
 
 test.each([
-  ['CLSOE', 'CLOSE'], ['Closs', 'CLOSE'], ['CLOSEE', 'CLOSE'], ['volumne', 'VOLUME'], ['Shares Outstanding', 'SHARES_OUTSTANDING'], ['dte', 'date'], ['indentifer', 'identifier'], ['LOE', 'LOW'],
+  ['CLSOE', 'CLOSE'],
+  ['Closs', 'CLOSE'],
+  ['CLOSEE', 'CLOSE'],
+  ['volumne', 'VOLUME'],
+  ['Shares Outstanding', 'SHARES_OUTSTANDING'],
+  ['dte', 'date'],
+  ['indentifer', 'identifier'],
+  ['LOE', 'LOW'],
 ])('%s is near %s', (written, meant) => {
   expect(nearestName(written, COLUMNS)).toBe(meant);
   expect(didYouMean(written, COLUMNS)).toBe(` Did you mean ${meant}?`);

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkShape } from '#domain/shape.js';
 
-const messageOf = (schema: z.ZodType, value: unknown) => checkShape(schema, value).findings.map(({ message }) => message);
+const messageOf = (schema: z.ZodType, value: unknown) =>
+  checkShape(schema, value).findings.map(({ message }) => message);
 
 describe('a finding about a size says what came and what is needed', () => {
   const list = z.strictObject({ shares: z.array(z.number()).min(2).max(3) });
@@ -17,10 +18,14 @@ describe('a finding about a size says what came and what is needed', () => {
     ['', 'name has 0 characters; at least 2 are needed.'],
     ['x', 'name has 1 character; at least 2 are needed.'],
     ['long', 'name has 4 characters; at most 3 are accepted.'],
-  ])('of a text: %j', (name, message) => expect(messageOf(z.strictObject({ name: z.string().min(2).max(3) }), { name })).toEqual([message]));
+  ])('of a text: %j', (name, message) =>
+    expect(messageOf(z.strictObject({ name: z.string().min(2).max(3) }), { name })).toEqual([message]),
+  );
 
   test.each([
     [0, 'level is 0; more than 0 is needed.'],
     [101, 'level is 101; at most 100 is accepted.'],
-  ])('of a number: %d', (level, message) => expect(messageOf(z.strictObject({ level: z.number().gt(0).max(100) }), { level })).toEqual([message]));
+  ])('of a number: %d', (level, message) =>
+    expect(messageOf(z.strictObject({ level: z.number().gt(0).max(100) }), { level })).toEqual([message]),
+  );
 });

@@ -12,37 +12,72 @@ const WRITES = IS_SOAK ? 10_000 : 150;
 const canTrace = spawnSync('strace', ['-f', '-e', 'trace=fdatasync', 'true']).status === 0;
 if (!canTrace) console.log('Acknowledgements are not watched: this machine has no strace, or does not allow it.');
 
-test.skipIf(!canTrace)(`${WRITES} writes are answered only after the disk was told and has answered`, { timeout: 60_000 + WRITES * 60 }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));
-  const trace = join(folder, 'trace');
-  // With -D the service is our own child, and hears our signals.
-  const words = ['-D', '-f', '-qq', '-s', '16', '-e', 'signal=none', '-e', 'trace=fdatasync,fsync,msync,read,write,writev', '-o', trace];
-  const child = spawn('strace', [...words, process.execPath, resolve('dist/src/main.js'), 'serve', '--home', join(folder, 'home'), '--port', '0', '--log-level', 'error', '--drain-ms', '0', '--workers', '1']);
-  try {
-    const url = await new Promise<string>((listening, failed) => {
-      let out = '';
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        out += text;
-        const found = /listening on (\S+)/.exec(out)?.[1];
-        if (found !== undefined) listening(found);
+test.skipIf(!canTrace)(
+  `${WRITES} writes are answered only after the disk was told and has answered`,
+  { timeout: 60_000 + WRITES * 60 },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));
+    const trace = join(folder, 'trace');
+    // With -D the service is our own child, and hears our signals.
+    const words = [
+      '-D',
+      '-f',
+      '-qq',
+      '-s',
+      '16',
+      '-e',
+      'signal=none',
+      '-e',
+      'trace=fdatasync,fsync,msync,read,write,writev',
+      '-o',
+      trace,
+    ];
+    const child = spawn('strace', [
+      ...words,
+      process.execPath,
+      resolve('dist/src/main.js'),
+      'serve',
+      '--home',
+      join(folder, 'home'),
+      '--port',
+      '0',
+      '--log-level',
+      'error',
+      '--drain-ms',
+      '0',
+      '--workers',
+      '1',
+    ]);
+    try {
+      const url = await new Promise<string>((listening, failed) => {
+        let out = '';
+        child.stdout.setEncoding('utf8').on('data', (text: string) => {
+          out += text;
+          const found = /listening on (\S+)/.exec(out)?.[1];
+          if (found !== undefined) listening(found);
+        });
+        child.once('exit', (code) => failed(new Error(`ended with ${code}`)));
       });
-      child.once('exit', (code) => failed(new Error(`ended with ${code}`)));
-    });
-    for (let i = 0; i < WRITES; i++) {
-      const body = JSON.stringify({ name: `v${i}`, identifiers: ['A'] });
-      const response = await fetch(`${url}/data/watchlists/w${i % 10}`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body });
-      expect(response.status).toBe(200);
-      await response.text();
+      for (let i = 0; i < WRITES; i++) {
+        const body = JSON.stringify({ name: `v${i}`, identifiers: ['A'] });
+        const response = await fetch(`${url}/data/watchlists/w${i % 10}`, {
+          method: 'PUT',
+          headers: { 'content-type': 'application/json' },
+          body,
+        });
+        expect(response.status).toBe(200);
+        await response.text();
+      }
+    } finally {
+      child.kill('SIGTERM');
+      await once(child, 'close');
     }
-  } finally {
-    child.kill('SIGTERM');
-    await once(child, 'close');
-  }
-  const early = earlyAnswers(await readFile(trace, 'utf8'));
-  await rm(folder, { recursive: true, force: true });
-  expect(early.answers).toBe(WRITES);
-  expect(early.unflushed).toBe(0);
-});
+    const early = earlyAnswers(await readFile(trace, 'utf8'));
+    await rm(folder, { recursive: true, force: true });
+    expect(early.answers).toBe(WRITES);
+    expect(early.unflushed).toBe(0);
+  },
+);
 
 /** Answers of a trace, and those for which no flush began after their request and ended before them. */
 function earlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {

@@ -24,7 +24,9 @@ export function interceptFiles(): () => void {
   const functions = fs.promises as unknown as Record<string, unknown>; // Its type has them read-only.
   for (const [name, original] of originals) {
     functions[name] = (...words: unknown[]): unknown => {
-      const path = words.find((word) => typeof word === 'string' && watched !== undefined && word.startsWith(`${watched.folder}/`));
+      const path = words.find(
+        (word) => typeof word === 'string' && watched !== undefined && word.startsWith(`${watched.folder}/`),
+      );
       // The lock of the home is taken at a start and not touched by any effect.
       if (path !== undefined) {
         try {

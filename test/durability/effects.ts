@@ -26,10 +26,17 @@ export interface Subject {
 export async function openSubject(home: string): Promise<Subject> {
   const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
   let defect = false;
-  const service: Service = await compose({ settings, log: pino({ level: 'silent' }), onDefect: () => void (defect = true) });
+  const service: Service = await compose({
+    settings,
+    log: pino({ level: 'silent' }),
+    onDefect: () => void (defect = true),
+  });
 
   async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
-    const init = body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const init =
+      body === undefined
+        ? { method }
+        : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
     const response = await service.app.fetch(new Request(`http://localhost${path}`, init));
     const text = await response.text();
     return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
@@ -49,7 +56,9 @@ export async function openSubject(home: string): Promise<Subject> {
 /** The service has read the market it served before, so that nothing of its start goes on. */
 export async function isSettled({ ask }: Subject): Promise<void> {
   for (;;) {
-    const { store } = (await ask('GET', '/health')).body as { readonly store: { readonly active: string | null; readonly status: string | null } };
+    const { store } = (await ask('GET', '/health')).body as {
+      readonly store: { readonly active: string | null; readonly status: string | null };
+    };
     if (store.active !== null && store.status === 'ready') return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -57,7 +66,9 @@ export async function isSettled({ ask }: Subject): Promise<void> {
 
 /** The documents of a home by `kind id`, as they lie on disk; what names something that is not there whole is thrown. */
 export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
-  const damaged = (await verifyHome(homeFolders(home))).flatMap(({ part, damaged: found }) => found.map(({ name, reason }) => `${part} ${name}: ${reason}`));
+  const damaged = (await verifyHome(homeFolders(home))).flatMap(({ part, damaged: found }) =>
+    found.map(({ name, reason }) => `${part} ${name}: ${reason}`),
+  );
   if (damaged.length > 0) throw new Error(`the home is not whole: ${damaged.join('; ')}`);
   const reader = openDocumentsReader(homeFolders(home).documents);
   try {
@@ -72,7 +83,9 @@ export async function leftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(homeFolders(home).documents);
   const named = new Set<string>();
   try {
-    for (const entry of reader.entries()) for (const name of [...entry.artifactNames, managedStoreOf(entry)?.folder]) if (name !== undefined) named.add(name);
+    for (const entry of reader.entries())
+      for (const name of [...entry.artifactNames, managedStoreOf(entry)?.folder])
+        if (name !== undefined) named.add(name);
   } finally {
     await reader.close();
   }
@@ -93,7 +106,14 @@ export interface Effect {
   readonly jobId?: string;
 }
 
-const definition = (id: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2023-01-03', rebalance: { frequency: 'quarterly' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+const definition = (id: string) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2023-01-03',
+  rebalance: { frequency: 'quarterly' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
 
 const bars = (names: readonly string[], price: number) => {
   const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09', '2023-01-10'];
@@ -123,8 +143,10 @@ function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
 }
 
 const FAMILY = ['PARENT', 'SON', 'GRANDSON'];
-const statusOf = (documents: ReadonlyMap<string, unknown>, jobId: string) => (documents.get(`job ${jobId}`) as JobStatus | undefined)?.status;
-const storeOf = (documents: ReadonlyMap<string, unknown>, id: string) => documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
+const statusOf = (documents: ReadonlyMap<string, unknown>, jobId: string) =>
+  (documents.get(`job ${jobId}`) as JobStatus | undefined)?.status;
+const storeOf = (documents: ReadonlyMap<string, unknown>, id: string) =>
+  documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
 /** A job that is over and done: its effect and this state are one. */
 const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => statusOf(documents, jobId) === 'succeeded';
 
@@ -134,14 +156,29 @@ export const EFFECTS: readonly Effect[] = [
     async prepare(subject) {
       await imports(subject, 'market', ['A', 'B', 'C'], true);
       await must(subject.ask('PUT', '/indices/PARENT', definition('PARENT')));
-      for (const [id, source] of [['SON', 'PARENT'], ['GRANDSON', 'SON']] as const) {
-        await must(subject.ask('PUT', `/indices/${id}`, { ...definition(id), pipeline: null, derivation: { source_index_id: source } }));
+      for (const [id, source] of [
+        ['SON', 'PARENT'],
+        ['GRANDSON', 'SON'],
+      ] as const) {
+        await must(
+          subject.ask('PUT', `/indices/${id}`, {
+            ...definition(id),
+            pipeline: null,
+            derivation: { source_index_id: source },
+          }),
+        );
       }
       for (const id of FAMILY) await backtest(subject, id, 0);
     },
     perform: async (subject) => (await subject.ask('DELETE', '/indices/PARENT')).status === 200,
     hasHappened: (documents) =>
-      allOrNone(Object.fromEntries(FAMILY.flatMap((id) => [`index ${id}`, `run ${id}`, `job backtest:${id}`].map((key) => [key, !documents.has(key)])))),
+      allOrNone(
+        Object.fromEntries(
+          FAMILY.flatMap((id) =>
+            [`index ${id}`, `run ${id}`, `job backtest:${id}`].map((key) => [key, !documents.has(key)]),
+          ),
+        ),
+      ),
   },
   {
     name: 'the end of a backtest that replaces a run',
@@ -157,8 +194,13 @@ export const EFFECTS: readonly Effect[] = [
       return status === 202 && (await subject.ended('backtest:ONE')).body['status'] === 'succeeded';
     },
     hasHappened(documents) {
-      const costs = (key: string) => (documents.get(key) as { readonly request: { readonly transaction_cost_bps: number } }).request.transaction_cost_bps;
-      return allOrNone({ run: costs('run ONE') === 7, job: costs('job backtest:ONE') === 7 && isDone(documents, 'backtest:ONE') });
+      const costs = (key: string) =>
+        (documents.get(key) as { readonly request: { readonly transaction_cost_bps: number } }).request
+          .transaction_cost_bps;
+      return allOrNone({
+        run: costs('run ONE') === 7,
+        job: costs('job backtest:ONE') === 7 && isDone(documents, 'backtest:ONE'),
+      });
     },
   },
   {
@@ -173,7 +215,11 @@ export const EFFECTS: readonly Effect[] = [
       return status === 202 && (await subject.ended('load:second')).body['status'] === 'succeeded';
     },
     hasHappened: (documents) =>
-      allOrNone({ first: storeOf(documents, 'first')?.active === false, second: storeOf(documents, 'second')?.active === true, job: isDone(documents, 'load:second') }),
+      allOrNone({
+        first: storeOf(documents, 'first')?.active === false,
+        second: storeOf(documents, 'second')?.active === true,
+        job: isDone(documents, 'load:second'),
+      }),
   },
   {
     name: 'an import that replaces a served store',
@@ -182,7 +228,15 @@ export const EFFECTS: readonly Effect[] = [
       await imports(subject, 'other', ['A', 'B'], false);
     },
     perform: async (subject) =>
-      (await subject.ask('POST', '/data/import', { store_id: 'market', name: 'market', tables: bars(['A', 'B', 'C'], 20), activate: true, on_exists: 'replace' })).status === 201,
+      (
+        await subject.ask('POST', '/data/import', {
+          store_id: 'market',
+          name: 'market',
+          tables: bars(['A', 'B', 'C'], 20),
+          activate: true,
+          on_exists: 'replace',
+        })
+      ).status === 201,
     hasHappened: (documents) => storeOf(documents, 'market')!.identifiers === 3,
   },
 ];

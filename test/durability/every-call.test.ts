@@ -37,11 +37,15 @@ afterAll(() => restore());
 
 /** What a process that is killed now leaves behind. */
 function copyHome(from: string, to: string): void {
-  cpSync(from, to, { recursive: true, filter: (path) => !lstatSync(path).isSocket() && !path.endsWith('/lock') && !path.endsWith('lock.mdb') });
+  cpSync(from, to, {
+    recursive: true,
+    filter: (path) => !lstatSync(path).isSocket() && !path.endsWith('/lock') && !path.endsWith('lock.mdb'),
+  });
 }
 
 /** Whether the copy before a call is also started on. */
-const isTried = (call: number, calls: number): boolean => IS_SOAK || calls <= SHORT_MAX || call % 6 === 0 || call >= calls - 1;
+const isTried = (call: number, calls: number): boolean =>
+  IS_SOAK || calls <= SHORT_MAX || call % 6 === 0 || call >= calls - 1;
 
 async function prepared(effect: Effect): Promise<string> {
   const home = join(await newFolder(), 'home');
@@ -53,7 +57,10 @@ async function prepared(effect: Effect): Promise<string> {
 }
 
 /** Starts on a home as a crash or fault left it, brings its work to an end, and looks at what there is then. */
-async function afterRestart(home: string, { jobId, hasHappened }: Effect): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
+async function afterRestart(
+  home: string,
+  { jobId, hasHappened }: Effect,
+): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
   const subject: Subject = await openSubject(home);
   await isSettled(subject);
   if (jobId !== undefined) await subject.ended(jobId);

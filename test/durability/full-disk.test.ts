@@ -25,14 +25,21 @@ async function mountSmallVolume(): Promise<string | undefined> {
   return folder;
 }
 
-const write = (store: Store, id: string): Promise<unknown> => store.documents.transaction((tx) => tx.put('index', id, { id, text: 'x'.repeat(4000) }));
+const write = (store: Store, id: string): Promise<unknown> =>
+  store.documents.transaction((tx) => tx.put('index', id, { id, text: 'x'.repeat(4000) }));
 
-test('a full volume refuses writes before the engine meets it, keeps everything it acknowledged, and recovers', async ({ skip }) => {
+test('a full volume refuses writes before the engine meets it, keeps everything it acknowledged, and recovers', async ({
+  skip,
+}) => {
   const folder = await mountSmallVolume();
   if (folder === undefined) return skip('mounting a small volume needs more rights than this user has');
   const failures: unknown[] = [];
   let home = await openHome(join(folder, 'home'));
-  let store = await openStore({ home, lowWaterMark: { bytes: 2 ** 20, fraction: 1 }, onFailure: (cause) => failures.push(cause) });
+  let store = await openStore({
+    home,
+    lowWaterMark: { bytes: 2 ** 20, fraction: 1 },
+    onFailure: (cause) => failures.push(cause),
+  });
   await writeFile(join(folder, 'filler'), Buffer.alloc(2 * 2 ** 20));
 
   const acknowledged: string[] = [];
@@ -48,7 +55,14 @@ test('a full volume refuses writes before the engine meets it, keeps everything 
   await expect(store.artifacts.write(new Uint8Array(2 ** 20), '')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
 
   await rm(join(folder, 'filler'));
-  await expect.poll(() => write(store, 'after').then(() => 'written', () => 'refused')).toBe('written');
+  await expect
+    .poll(() =>
+      write(store, 'after').then(
+        () => 'written',
+        () => 'refused',
+      ),
+    )
+    .toBe('written');
   await store.close();
   await home.close();
   home = await openHome(join(folder, 'home'));
@@ -59,37 +73,54 @@ test('a full volume refuses writes before the engine meets it, keeps everything 
   await home.close();
 });
 
-test('a service on a full volume refuses writes with 503, goes on reading and deleting, and writes again when there is room', { timeout: 120_000 }, async ({ skip }) => {
-  const folder = await mountSmallVolume();
-  if (folder === undefined) return skip('mounting a small volume needs more rights than this user has');
-  await writeFile(join(folder, 'filler'), Buffer.alloc(4 * 2 ** 20));
-  const service = await serving(join(folder, 'home'), ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
-  const ask = (method: string, path: string, body?: unknown) =>
-    fetch(`${service.url}${path}`, body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-  const put = (i: number) => ask('PUT', `/data/watchlists/w${i}`, { name: `w${i}`, identifiers: Array.from({ length: 1000 }, (_, k) => `NAME-${i}-${k}`) });
-  try {
-    let acknowledged = 0;
-    let refusal: Response | undefined;
-    while (acknowledged < 5000) {
-      const response = await put(acknowledged);
-      if (response.status !== 200) {
-        refusal = response;
-        break;
+test(
+  'a service on a full volume refuses writes with 503, goes on reading and deleting, and writes again when there is room',
+  { timeout: 120_000 },
+  async ({ skip }) => {
+    const folder = await mountSmallVolume();
+    if (folder === undefined) return skip('mounting a small volume needs more rights than this user has');
+    await writeFile(join(folder, 'filler'), Buffer.alloc(4 * 2 ** 20));
+    const service = await serving(join(folder, 'home'), ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+    const ask = (method: string, path: string, body?: unknown) =>
+      fetch(
+        `${service.url}${path}`,
+        body === undefined
+          ? { method }
+          : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+      );
+    const put = (i: number) =>
+      ask('PUT', `/data/watchlists/w${i}`, {
+        name: `w${i}`,
+        identifiers: Array.from({ length: 1000 }, (_, k) => `NAME-${i}-${k}`),
+      });
+    try {
+      let acknowledged = 0;
+      let refusal: Response | undefined;
+      while (acknowledged < 5000) {
+        const response = await put(acknowledged);
+        if (response.status !== 200) {
+          refusal = response;
+          break;
+        }
+        await response.arrayBuffer();
+        acknowledged++;
       }
-      await response.arrayBuffer();
-      acknowledged++;
-    }
-    const { error } = (await refusal!.json()) as { readonly error: { readonly code: string } };
-    expect([refusal!.status, error.code, Number(refusal!.headers.get('retry-after')) > 0]).toEqual([503, 'STORAGE_FULL', true]);
-    expect(acknowledged).toBeGreaterThan(20);
-    for (let i = 0; i < acknowledged; i++) expect((await ask('GET', `/data/watchlists/w${i}`)).status).toBe(200);
-    expect((await ask('GET', '/health')).status).toBe(200);
-    expect((await ask('DELETE', '/data/watchlists/w0')).status).toBe(204);
+      const { error } = (await refusal!.json()) as { readonly error: { readonly code: string } };
+      expect([refusal!.status, error.code, Number(refusal!.headers.get('retry-after')) > 0]).toEqual([
+        503,
+        'STORAGE_FULL',
+        true,
+      ]);
+      expect(acknowledged).toBeGreaterThan(20);
+      for (let i = 0; i < acknowledged; i++) expect((await ask('GET', `/data/watchlists/w${i}`)).status).toBe(200);
+      expect((await ask('GET', '/health')).status).toBe(200);
+      expect((await ask('DELETE', '/data/watchlists/w0')).status).toBe(204);
 
-    await rm(join(folder, 'filler'));
-    await expect.poll(async () => (await put(0)).status, { timeout: 20_000 }).toBe(200);
-  } finally {
-    service.child.kill('SIGTERM');
-  }
-  expect(await service.ended).toBe(0);
-});
+      await rm(join(folder, 'filler'));
+      await expect.poll(async () => (await put(0)).status, { timeout: 20_000 }).toBe(200);
+    } finally {
+      service.child.kill('SIGTERM');
+    }
+    expect(await service.ended).toBe(0);
+  },
+);

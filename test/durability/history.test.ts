@@ -9,7 +9,12 @@ function openHistory() {
 }
 
 test('the last acknowledged value is explained, an older one is not', () => {
-  for (const [found, isExplained] of [['b', true], ['a', false], [null, false], ['c', false]] as const) {
+  for (const [found, isExplained] of [
+    ['b', true],
+    ['a', false],
+    [null, false],
+    ['c', false],
+  ] as const) {
     const { history, tick } = openHistory();
     for (const value of ['a', 'b']) history.begin('k', value).ackMs = tick();
     expect(history.settle('k', found) === undefined).toBe(isExplained);
@@ -17,7 +22,11 @@ test('the last acknowledged value is explained, an older one is not', () => {
 });
 
 test('an unacknowledged write may or may not have happened', () => {
-  for (const [found, isExplained] of [['a', true], ['b', true], [null, false]] as const) {
+  for (const [found, isExplained] of [
+    ['a', true],
+    ['b', true],
+    [null, false],
+  ] as const) {
     const { history, tick } = openHistory();
     history.begin('k', 'a').ackMs = tick();
     history.begin('k', 'b');

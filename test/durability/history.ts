@@ -24,7 +24,8 @@ export interface History {
 export function createHistory(now: () => number): History {
   const writes = new Map<string, Write[]>();
   let settled = 0;
-  const acknowledgedIn = (list: readonly Write[]): number => list.filter(({ ackMs, startMs }) => ackMs !== null && startMs > 0).length;
+  const acknowledgedIn = (list: readonly Write[]): number =>
+    list.filter(({ ackMs, startMs }) => ackMs !== null && startMs > 0).length;
   return {
     begin(key, value) {
       const write: Write = { value, startMs: now(), ackMs: null };
@@ -32,7 +33,10 @@ export function createHistory(now: () => number): History {
       return write;
     },
     withdraw(key, write) {
-      writes.set(key, (writes.get(key) ?? []).filter((other) => other !== write));
+      writes.set(
+        key,
+        (writes.get(key) ?? []).filter((other) => other !== write),
+      );
     },
     get keys() {
       return [...writes.keys()];
@@ -45,7 +49,9 @@ export function createHistory(now: () => number): History {
       settled += acknowledgedIn(list);
       // Before the first write there was nothing; what was found last time stands first in the list.
       const candidates: Write[] = [{ value: null, startMs: -1, ackMs: -1 }, ...list];
-      const explained = candidates.some((write) => write.value === found && !list.some((other) => isAfter(other, write)));
+      const explained = candidates.some(
+        (write) => write.value === found && !list.some((other) => isAfter(other, write)),
+      );
       writes.set(key, [{ value: found, startMs: 0, ackMs: 0 }]);
       if (explained) return undefined;
       const last = list.filter(({ ackMs }) => ackMs !== null).at(-1);

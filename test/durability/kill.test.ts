@@ -22,36 +22,43 @@ const JOB_WRITERS = 4;
 const random = seeded(SEED);
 const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
 
-test(`nothing acknowledged is lost over ${ROUNDS} kills (SOAK_SEED=${SEED})`, { timeout: 60_000 + ROUNDS * 30_000 }, async () => {
-  const home = await mkdtemp(join(tmpdir(), 'durability-'));
-  const clients = createClients();
-  let readyMsMax = 0;
-  let service = await serving(home, ['--log-level', 'error', '--workers', '2']);
-  try {
-    await clients.prepare(service.url);
-    for (let round = 1; round <= ROUNDS; round++) {
-      const before = clients.acknowledgedDocuments();
-      const work = clients.work(service.url);
-      await new Promise((resolve) => setTimeout(resolve, between(200, MOMENT_MS_MAX)));
-      // A machine that is busy with other things gets as far too, before it is cut.
-      while (clients.acknowledgedDocuments() < before + WRITES_MIN) await new Promise((resolve) => setTimeout(resolve, 20));
+test(
+  `nothing acknowledged is lost over ${ROUNDS} kills (SOAK_SEED=${SEED})`,
+  { timeout: 60_000 + ROUNDS * 30_000 },
+  async () => {
+    const home = await mkdtemp(join(tmpdir(), 'durability-'));
+    const clients = createClients();
+    let readyMsMax = 0;
+    let service = await serving(home, ['--log-level', 'error', '--workers', '2']);
+    try {
+      await clients.prepare(service.url);
+      for (let round = 1; round <= ROUNDS; round++) {
+        const before = clients.acknowledgedDocuments();
+        const work = clients.work(service.url);
+        await new Promise((resolve) => setTimeout(resolve, between(200, MOMENT_MS_MAX)));
+        // A machine that is busy with other things gets as far too, before it is cut.
+        while (clients.acknowledgedDocuments() < before + WRITES_MIN)
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        service.child.kill('SIGKILL');
+        await service.ended;
+        await work.end();
+        const begun = performance.now();
+        service = await serving(home, ['--log-level', 'error', '--workers', '2']);
+        readyMsMax = Math.max(readyMsMax, performance.now() - begun);
+        expect(await clients.check(service.url), `round ${round}`).toEqual([]);
+      }
+    } finally {
       service.child.kill('SIGKILL');
       await service.ended;
-      await work.end();
-      const begun = performance.now();
-      service = await serving(home, ['--log-level', 'error', '--workers', '2']);
-      readyMsMax = Math.max(readyMsMax, performance.now() - begun);
-      expect(await clients.check(service.url), `round ${round}`).toEqual([]);
+      await rm(home, { recursive: true, force: true });
     }
-  } finally {
-    service.child.kill('SIGKILL');
-    await service.ended;
-    await rm(home, { recursive: true, force: true });
-  }
-  console.log(`${ROUNDS} kills: ${clients.acknowledgedDocuments()} documents and ${clients.acknowledgedJobs()} jobs acknowledged, ready again within ${readyMsMax.toFixed(0)} ms`);
-  expect(clients.acknowledgedDocuments()).toBeGreaterThan(ROUNDS * 50);
-  expect(clients.acknowledgedJobs()).toBeGreaterThan(ROUNDS);
-});
+    console.log(
+      `${ROUNDS} kills: ${clients.acknowledgedDocuments()} documents and ${clients.acknowledgedJobs()} jobs acknowledged, ready again within ${readyMsMax.toFixed(0)} ms`,
+    );
+    expect(clients.acknowledgedDocuments()).toBeGreaterThan(ROUNDS * 50);
+    expect(clients.acknowledgedJobs()).toBeGreaterThan(ROUNDS);
+  },
+);
 
 interface Answer {
   readonly status: number;
@@ -61,7 +68,10 @@ interface Answer {
 /** A request, or undefined when the service died under it. */
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer | undefined> {
   try {
-    const init = body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const init =
+      body === undefined
+        ? { method }
+        : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
     const response = await fetch(`${url}${path}`, init);
     const text = await response.text();
     return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
@@ -114,7 +124,11 @@ function createClients() {
       return;
     }
     await ask(url, 'POST', '/indices', indexBody(parent, `v${turn}`));
-    await ask(url, 'POST', '/indices', { ...indexBody(`child-${writer}`, 'child'), pipeline: null, derivation: { source_index_id: parent } });
+    await ask(url, 'POST', '/indices', {
+      ...indexBody(`child-${writer}`, 'child'),
+      pipeline: null,
+      derivation: { source_index_id: parent },
+    });
     await ask(url, 'POST', `/analytics/${parent}/backtest`, {});
   }
 
@@ -132,7 +146,10 @@ function createClients() {
         jobs++;
         record.acknowledged = { token, finishedAt: undefined, status: undefined };
         record.tried = [];
-        const end = serial % 3 === 0 ? await ask(url, 'DELETE', `/jobs/${jobId}`) : await ask(url, 'GET', `/jobs/${jobId}?wait=2`);
+        const end =
+          serial % 3 === 0
+            ? await ask(url, 'DELETE', `/jobs/${jobId}`)
+            : await ask(url, 'GET', `/jobs/${jobId}?wait=2`);
         if (end?.status === 200) remember(record.acknowledged, end.body);
       } else {
         record.tried.pop();
@@ -159,11 +176,19 @@ function createClients() {
     const { status, finished_at: finishedAt, error } = job.body;
     const token = (job.body['request'] as { transaction_cost_bps: number }).transaction_cost_bps;
     const wrong: string[] = [];
-    if (token !== acknowledged?.token && !tried.includes(token)) wrong.push(`${jobId} is submission ${token}; ${acknowledged?.token} was acknowledged`);
-    if (token === acknowledged?.token && acknowledged.finishedAt !== undefined && (finishedAt !== acknowledged.finishedAt || status !== acknowledged.status)) {
-      wrong.push(`${jobId} was ${acknowledged.status} at ${acknowledged.finishedAt} and is ${String(status)} at ${String(finishedAt)}`);
+    if (token !== acknowledged?.token && !tried.includes(token))
+      wrong.push(`${jobId} is submission ${token}; ${acknowledged?.token} was acknowledged`);
+    if (
+      token === acknowledged?.token &&
+      acknowledged.finishedAt !== undefined &&
+      (finishedAt !== acknowledged.finishedAt || status !== acknowledged.status)
+    ) {
+      wrong.push(
+        `${jobId} was ${acknowledged.status} at ${acknowledged.finishedAt} and is ${String(status)} at ${String(finishedAt)}`,
+      );
     }
-    if (status === 'failed' && (error as { code: string }).code !== 'WORKER_CRASHED') wrong.push(`${jobId} failed: ${JSON.stringify(error)}`);
+    if (status === 'failed' && (error as { code: string }).code !== 'WORKER_CRASHED')
+      wrong.push(`${jobId} failed: ${JSON.stringify(error)}`);
     if (status === 'succeeded') {
       const run = await ask(url, 'GET', '/analytics/backtests');
       const runs = run?.body['records'] ?? run?.body['backtests'] ?? Object.values(run?.body ?? {}).find(Array.isArray);
@@ -181,7 +206,11 @@ function createClients() {
     for (const [name, listing] of Object.entries({ indices, lists, runs })) {
       if (listing?.body['skipped'] !== 0) wrong.push(`${name}: ${JSON.stringify(listing).slice(0, 300)}`);
     }
-    const stored = new Set([...JSON.stringify(indices?.body).matchAll(/"(?:id|index_id)":"((?:parent|child|bt)-\d+)"/g)].map((match) => match[1]!));
+    const stored = new Set(
+      [...JSON.stringify(indices?.body).matchAll(/"(?:id|index_id)":"((?:parent|child|bt)-\d+)"/g)].map(
+        (match) => match[1]!,
+      ),
+    );
     for (const id of stored) {
       if (id.startsWith('child-') && !stored.has(id.replace('child', 'parent'))) wrong.push(`${id} has no parent`);
     }
@@ -244,5 +273,9 @@ function createClients() {
 const bodyOf = (value: string): object => ({ name: value, identifiers: ['ABC'] });
 
 const indexBody = (id: string, name: string): object => ({
-  id, name, calendar: 'XNYS', base_date: '2022-01-03', pipeline: { weighting: { type: 'EqualWeight' } },
+  id,
+  name,
+  calendar: 'XNYS',
+  base_date: '2022-01-03',
+  pipeline: { weighting: { type: 'EqualWeight' } },
 });

@@ -18,52 +18,89 @@ const jobId = (i: number): string => `risk:m${String(i).padStart(5, '0')}`;
 
 /** An ended job as it is stored. */
 const jobRecord = (i: number) => ({
-  job_id: jobId(i), kind: 'risk', created_at: '2026-01-02T00:00:00.000000+00:00', input_hash: '0'.repeat(64), sequence: i + 1, estimated_bytes: 1, owner: '',
-  status: 'cancelled', attempt: 1, crashes: 0, progress: 0, message: 'Cancelled.', error: null, result: null,
-  started_at: null, finished_at: '2026-01-02T00:00:01.000000+00:00', heartbeat_at: null, request: { index_id: 'I' },
+  job_id: jobId(i),
+  kind: 'risk',
+  created_at: '2026-01-02T00:00:00.000000+00:00',
+  input_hash: '0'.repeat(64),
+  sequence: i + 1,
+  estimated_bytes: 1,
+  owner: '',
+  status: 'cancelled',
+  attempt: 1,
+  crashes: 0,
+  progress: 0,
+  message: 'Cancelled.',
+  error: null,
+  result: null,
+  started_at: null,
+  finished_at: '2026-01-02T00:00:01.000000+00:00',
+  heartbeat_at: null,
+  request: { index_id: 'I' },
 });
 
-test(`a service with ${COUNT} jobs and ${COUNT} documents is ready soon after it was killed, and forgets no more than the oldest`, { timeout: 180_000 }, async () => {
-  const folder = join(await newFolder(), 'home');
-  const home = await openHome(folder);
-  const store = await openStore({ home, onFailure: () => {} });
-  for (let from = 0; from < COUNT; from += BATCH) {
-    await store.documents.transaction(async (tx) => {
-      for (let i = from; i < from + BATCH; i++) {
-        await tx.put('job', jobId(i), jobRecord(i));
-        await tx.put('watchlist', `w${i}`, { watchlist_id: `w${i}`, name: `w${i}`, identifiers: ['A'] });
-      }
-    });
-  }
-  await store.close();
-  await home.close();
-
-  const first = await serving(folder, ['--log-level', 'error', '--workers', '1']);
-  first.child.kill('SIGKILL');
-  await first.ended;
-  const began = performance.now();
-  const service = await serving(folder, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
-  const readyMs = performance.now() - began;
-  try {
-    const ask = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
-      (await fetch(`${service.url}${path}`, body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as Promise<T>;
-    console.log(`ready ${readyMs.toFixed(0)} ms after its start with ${COUNT} jobs and ${COUNT} documents`);
-    if (IS_SOAK) expect(readyMs).toBeLessThan(READY_MS_MAX);
-    const { jobs } = await ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs?limit=500');
-    expect([jobs.length, jobs[0]!.job_id, jobs.at(-1)!.job_id]).toEqual([500, jobId(COUNT - 1), jobId(COUNT - 500)]);
-
-    // Two more, and the first of them has ended when the second comes: the oldest makes room.
-    for (const id of ['one', 'two']) {
-      const made = await ask<JobStatus>('POST', '/data/synthetic', { store_id: id, assets: 2, start: '2023-01-03', end: '2023-03-31', activate: false });
-      let job = made;
-      while (job.status === 'pending' || job.status === 'running') job = await ask<JobStatus>('GET', `/jobs/${made.job_id}?wait=30`);
-      expect(job.error).toBeNull();
+test(
+  `a service with ${COUNT} jobs and ${COUNT} documents is ready soon after it was killed, and forgets no more than the oldest`,
+  { timeout: 180_000 },
+  async () => {
+    const folder = join(await newFolder(), 'home');
+    const home = await openHome(folder);
+    const store = await openStore({ home, onFailure: () => {} });
+    for (let from = 0; from < COUNT; from += BATCH) {
+      await store.documents.transaction(async (tx) => {
+        for (let i = from; i < from + BATCH; i++) {
+          await tx.put('job', jobId(i), jobRecord(i));
+          await tx.put('watchlist', `w${i}`, { watchlist_id: `w${i}`, name: `w${i}`, identifiers: ['A'] });
+        }
+      });
     }
-    expect(LIMITS.MAX_ENDED_JOBS).toBe(COUNT);
-    const statuses = await Promise.all([jobId(0), jobId(1), jobId(COUNT - 1), 'generate:one', 'generate:two'].map(async (id) => (await fetch(`${service.url}/jobs/${id}`)).status));
-    expect(statuses).toEqual([404, 200, 200, 200, 200]);
-  } finally {
-    service.child.kill('SIGTERM');
-    await service.ended;
-  }
-});
+    await store.close();
+    await home.close();
+
+    const first = await serving(folder, ['--log-level', 'error', '--workers', '1']);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const began = performance.now();
+    const service = await serving(folder, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+    const readyMs = performance.now() - began;
+    try {
+      const ask = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
+        (
+          await fetch(
+            `${service.url}${path}`,
+            body === undefined
+              ? { method }
+              : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+          )
+        ).json() as Promise<T>;
+      console.log(`ready ${readyMs.toFixed(0)} ms after its start with ${COUNT} jobs and ${COUNT} documents`);
+      if (IS_SOAK) expect(readyMs).toBeLessThan(READY_MS_MAX);
+      const { jobs } = await ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs?limit=500');
+      expect([jobs.length, jobs[0]!.job_id, jobs.at(-1)!.job_id]).toEqual([500, jobId(COUNT - 1), jobId(COUNT - 500)]);
+
+      // Two more, and the first of them has ended when the second comes: the oldest makes room.
+      for (const id of ['one', 'two']) {
+        const made = await ask<JobStatus>('POST', '/data/synthetic', {
+          store_id: id,
+          assets: 2,
+          start: '2023-01-03',
+          end: '2023-03-31',
+          activate: false,
+        });
+        let job = made;
+        while (job.status === 'pending' || job.status === 'running')
+          job = await ask<JobStatus>('GET', `/jobs/${made.job_id}?wait=30`);
+        expect(job.error).toBeNull();
+      }
+      expect(LIMITS.MAX_ENDED_JOBS).toBe(COUNT);
+      const statuses = await Promise.all(
+        [jobId(0), jobId(1), jobId(COUNT - 1), 'generate:one', 'generate:two'].map(
+          async (id) => (await fetch(`${service.url}/jobs/${id}`)).status,
+        ),
+      );
+      expect(statuses).toEqual([404, 200, 200, 200, 200]);
+    } finally {
+      service.child.kill('SIGTERM');
+      await service.ended;
+    }
+  },
+);

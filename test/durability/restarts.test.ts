@@ -26,7 +26,8 @@ const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 
 function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const headers = text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  const headers =
+    text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
   return new Promise((resolve, reject) => {
     const outgoing = request(`${url}${path}`, { agent, method, headers }, (incoming) => {
       let told = '';
@@ -45,83 +46,110 @@ function ask(url: string, method: string, path: string, body?: unknown): Promise
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-test(`no request is lost and no job over ${RESTARTS} restarts under load`, { timeout: 60_000 + RESTARTS * 30_000 }, async () => {
-  const home = await mkdtemp(join(tmpdir(), 'restarts-'));
-  const words = ['--log-level', 'error', '--workers', '2', '--drain-ms', String(DRAIN_MS)];
-  let service = await serving(home, words);
-  /** Where the balancer sends requests; undefined while none is ready. */
-  let ready: string | undefined;
-  const state = { isOver: false, answered: 0 };
-  const lost: string[] = [];
-  const accepted = new Set<string>();
-  let refused = 0;
+test(
+  `no request is lost and no job over ${RESTARTS} restarts under load`,
+  { timeout: 60_000 + RESTARTS * 30_000 },
+  async () => {
+    const home = await mkdtemp(join(tmpdir(), 'restarts-'));
+    const words = ['--log-level', 'error', '--workers', '2', '--drain-ms', String(DRAIN_MS)];
+    let service = await serving(home, words);
+    /** Where the balancer sends requests; undefined while none is ready. */
+    let ready: string | undefined;
+    const state = { isOver: false, answered: 0 };
+    const lost: string[] = [];
+    const accepted = new Set<string>();
+    let refused = 0;
 
-  const balancer = async (): Promise<void> => {
-    while (!state.isOver) {
-      const { url } = service;
-      ready = (await ask(url, 'GET', '/health/ready').then(({ status }) => status === 200, () => false)) ? url : undefined;
-      await pause(PROBE_MS);
-    }
-  };
-
-  async function send(turn: number): Promise<void> {
-    const url = ready;
-    if (url === undefined) return;
-    const asked: readonly [string, string, unknown?] = turn % 4 === 0 ? ['POST', `/risk-models/m${turn % 40}/estimate`, { identifiers: ['A', 'B'], start: '2023-01-03' }]
-      : turn % 4 === 1 ? ['PUT', `/data/watchlists/w${turn % 8}`, { name: `turn ${turn}`, identifiers: ['A'] }] : ['GET', '/jobs?limit=20'];
-    try {
-      const { status, body } = await ask(url, ...asked);
-      state.answered++;
-      if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
-      // Between the signal and the balancer's next look a stopping service still answers, and says so to new jobs.
-      else if (status === 503) refused++;
-      else if (status >= 300) lost.push(`${asked[0]} ${asked[1]} answered ${status}: ${body}`);
-    } catch (failure) {
-      lost.push(`${asked[0]} ${asked[1]}: ${String(failure)}`);
-    }
-  }
-
-  async function answers(more: number): Promise<void> {
-    for (const end = state.answered + more; state.answered < end; ) await pause(EVERY_MS);
-  }
-
-  try {
-    const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09'].concat(Array.from({ length: 40 }, (_, i) => new Date(Date.UTC(2023, 1, 1) + i * 86_400_000).toISOString().slice(0, 10)));
-    const data = days.flatMap((day, i) => [['A', day, 10 + Math.sin(i)], ['B', day, 20 + Math.cos(i)]]);
-    const made = await ask(service.url, 'POST', '/data/import', { store_id: 'm', name: 'm', tables: { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } }, activate: true });
-    expect(made.status).toBe(201);
-    const balancing = balancer();
-    const sending: Promise<void>[] = [];
-    const load = (async () => {
-      for (let turn = 0; !state.isOver; turn++) {
-        sending.push(send(turn));
-        await pause(EVERY_MS);
+    const balancer = async (): Promise<void> => {
+      while (!state.isOver) {
+        const { url } = service;
+        ready = (await ask(url, 'GET', '/health/ready').then(
+          ({ status }) => status === 200,
+          () => false,
+        ))
+          ? url
+          : undefined;
+        await pause(PROBE_MS);
       }
-    })();
-    for (let restart = 0; restart < RESTARTS; restart++) {
+    };
+
+    async function send(turn: number): Promise<void> {
+      const url = ready;
+      if (url === undefined) return;
+      const asked: readonly [string, string, unknown?] =
+        turn % 4 === 0
+          ? ['POST', `/risk-models/m${turn % 40}/estimate`, { identifiers: ['A', 'B'], start: '2023-01-03' }]
+          : turn % 4 === 1
+            ? ['PUT', `/data/watchlists/w${turn % 8}`, { name: `turn ${turn}`, identifiers: ['A'] }]
+            : ['GET', '/jobs?limit=20'];
+      try {
+        const { status, body } = await ask(url, ...asked);
+        state.answered++;
+        if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
+        // Between the signal and the balancer's next look a stopping service still answers, and says so to new jobs.
+        else if (status === 503) refused++;
+        else if (status >= 300) lost.push(`${asked[0]} ${asked[1]} answered ${status}: ${body}`);
+      } catch (failure) {
+        lost.push(`${asked[0]} ${asked[1]}: ${String(failure)}`);
+      }
+    }
+
+    async function answers(more: number): Promise<void> {
+      for (const end = state.answered + more; state.answered < end;) await pause(EVERY_MS);
+    }
+
+    try {
+      const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09'].concat(
+        Array.from({ length: 40 }, (_, i) =>
+          new Date(Date.UTC(2023, 1, 1) + i * 86_400_000).toISOString().slice(0, 10),
+        ),
+      );
+      const data = days.flatMap((day, i) => [
+        ['A', day, 10 + Math.sin(i)],
+        ['B', day, 20 + Math.cos(i)],
+      ]);
+      const made = await ask(service.url, 'POST', '/data/import', {
+        store_id: 'm',
+        name: 'm',
+        tables: { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } },
+        activate: true,
+      });
+      expect(made.status).toBe(201);
+      const balancing = balancer();
+      const sending: Promise<void>[] = [];
+      const load = (async () => {
+        for (let turn = 0; !state.isOver; turn++) {
+          sending.push(send(turn));
+          await pause(EVERY_MS);
+        }
+      })();
+      for (let restart = 0; restart < RESTARTS; restart++) {
+        await answers(20);
+        service.child.kill('SIGTERM');
+        expect(await service.ended).toBe(0);
+        service = await serving(home, words);
+      }
       await answers(20);
-      service.child.kill('SIGTERM');
-      expect(await service.ended).toBe(0);
-      service = await serving(home, words);
+      state.isOver = true;
+      await Promise.all([balancing, load, ...sending]);
+      const ends = new Map<string, number>();
+      for (const jobId of accepted) {
+        let job: JobStatus;
+        do job = JSON.parse((await ask(service.url, 'GET', `/jobs/${jobId}?wait=20`)).body) as JobStatus;
+        while (job.status === 'pending' || job.status === 'running');
+        ends.set(job.status, (ends.get(job.status) ?? 0) + 1);
+      }
+      console.log(
+        `${RESTARTS} restarts: ${state.answered} requests answered, ${refused} of them told that the service stops, ${accepted.size} jobs`,
+      );
+      expect(lost).toEqual([]);
+      expect([...ends.keys()]).toEqual(['succeeded']);
+    } finally {
+      state.isOver = true;
+      agent.destroy();
+      service.child.kill('SIGKILL');
+      await service.ended;
+      await rm(home, { recursive: true, force: true });
     }
-    await answers(20);
-    state.isOver = true;
-    await Promise.all([balancing, load, ...sending]);
-    const ends = new Map<string, number>();
-    for (const jobId of accepted) {
-      let job: JobStatus;
-      do job = JSON.parse((await ask(service.url, 'GET', `/jobs/${jobId}?wait=20`)).body) as JobStatus;
-      while (job.status === 'pending' || job.status === 'running');
-      ends.set(job.status, (ends.get(job.status) ?? 0) + 1);
-    }
-    console.log(`${RESTARTS} restarts: ${state.answered} requests answered, ${refused} of them told that the service stops, ${accepted.size} jobs`);
-    expect(lost).toEqual([]);
-    expect([...ends.keys()]).toEqual(['succeeded']);
-  } finally {
-    state.isOver = true;
-    agent.destroy();
-    service.child.kill('SIGKILL');
-    await service.ended;
-    await rm(home, { recursive: true, force: true });
-  }
-});
+  },
+);

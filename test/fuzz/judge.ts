@@ -42,7 +42,8 @@ function headerFaults({ status, headers }: WireAnswer): string[] {
   if (status === 401) wanted.push('www-authenticate');
   if (status === 405) wanted.push('allow');
   for (const name of wanted) if (headers[name] === undefined) faults.push(`${status} without ${name}`);
-  for (const name of ['set-cookie', 'x-evil', 'x-powered-by', 'server']) if (headers[name] !== undefined) faults.push(`a header ${name}`);
+  for (const name of ['set-cookie', 'x-evil', 'x-powered-by', 'server'])
+    if (headers[name] !== undefined) faults.push(`a header ${name}`);
   return faults;
 }
 
@@ -52,7 +53,8 @@ function envelopeFaults(status: number, body: unknown): string[] {
   const { code, message } = envelope.data.error;
   const faults: string[] = [];
   if (ERRORS[code].status !== status) faults.push(`${code} under ${status}`);
-  if (OWN_PLACES.some((place) => message.includes(place)) || /\bat .+:\d+:\d+/.test(message)) faults.push(`a place of this machine or a stack in the message: ${message}`);
+  if (OWN_PLACES.some((place) => message.includes(place)) || /\bat .+:\d+:\d+/.test(message))
+    faults.push(`a place of this machine or a stack in the message: ${message}`);
   return faults;
 }
 
@@ -66,7 +68,14 @@ function parsed(bytes: Buffer, faults: string[]): unknown {
 }
 
 /** What a message tells of this machine, rather than repeats of its request. */
-const OWN_PLACES = [process.cwd(), 'node_modules', 'dist/src', join(tmpdir(), 'divisor-'), '/dev/shm', process.execPath];
+const OWN_PLACES = [
+  process.cwd(),
+  'node_modules',
+  'dist/src',
+  join(tmpdir(), 'divisor-'),
+  '/dev/shm',
+  process.execPath,
+];
 
 const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]) => ({
   id,
@@ -80,7 +89,9 @@ function operationOf({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);
   const reached = method === 'HEAD' ? 'GET' : method;
   const normal = normalised(bare);
-  const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normal)).toSorted((a, b) => a.parameters - b.parameters);
+  const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normal)).toSorted(
+    (a, b) => a.parameters - b.parameters,
+  );
   const fixed = onPath.filter(({ parameters }) => parameters === onPath[0]?.parameters);
   return fixed.find((operation) => operation.method === reached)?.id;
 }

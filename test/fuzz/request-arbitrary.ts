@@ -19,24 +19,43 @@ interface Part {
  */
 export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary): fc.Arbitrary<WireRequest> {
   const { valueOf } = createSchemaArbitraries(document.components.schemas, vocabulary);
-  return fc.oneof(...operationsOf(document).map((operation) => ({ weight: isHeavy(operation) ? 1 : 6, arbitrary: requestsOf(operation) })));
+  return fc.oneof(
+    ...operationsOf(document).map((operation) => ({
+      weight: isHeavy(operation) ? 1 : 6,
+      arbitrary: requestsOf(operation),
+    })),
+  );
 
   function requestsOf(operation: Operation): fc.Arbitrary<WireRequest> {
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
     const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query');
     const sound = fc.record<Part>({
-      path: pathOf(operation.path, inPath, (parameter) => askedFor(operation, parameter).map((value) => encodeURIComponent(String(value)))),
+      path: pathOf(operation.path, inPath, (parameter) =>
+        askedFor(operation, parameter).map((value) => encodeURIComponent(String(value))),
+      ),
       query: queryOf(inQuery),
       headers: headersOf(operation),
       body: bodyOf(operation),
       method: fc.constant(operation.method),
     });
-    return fc.oneof({ weight: 6, arbitrary: operation.method === 'PUT' ? sound.map(named) : sound }, { weight: 4, arbitrary: fc.tuple(sound, hostilityOf(operation, inPath)).map(([part, hostile]) => ({ ...part, ...hostile })) })
+    return fc
+      .oneof(
+        { weight: 6, arbitrary: operation.method === 'PUT' ? sound.map(named) : sound },
+        {
+          weight: 4,
+          arbitrary: fc
+            .tuple(sound, hostilityOf(operation, inPath))
+            .map(([part, hostile]) => ({ ...part, ...hostile })),
+        },
+      )
       .map(({ path, query, headers, body, method }) => ({
         operation: operation.operationId,
         method,
         path: query.length === 0 ? path : `${path}?${query.map(([name, value]) => `${name}=${value}`).join('&')}`,
-        headers: method === 'GET' || method === 'HEAD' ? headers : { ...(body.body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        headers:
+          method === 'GET' || method === 'HEAD'
+            ? headers
+            : { ...(body.body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
         ...body,
       }));
   }
@@ -44,33 +63,67 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   /** A document is put under the id it has itself. */
   function named(part: Part): Part {
     const id = decodeURIComponent(part.path.split('/').at(-1)!);
-    const body = part.body.body?.replace(/^\{"((?:template_)?id)":"[^"\\]*"/, (_, name: string) => `{"${name}":${JSON.stringify(id)}`);
+    const body = part.body.body?.replace(
+      /^\{"((?:template_)?id)":"[^"\\]*"/,
+      (_, name: string) => `{"${name}":${JSON.stringify(id)}`,
+    );
     return body === undefined ? part : { ...part, body: { ...part.body, body } };
   }
 
   /** What is deleted is mostly what nothing else asks for. */
   function askedFor({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
     const known = valueOf(schema, name);
-    return method === 'DELETE' && name !== 'job_id' ? fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...SPARE) }, { weight: 1, arbitrary: known }) : known;
+    return method === 'DELETE' && name !== 'job_id'
+      ? fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...SPARE) }, { weight: 1, arbitrary: known })
+      : known;
   }
 
-  function pathOf(template: string, parameters: readonly Parameter[], text: (parameter: Parameter) => fc.Arbitrary<string>): fc.Arbitrary<string> {
-    return fc.tuple(...parameters.map(text)).map((texts) => parameters.reduce((path, { name }, i) => path.replace(`{${name}}`, () => texts[i] ?? ''), template));
+  function pathOf(
+    template: string,
+    parameters: readonly Parameter[],
+    text: (parameter: Parameter) => fc.Arbitrary<string>,
+  ): fc.Arbitrary<string> {
+    return fc
+      .tuple(...parameters.map(text))
+      .map((texts) =>
+        parameters.reduce((path, { name }, i) => path.replace(`{${name}}`, () => texts[i] ?? ''), template),
+      );
   }
 
   function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<readonly (readonly [string, string])[]> {
     if (parameters.length === 0) return fc.constant([]);
     const one = (parameter: Parameter) =>
-      valueOf(parameter.schema as JsonSchema, parameter.name).map((value) => [parameter.name, [value].flat().map((item) => encodeURIComponent(String(item))).join(',')] as const);
+      valueOf(parameter.schema as JsonSchema, parameter.name).map(
+        (value) =>
+          [
+            parameter.name,
+            [value]
+              .flat()
+              .map((item) => encodeURIComponent(String(item)))
+              .join(','),
+          ] as const,
+      );
     const required = parameters.filter((parameter) => parameter.required).map(one);
-    const optional = parameters.filter((parameter) => !parameter.required).map((parameter) => fc.option(one(parameter), { nil: undefined, freq: 2 }));
+    const optional = parameters
+      .filter((parameter) => !parameter.required)
+      .map((parameter) => fc.option(one(parameter), { nil: undefined, freq: 2 }));
     return fc.tuple(...required, ...optional).map((pairs) => pairs.filter((pair) => pair !== undefined));
   }
 
   function headersOf({ method, responses }: Operation): fc.Arbitrary<Readonly<Record<string, string>>> {
     const media = Object.values(responses).flatMap(({ content }) => Object.keys(content ?? {}));
-    const accept = fc.constantFrom<Readonly<Record<string, string>>>({}, {}, ...media.map((type) => ({ accept: type })));
-    const condition = fc.constantFrom<Readonly<Record<string, string>>>({}, {}, {}, {}, ...CONDITIONS[method === 'GET' ? 'read' : 'write']);
+    const accept = fc.constantFrom<Readonly<Record<string, string>>>(
+      {},
+      {},
+      ...media.map((type) => ({ accept: type })),
+    );
+    const condition = fc.constantFrom<Readonly<Record<string, string>>>(
+      {},
+      {},
+      {},
+      {},
+      ...CONDITIONS[method === 'GET' ? 'read' : 'write'],
+    );
     return fc.tuple(accept, condition).map(([a, b]) => ({ ...a, ...b }));
   }
 
@@ -78,39 +131,86 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     const declared = requestBody?.content['application/json'];
     if (declared === undefined) return fc.constant({});
     const bySchema = valueOf(declared.schema as JsonSchema);
-    const sound = declared.example === undefined ? bySchema : fc.oneof({ weight: 2, arbitrary: bySchema }, { weight: 1, arbitrary: fc.constant(declared.example) });
-    const value = fc.oneof({ weight: 5, arbitrary: sound }, { weight: 4, arbitrary: nearly(sound) }, { weight: 1, arbitrary: hostileValue });
-    const whole = fc.tuple(value, fc.constantFrom(false, false, false, true)).map(([body, isChunked]) => ({ body: textOfValue(body), ...(isChunked ? { isChunked } : {}) }));
-    return requestBody?.required === true ? whole : fc.oneof({ weight: 6, arbitrary: whole }, { weight: 1, arbitrary: fc.constantFrom<Part['body']>({}, { body: '' }, { body: 'null' }, { body: '{}' }) });
+    const sound =
+      declared.example === undefined
+        ? bySchema
+        : fc.oneof({ weight: 2, arbitrary: bySchema }, { weight: 1, arbitrary: fc.constant(declared.example) });
+    const value = fc.oneof(
+      { weight: 5, arbitrary: sound },
+      { weight: 4, arbitrary: nearly(sound) },
+      { weight: 1, arbitrary: hostileValue },
+    );
+    const whole = fc
+      .tuple(value, fc.constantFrom(false, false, false, true))
+      .map(([body, isChunked]) => ({ body: textOfValue(body), ...(isChunked ? { isChunked } : {}) }));
+    return requestBody?.required === true
+      ? whole
+      : fc.oneof(
+          { weight: 6, arbitrary: whole },
+          { weight: 1, arbitrary: fc.constantFrom<Part['body']>({}, { body: '' }, { body: 'null' }, { body: '{}' }) },
+        );
   }
 
   /** One part of a request replaced by what no client of good will sends. */
   function hostilityOf(operation: Operation, inPath: readonly Parameter[]): fc.Arbitrary<Partial<Part>> {
     const path = pathOf(operation.path, inPath, () => hostileSegment);
     const names = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
-    const query = fc.array(fc.tuple(fc.constantFrom(...names, ...names, 'x', '__proto__', 'constructor', '%zz', ''), hostileQueryText), { minLength: 1, maxLength: 4 });
-    const headers = fc.tuple(headersOf(operation), fc.constantFrom(...HEADERS)).map(([sound, hostile]) => ({ ...sound, ...hostile }));
-    const method = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'SEARCH');
+    const query = fc.array(
+      fc.tuple(fc.constantFrom(...names, ...names, 'x', '__proto__', 'constructor', '%zz', ''), hostileQueryText),
+      { minLength: 1, maxLength: 4 },
+    );
+    const headers = fc
+      .tuple(headersOf(operation), fc.constantFrom(...HEADERS))
+      .map(([sound, hostile]) => ({ ...sound, ...hostile }));
+    const method = fc.constantFrom(
+      'GET',
+      'HEAD',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'OPTIONS',
+      'TRACE',
+      'PROPFIND',
+      'SEARCH',
+    );
     const kinds: fc.Arbitrary<Partial<Part>>[] = [
       query.map((value) => ({ query: value })),
       headers.map((value) => ({ headers: value })),
       method.map((value) => ({ method: value })),
       hostileBody.map((body) => ({ body })),
-      ...(inPath.length === 0 ? [fc.constantFrom('/', '//', '/./', '/../', '%2f', '.', ';x=1', '%00').map((end) => ({ path: operation.path + end }))] : [path.map((value) => ({ path: value }))]),
+      ...(inPath.length === 0
+        ? [
+            fc
+              .constantFrom('/', '//', '/./', '/../', '%2f', '.', ';x=1', '%00')
+              .map((end) => ({ path: operation.path + end })),
+          ]
+        : [path.map((value) => ({ path: value }))]),
     ];
     return fc.oneof(...kinds);
   }
 }
 
 /** Whether an operation takes processes and threads rather than the front end alone. */
-const isHeavy = ({ method, path }: Operation) => method === 'POST' && /^\/data|estimate$|render$|backtest$|simulate$|optimise$|sweep$/.test(path);
+const isHeavy = ({ method, path }: Operation) =>
+  method === 'POST' && /^\/data|estimate$|render$|backtest$|simulate$|optimise$|sweep$/.test(path);
 
 /** Ids of documents that are there to be deleted. */
 export const SPARE = ['SPARE-1', 'SPARE-2', 'SPARE-3'] as const;
 
 const CONDITIONS = {
-  read: [{ 'if-none-match': '*' }, { 'if-none-match': '"x"' }, { range: 'bytes=0-1' }, { 'if-modified-since': 'never' }],
-  write: [{ 'if-match': '*' }, { 'if-match': '"x"' }, { 'if-match': `W/"${'0'.repeat(64)}"` }, { 'if-match': `"${'0'.repeat(64)}"` }],
+  read: [
+    { 'if-none-match': '*' },
+    { 'if-none-match': '"x"' },
+    { range: 'bytes=0-1' },
+    { 'if-modified-since': 'never' },
+  ],
+  write: [
+    { 'if-match': '*' },
+    { 'if-match': '"x"' },
+    { 'if-match': `W/"${'0'.repeat(64)}"` },
+    { 'if-match': `"${'0'.repeat(64)}"` },
+  ],
 } as const;
 
 const encoded = (text: string): string => {
@@ -123,25 +223,106 @@ const encoded = (text: string): string => {
 
 const hostileSegment: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...HOSTILE_TEXTS).map(encoded),
-  fc.constantFrom('..%2f..%2f..%2fetc%2fpasswd', '%2e%2e', '..', '.', '%zz', '%', '%c0%ae%c0%ae', '%u0041', '%00', 'a%0d%0aX-Evil:1', '%252e%252e', 'a;b', 'a:b', 'backtest:', 'backtest%3Ax', 'a%2fb', 'x'.repeat(4000), '\u00e9', '%ff', '*', '{index_id}', ':index_id'),
+  fc.constantFrom(
+    '..%2f..%2f..%2fetc%2fpasswd',
+    '%2e%2e',
+    '..',
+    '.',
+    '%zz',
+    '%',
+    '%c0%ae%c0%ae',
+    '%u0041',
+    '%00',
+    'a%0d%0aX-Evil:1',
+    '%252e%252e',
+    'a;b',
+    'a:b',
+    'backtest:',
+    'backtest%3Ax',
+    'a%2fb',
+    'x'.repeat(4000),
+    '\u00e9',
+    '%ff',
+    '*',
+    '{index_id}',
+    ':index_id',
+  ),
 );
 
-const hostileQueryText: fc.Arbitrary<string> = fc.oneof(fc.constantFrom(...HOSTILE_TEXTS).map(encoded), fc.constantFrom('%zz', '%', '%c0%af', '1,2,,3', ',,,', '1e999', '-0', '0x10', '+5', '1'.repeat(2000), `${'a,'.repeat(300)}a`));
+const hostileQueryText: fc.Arbitrary<string> = fc.oneof(
+  fc.constantFrom(...HOSTILE_TEXTS).map(encoded),
+  fc.constantFrom(
+    '%zz',
+    '%',
+    '%c0%af',
+    '1,2,,3',
+    ',,,',
+    '1e999',
+    '-0',
+    '0x10',
+    '+5',
+    '1'.repeat(2000),
+    `${'a,'.repeat(300)}a`,
+  ),
+);
 
 /** Headers by themselves, and with what a client is told by them. */
 const HEADERS: readonly Readonly<Record<string, string>>[] = [
-  { 'content-type': 'text/plain' }, { 'content-type': 'application/json; charset=utf-16' }, { 'content-type': 'multipart/form-data; boundary=x' }, { 'content-type': '' },
-  { 'content-encoding': 'gzip' }, { 'content-encoding': 'br' }, { accept: 'text/html' }, { accept: '*/*;q=0' }, { accept: `${'a/b,'.repeat(500)}c/d` }, { 'accept-encoding': 'gzip, deflate, br' },
-  { 'x-request-id': 'a b' }, { 'x-request-id': 'x'.repeat(5000) }, { 'x-request-id': '../../x' }, { 'x-request-id': '{"a":1}' },
-  { authorization: 'Bearer x' }, { authorization: 'Basic eDp5' }, { 'x-api-key': 'dvs_abcdefghijkl_x' }, { authorization: 'Bearer a', 'x-api-key': 'b' },
-  { origin: 'https://example.com' }, { origin: 'null' }, { host: 'example.com' }, { host: '127.0.0.1:99999' }, { host: 'localhost@example.com' }, { host: '[::1' }, { host: '' },
-  { 'x-http-method-override': 'DELETE' }, { 'x-forwarded-for': '127.0.0.1' }, { forwarded: 'for=127.0.0.1;host=x' }, { 'if-match': '"' }, { 'if-match': `"${'x'.repeat(3000)}"` }, { 'if-none-match': ',,,"' },
-  { 'last-event-id': '-1' }, { 'last-event-id': 'x' }, { 'last-event-id': '99999999999999999999' }, { range: 'bytes=9999999999-' }, { expect: '100-continue' }, { te: 'trailers' }, { cookie: 'a=b' }, { 'idempotency-key': 'x' }, { traceparent: '00-x' },
+  { 'content-type': 'text/plain' },
+  { 'content-type': 'application/json; charset=utf-16' },
+  { 'content-type': 'multipart/form-data; boundary=x' },
+  { 'content-type': '' },
+  { 'content-encoding': 'gzip' },
+  { 'content-encoding': 'br' },
+  { accept: 'text/html' },
+  { accept: '*/*;q=0' },
+  { accept: `${'a/b,'.repeat(500)}c/d` },
+  { 'accept-encoding': 'gzip, deflate, br' },
+  { 'x-request-id': 'a b' },
+  { 'x-request-id': 'x'.repeat(5000) },
+  { 'x-request-id': '../../x' },
+  { 'x-request-id': '{"a":1}' },
+  { authorization: 'Bearer x' },
+  { authorization: 'Basic eDp5' },
+  { 'x-api-key': 'dvs_abcdefghijkl_x' },
+  { authorization: 'Bearer a', 'x-api-key': 'b' },
+  { origin: 'https://example.com' },
+  { origin: 'null' },
+  { host: 'example.com' },
+  { host: '127.0.0.1:99999' },
+  { host: 'localhost@example.com' },
+  { host: '[::1' },
+  { host: '' },
+  { 'x-http-method-override': 'DELETE' },
+  { 'x-forwarded-for': '127.0.0.1' },
+  { forwarded: 'for=127.0.0.1;host=x' },
+  { 'if-match': '"' },
+  { 'if-match': `"${'x'.repeat(3000)}"` },
+  { 'if-none-match': ',,,"' },
+  { 'last-event-id': '-1' },
+  { 'last-event-id': 'x' },
+  { 'last-event-id': '99999999999999999999' },
+  { range: 'bytes=9999999999-' },
+  { expect: '100-continue' },
+  { te: 'trailers' },
+  { cookie: 'a=b' },
+  { 'idempotency-key': 'x' },
+  { traceparent: '00-x' },
 ];
 
 /** Bodies that are no JSON, or no text, or no body for the method. */
 const hostileBody: fc.Arbitrary<Part['body']> = fc.oneof(
   hostileValue.map((value) => ({ body: textOfValue(value) })),
   fc.string({ unit: 'binary', maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),
-  fc.constantFrom<Part['body']>({ body: '{"a":1}', encoding: 'utf16le' }, { body: '\u0000' }, { body: ' '.repeat(1000) }, { body: '{}{}' }, { body: 'a=b&c=d' }, { body: '<xml/>' }, { body: '[]', isChunked: true }, { body: `"${'x'.repeat(1_048_577)}"` }, { body: `"${'x'.repeat(1_048_577)}"`, isChunked: true }),
+  fc.constantFrom<Part['body']>(
+    { body: '{"a":1}', encoding: 'utf16le' },
+    { body: '\u0000' },
+    { body: ' '.repeat(1000) },
+    { body: '{}{}' },
+    { body: 'a=b&c=d' },
+    { body: '<xml/>' },
+    { body: '[]', isChunked: true },
+    { body: `"${'x'.repeat(1_048_577)}"` },
+    { body: `"${'x'.repeat(1_048_577)}"`, isChunked: true },
+  ),
 );

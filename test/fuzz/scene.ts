@@ -26,16 +26,32 @@ export async function openScene(): Promise<Scene> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
   const csv = join(folder, 'csv');
   await mkdir(csv);
-  await writeFile(join(csv, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\nB,2024-01-02,50\nB,2024-01-03,49\n');
+  await writeFile(
+    join(csv, 'market.csv'),
+    'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\nB,2024-01-02,50\nB,2024-01-03,49\n',
+  );
   await symlink('/etc', join(folder, 'link'));
-  const { settings } = readSettings(['--home', join(folder, 'home'), '--port', '0', '--workers', '2', '--drain-ms', '0', '--data-roots', folder], {});
+  const { settings } = readSettings(
+    ['--home', join(folder, 'home'), '--port', '0', '--workers', '2', '--drain-ms', '0', '--data-roots', folder],
+    {},
+  );
   const defects: string[] = [];
-  const log = pino({ level: 'warn' }, { write: (line: string) => void (isDefect(line) && defects.push(line.slice(0, 3000))) });
+  const log = pino(
+    { level: 'warn' },
+    { write: (line: string) => void (isDefect(line) && defects.push(line.slice(0, 3000))) },
+  );
   const running = await start(settings, log);
   const { url } = running.server;
 
-  async function ask(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: unknown }> {
-    const init = body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  async function ask(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ readonly status: number; readonly body: unknown }> {
+    const init =
+      body === undefined
+        ? { method }
+        : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
     const response = await fetch(`${url}${path}`, init);
     const text = await response.text();
     return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
@@ -51,27 +67,49 @@ export async function openScene(): Promise<Scene> {
     const submitted = await ask('POST', path, body);
     if (submitted.status !== 202) throw new Error(`${path}: ${JSON.stringify(submitted).slice(0, 500)}`);
     let job = submitted.body as JobStatus;
-    while (job.status === 'pending' || job.status === 'running') job = (await ask('GET', `/jobs/${job.job_id}?wait=30`)).body as JobStatus;
+    while (job.status === 'pending' || job.status === 'running')
+      job = (await ask('GET', `/jobs/${job.job_id}?wait=30`)).body as JobStatus;
     return job;
   }
 
   async function endJobs(): Promise<void> {
     const { body } = await ask('GET', '/jobs?status=pending&status=running&limit=500');
-    await Promise.all((body as { readonly jobs: readonly JobStatus[] }).jobs.map(({ job_id: id }) => ask('DELETE', `/jobs/${id}`)));
+    await Promise.all(
+      (body as { readonly jobs: readonly JobStatus[] }).jobs.map(({ job_id: id }) => ask('DELETE', `/jobs/${id}`)),
+    );
   }
 
   async function removeOthers(): Promise<void> {
     const { body } = await ask('GET', '/data/stores');
-    const others = (body as { readonly stores: readonly { readonly store_id: string }[] }).stores.filter(({ store_id: id }) => id !== 'scene' && id !== 'second');
+    const others = (body as { readonly stores: readonly { readonly store_id: string }[] }).stores.filter(
+      ({ store_id: id }) => id !== 'scene' && id !== 'second',
+    );
     await Promise.all(others.map(({ store_id: id }) => ask('DELETE', `/data/stores/${id}`)));
   }
 
   async function restore(): Promise<void> {
     await endJobs();
-    const stores = (await ask('GET', '/data/stores')).body as { readonly stores: readonly { readonly store_id: string; readonly active: boolean }[] };
+    const stores = (await ask('GET', '/data/stores')).body as {
+      readonly stores: readonly { readonly store_id: string; readonly active: boolean }[];
+    };
     const scene = stores.stores.find(({ store_id: id }) => id === 'scene');
-    if (scene === undefined) await finish('/data/synthetic', { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end: '2024-06-28' });
-    if (!stores.stores.some(({ store_id: id }) => id === 'second')) await finish('/data/synthetic', { store_id: 'second', seed: 2, assets: 5, start: '2024-01-02', end: '2024-06-28', activate: false });
+    if (scene === undefined)
+      await finish('/data/synthetic', {
+        store_id: 'scene',
+        seed: 1,
+        assets: 12,
+        start: '2022-01-03',
+        end: '2024-06-28',
+      });
+    if (!stores.stores.some(({ store_id: id }) => id === 'second'))
+      await finish('/data/synthetic', {
+        store_id: 'second',
+        seed: 2,
+        assets: 5,
+        start: '2024-01-02',
+        end: '2024-06-28',
+        activate: false,
+      });
     if (scene !== undefined && !scene.active) await finish('/data/stores/scene/activate', undefined);
     await removeOthers();
     // Indices and strategies share their ids.
@@ -82,13 +120,29 @@ export async function openScene(): Promise<Scene> {
       await ask('DELETE', `/indices/${id}`); // A derived index does not become one of rules.
       await must('PUT', `/indices/${id}`, indexBody(id));
     }
-    await ask('POST', '/indices', { ...indexBody('CHILD'), universe: undefined, pipeline: null, derivation: { source_index_id: 'ALPHA' } });
+    await ask('POST', '/indices', {
+      ...indexBody('CHILD'),
+      universe: undefined,
+      pipeline: null,
+      derivation: { source_index_id: 'ALPHA' },
+    });
     await finish('/analytics/ALPHA/backtest', { transaction_cost_bps: 5 });
     await finish('/analytics/BETA/backtest', {});
     await finish('/risk-models/small/estimate', { index_id: 'ALPHA' });
-    for (const id of ['names', ...SPARE]) await must('PUT', `/data/watchlists/${id}`, { name: 'Names', identifiers: names });
-    for (const id of ['own', ...SPARE]) await must('PUT', `/reports/templates/${id}`, { template_id: id, name: 'Own', blocks: [{ kind: 'text', text: 'A line.' }] });
-    for (const id of ['limits', ...SPARE]) await must('PUT', `/optimise/constraint-sets/${id}`, { id, name: 'Limits', constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } }] });
+    for (const id of ['names', ...SPARE])
+      await must('PUT', `/data/watchlists/${id}`, { name: 'Names', identifiers: names });
+    for (const id of ['own', ...SPARE])
+      await must('PUT', `/reports/templates/${id}`, {
+        template_id: id,
+        name: 'Own',
+        blocks: [{ kind: 'text', text: 'A line.' }],
+      });
+    for (const id of ['limits', ...SPARE])
+      await must('PUT', `/optimise/constraint-sets/${id}`, {
+        id,
+        name: 'Limits',
+        constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } }],
+      });
     await must('PUT', '/strategies/plan', { id: 'plan', name: 'Plan', index_id: 'ALPHA', transaction_cost_bps: 5 });
     const optimised = await finish('/optimise/runs', { index_id: 'ALPHA', constraint_set_id: 'limits' });
     const run = (optimised.result as { readonly run_id?: string } | null)?.run_id;
@@ -102,44 +156,124 @@ export async function openScene(): Promise<Scene> {
   const renders: string[] = ['none'];
   const runs: string[] = ['none'];
   await finish('/data/synthetic', { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end: '2024-06-28' });
-  const found = (await ask('GET', '/data/identifiers?limit=50')).body as { readonly identifiers?: readonly { readonly identifier: string }[] };
+  const found = (await ask('GET', '/data/identifiers?limit=50')).body as {
+    readonly identifiers?: readonly { readonly identifier: string }[];
+  };
   names.push(...(found.identifiers ?? []).map(({ identifier }) => identifier), 'NOPE');
   await restore();
 
-  return { url, vocabulary: vocabularyOf({ names, renders, runs, folder }), restore, defects, async close() {
-    await endJobs();
-    await stop({ ...running, drainMs: 0 });
-    await rm(folder, { recursive: true, force: true });
-  } };
+  return {
+    url,
+    vocabulary: vocabularyOf({ names, renders, runs, folder }),
+    restore,
+    defects,
+    async close() {
+      await endJobs();
+      await stop({ ...running, drainMs: 0 });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** A line that tells of a fault of the service itself, rather than of a refused request. */
 function isDefect(line: string): boolean {
   const { level, msg } = JSON.parse(line) as { readonly level: number | string; readonly msg?: string };
-  return msg !== 'request' && msg !== 'refusal with a cause' && (level === 'error' || level === 'fatal' || Number(level) >= 50);
+  return (
+    msg !== 'request' &&
+    msg !== 'refusal with a cause' &&
+    (level === 'error' || level === 'fatal' || Number(level) >= 50)
+  );
 }
 
 const indexBody = (id: string) => ({
-  id, name: id, calendar: 'XNYS', base_date: '2022-01-03', universe: { kind: 'all' }, rebalance: { frequency: 'quarterly' },
-  pipeline: { selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 8 } }], weighting: { type: 'EqualWeight', cap: 0.3 } },
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2022-01-03',
+  universe: { kind: 'all' },
+  rebalance: { frequency: 'quarterly' },
+  pipeline: {
+    selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 8 } }],
+    weighting: { type: 'EqualWeight', cap: 0.3 },
+  },
 });
 
-function vocabularyOf({ names, renders, runs, folder }: { readonly names: readonly string[]; readonly renders: readonly string[]; readonly runs: readonly string[]; readonly folder: string }): Vocabulary {
+function vocabularyOf({
+  names,
+  renders,
+  runs,
+  folder,
+}: {
+  readonly names: readonly string[];
+  readonly renders: readonly string[];
+  readonly runs: readonly string[];
+  readonly folder: string;
+}): Vocabulary {
   const indexIds = { values: ['ALPHA', 'ALPHA', 'ALPHA', ...INDICES, 'ABSENT'] };
   const days = { values: DAYS };
   const identifiers = { values: names };
   return {
-    index_id: indexIds, source_index_id: indexIds, benchmark: { values: [...INDICES, ...names.slice(0, 2)] }, benchmark_id: indexIds, ids: indexIds,
+    index_id: indexIds,
+    source_index_id: indexIds,
+    benchmark: { values: [...INDICES, ...names.slice(0, 2)] },
+    benchmark_id: indexIds,
+    ids: indexIds,
     id: { values: [...INDICES, 'NEW', 'NEW-2', ...names.slice(0, 2)] },
-    identifier: identifiers, identifiers, names: identifiers,
-    start: days, end: days, as_of: days, asof: days, date: days, base_date: days, expiry: days, expiries: days, front_expiry: days, back_expiry: days, maturity: days,
-    calendar: { values: ['XNYS', 'XLON', 'XTKS'] }, calendars: { values: ['XNYS', 'XLON'] },
-    job_id: { values: ['backtest:ALPHA', 'backtest:BETA', 'risk:small', 'generate:scene', 'load:scene', 'render:none'] },
-    before: { values: ['backtest:ALPHA'] }, after: { values: ['ALPHA', 'A'] },
-    model_id: { values: ['small', 'other'] }, template_id: { values: ['own', 'FACTSHEET-A4', 'REBALANCE-A4'] }, render_id: { get values() { return renders; } },
-    store_id: { values: ['scene', 'second', 'extra', 'extra-2'] }, watchlist_id: { values: ['names', 'others'] }, strategy_id: { values: ['plan'] }, constraint_set_id: { values: ['limits', 'limits', 'ABSENT'] }, sweep_id: { values: ['sweep', 'other'] }, run_id: { get values() { return runs; } },
-    location: { values: [`${folder}/csv`, `${folder}/link`, '/etc', folder, `${folder}/csv/../csv`, `${folder}/absent`, 'postgres://u:p@localhost/db'] },
+    identifier: identifiers,
+    identifiers,
+    names: identifiers,
+    start: days,
+    end: days,
+    as_of: days,
+    asof: days,
+    date: days,
+    base_date: days,
+    expiry: days,
+    expiries: days,
+    front_expiry: days,
+    back_expiry: days,
+    maturity: days,
+    calendar: { values: ['XNYS', 'XLON', 'XTKS'] },
+    calendars: { values: ['XNYS', 'XLON'] },
+    job_id: {
+      values: ['backtest:ALPHA', 'backtest:BETA', 'risk:small', 'generate:scene', 'load:scene', 'render:none'],
+    },
+    before: { values: ['backtest:ALPHA'] },
+    after: { values: ['ALPHA', 'A'] },
+    model_id: { values: ['small', 'other'] },
+    template_id: { values: ['own', 'FACTSHEET-A4', 'REBALANCE-A4'] },
+    render_id: {
+      get values() {
+        return renders;
+      },
+    },
+    store_id: { values: ['scene', 'second', 'extra', 'extra-2'] },
+    watchlist_id: { values: ['names', 'others'] },
+    strategy_id: { values: ['plan'] },
+    constraint_set_id: { values: ['limits', 'limits', 'ABSENT'] },
+    sweep_id: { values: ['sweep', 'other'] },
+    run_id: {
+      get values() {
+        return runs;
+      },
+    },
+    location: {
+      values: [
+        `${folder}/csv`,
+        `${folder}/link`,
+        '/etc',
+        folder,
+        `${folder}/csv/../csv`,
+        `${folder}/absent`,
+        'postgres://u:p@localhost/db',
+      ],
+    },
     // Sizes of work, small enough that a hundred thousand requests are answered the same day.
-    assets: { values: [2, 5, 20], only: true }, paths: { values: [1, 10, 200], only: true }, horizon: { values: [1, 5, 21], only: true }, partitions: { values: [1, 2], only: true }, wait: { values: [0, 0.01], only: true }, seed: { values: [0, 1, 2] },
+    assets: { values: [2, 5, 20], only: true },
+    paths: { values: [1, 10, 200], only: true },
+    horizon: { values: [1, 5, 21], only: true },
+    partitions: { values: [1, 2], only: true },
+    wait: { values: [0, 0.01], only: true },
+    seed: { values: [0, 1, 2] },
   };
 }

@@ -24,7 +24,9 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
     if (word === undefined) return shapeOf(schema, name, depth);
     if (schema['type'] === 'array') return arrayOf(schema, name, depth);
     const fitting = fc.constantFrom(...word.values);
-    return word.only === true ? fitting : fc.oneof({ weight: 5, arbitrary: fitting }, { weight: 1, arbitrary: shapeOf(schema, name, depth) });
+    return word.only === true
+      ? fitting
+      : fc.oneof({ weight: 5, arbitrary: fitting }, { weight: 1, arbitrary: shapeOf(schema, name, depth) });
   }
 
   function shapeOf(schema: JsonSchema, name: string, depth: number): fc.Arbitrary<unknown> {
@@ -33,18 +35,28 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
     const choices = (schema['anyOf'] ?? schema['oneOf']) as readonly JsonSchema[] | undefined;
     if (choices !== undefined) return fc.oneof(...choices.map((choice) => valueOf(choice, name, depth)));
     const parts = schema['allOf'] as readonly JsonSchema[] | undefined;
-    if (parts !== undefined) return fc.tuple(...parts.map((part) => valueOf(part, name, depth))).map((values) => Object.assign({}, ...values) as unknown);
+    if (parts !== undefined)
+      return fc
+        .tuple(...parts.map((part) => valueOf(part, name, depth)))
+        .map((values) => Object.assign({}, ...values) as unknown);
     if ('const' in schema) return fc.constant(schema['const']);
     if (Array.isArray(schema['enum'])) return fc.constantFrom(...(schema['enum'] as unknown[]));
     switch (schema['type']) {
-      case 'object': return objectOf(schema, depth);
-      case 'array': return arrayOf(schema, name, depth);
-      case 'string': return textOf(schema);
+      case 'object':
+        return objectOf(schema, depth);
+      case 'array':
+        return arrayOf(schema, name, depth);
+      case 'string':
+        return textOf(schema);
       case 'integer':
-      case 'number': return numberOf(schema);
-      case 'boolean': return fc.boolean();
-      case 'null': return fc.constant(null);
-      default: return fc.jsonValue({ maxDepth: 2 });
+      case 'number':
+        return numberOf(schema);
+      case 'boolean':
+        return fc.boolean();
+      case 'null':
+        return fc.constant(null);
+      default:
+        return fc.jsonValue({ maxDepth: 2 });
     }
   }
 
@@ -58,11 +70,16 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
   function objectOf(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
     const properties = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
     const required = (schema['required'] ?? []) as readonly string[];
-    const members = Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, valueOf(member, name, depth + 1)]));
+    const members = Object.fromEntries(
+      Object.entries(properties).map(([name, member]) => [name, valueOf(member, name, depth + 1)]),
+    );
     const named = fc.record(members, { requiredKeys: Object.keys(members).filter((name) => required.includes(name)) });
     const open = schema['additionalProperties'];
     if (typeof open !== 'object' || open === null) return named;
-    const keys = fc.oneof(fc.constantFrom(...(vocabulary['identifier']?.values as string[] | undefined ?? ['A'])), fc.string({ minLength: 1, maxLength: 12 }));
+    const keys = fc.oneof(
+      fc.constantFrom(...((vocabulary['identifier']?.values as string[] | undefined) ?? ['A'])),
+      fc.string({ minLength: 1, maxLength: 12 }),
+    );
     const free = fc.dictionary(keys, valueOf(open as JsonSchema, '', depth + 1), { maxKeys: 4 });
     return fc.tuple(free, named).map(([a, b]) => Object.assign({}, a, b) as unknown);
   }
@@ -89,12 +106,16 @@ function textOf(schema: JsonSchema): fc.Arbitrary<string> {
       return fc.string({ minLength, maxLength }); // A construct the generator does not know: any text is nearly valid.
     }
   }
-  return fc.oneof({ weight: 3, arbitrary: fc.string({ minLength, maxLength }) }, { weight: 1, arbitrary: fc.string({ unit: 'grapheme', minLength, maxLength }) });
+  return fc.oneof(
+    { weight: 3, arbitrary: fc.string({ minLength, maxLength }) },
+    { weight: 1, arbitrary: fc.string({ unit: 'grapheme', minLength, maxLength }) },
+  );
 }
 
 function numberOf(schema: JsonSchema): fc.Arbitrary<number> {
   const low = Number(schema['minimum'] ?? schema['exclusiveMinimum'] ?? -1e6);
   const high = Math.max(low, Number(schema['maximum'] ?? schema['exclusiveMaximum'] ?? Math.max(1e6, low * 2)));
-  if (schema['type'] === 'integer') return fc.integer({ min: Math.ceil(Math.max(low, -(2 ** 31))), max: Math.floor(Math.min(high, 2 ** 31 - 1)) });
+  if (schema['type'] === 'integer')
+    return fc.integer({ min: Math.ceil(Math.max(low, -(2 ** 31))), max: Math.floor(Math.min(high, 2 ** 31 - 1)) });
   return fc.oneof(fc.double({ min: low, max: high, noNaN: true }), fc.constantFrom(low, high, (low + high) / 2));
 }

@@ -56,9 +56,17 @@ export function openWire(url: string, connections: number): Wire {
     const began = performance.now();
     return new Promise((resolve, reject) => {
       const bytes = body === undefined ? undefined : Buffer.from(body, encoding);
-      const length: Record<string, string> = bytes === undefined ? {} : isChunked === true ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(bytes.length) };
+      const length: Record<string, string> =
+        bytes === undefined
+          ? {}
+          : isChunked === true
+            ? { 'transfer-encoding': 'chunked' }
+            : { 'content-length': String(bytes.length) };
       const outgoing = request({ agent, hostname, port, method, path, headers: { ...length, ...headers } });
-      const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${PATIENCE_MS / 1000} seconds`)), PATIENCE_MS);
+      const timer = setTimeout(
+        () => outgoing.destroy(new Error(`no answer within ${PATIENCE_MS / 1000} seconds`)),
+        PATIENCE_MS,
+      );
       outgoing.on('error', (failure: NodeJS.ErrnoException) => {
         clearTimeout(timer);
         const isStale = outgoing.reusedSocket && (failure.code === 'ECONNRESET' || failure.code === 'EPIPE');
@@ -69,7 +77,13 @@ export function openWire(url: string, connections: number): Wire {
         const isStream = incoming.headers['content-type']?.startsWith('text/event-stream') === true;
         const finish = (isCut: boolean) => {
           clearTimeout(timer);
-          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: inflated(Buffer.concat(chunks), incoming.headers['content-encoding']), isCut, ms: performance.now() - began });
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            body: inflated(Buffer.concat(chunks), incoming.headers['content-encoding']),
+            isCut,
+            ms: performance.now() - began,
+          });
         };
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
         incoming.on('end', () => finish(false));
@@ -81,7 +95,8 @@ export function openWire(url: string, connections: number): Wire {
           }, STREAM_MS);
         }
       });
-      if (bytes !== undefined && isChunked === true) for (let at = 0; at < bytes.length; at += 16_384) outgoing.write(bytes.subarray(at, at + 16_384));
+      if (bytes !== undefined && isChunked === true)
+        for (let at = 0; at < bytes.length; at += 16_384) outgoing.write(bytes.subarray(at, at + 16_384));
       else if (bytes !== undefined) outgoing.write(bytes);
       outgoing.end();
     });

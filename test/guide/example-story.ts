@@ -8,12 +8,16 @@ import type { Answer, LiveService } from '../real/live.js';
 
 /** The examples of every operation, sent to one service in an order in which each can succeed. */
 
-export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(operationsOf(openApiDocument(API, '0.0.0')).map((operation) => [operation.operationId, operation]));
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
+  operationsOf(openApiDocument(API, '0.0.0')).map((operation) => [operation.operationId, operation]),
+);
 
 /** What makes the market and the index of the examples, before anything reads them. */
 const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
 /** What changes or takes away what others read; and a record goes before its index. */
-const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) => OPERATIONS.has(id));
+const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) =>
+  OPERATIONS.has(id),
+);
 
 const methodOf = (id: string) => OPERATIONS.get(id)!.method;
 const rest = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));
@@ -35,8 +39,14 @@ const OTHER_STORES: Readonly<Record<string, string>> = { refreshStore: 'market',
 
 /** Daily prices of a name that was split three for one, told by nobody. */
 function withoutItsSplit() {
-  const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i))).filter((day) => day.getUTCDay() % 6 !== 0).map((day) => day.toISOString().slice(0, 10));
-  const data = days.map((day, i) => ['CSX', day, Number(((day < '2011-06-16' ? 75 : 25) * (1 + 0.01 * Math.sin(i))).toFixed(2))]);
+  const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
+    .filter((day) => day.getUTCDay() % 6 !== 0)
+    .map((day) => day.toISOString().slice(0, 10));
+  const data = days.map((day, i) => [
+    'CSX',
+    day,
+    Number(((day < '2011-06-16' ? 75 : 25) * (1 + 0.01 * Math.sin(i))).toFixed(2)),
+  ]);
   return { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
 }
 
@@ -68,11 +78,20 @@ export function createTeller(service: LiveService): Teller {
   const preparations: Record<string, () => Promise<unknown>> = {
     createStore: async () => {
       await mkdir(join(service.folder, 'us-large'));
-      await writeFile(join(service.folder, 'us-large', 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\n');
+      await writeFile(
+        join(service.folder, 'us-large', 'market.csv'),
+        'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\n',
+      );
     },
     repairStore: () => service.ok('POST', '/data/import', { name: 'Doubtful', tables: { market: withoutItsSplit() } }),
     compareRuns: async () => {
-      const document = { id: 'EQUAL-100', name: 'Equal hundred', calendar: 'XNYS', base_date: '2019-01-02', pipeline: { weighting: { type: 'EqualWeight' } } };
+      const document = {
+        id: 'EQUAL-100',
+        name: 'Equal hundred',
+        calendar: 'XNYS',
+        base_date: '2019-01-02',
+        pipeline: { weighting: { type: 'EqualWeight' } },
+      };
       await service.ok('PUT', '/indices/EQUAL-100', document);
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
@@ -81,7 +100,11 @@ export function createTeller(service: LiveService): Teller {
 
   /** An example that names what only its reader has: a folder of their own, a store that can be refreshed. */
   function adapted(id: string, request: ExampleRequest): ExampleRequest {
-    if (id === 'createStore') return { ...request, body: { ...(request.body as object), location: join(service.folder, 'us-large'), activate: false } };
+    if (id === 'createStore')
+      return {
+        ...request,
+        body: { ...(request.body as object), location: join(service.folder, 'us-large'), activate: false },
+      };
     const store = OTHER_STORES[id];
     if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;

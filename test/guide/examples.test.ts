@@ -22,8 +22,12 @@ test.each(STORY)('the example of %s succeeds', async (id) => {
 
 test('every body has an example, and so has every parameter that must be given', () => {
   const without = [...OPERATIONS.values()].flatMap((operation) => [
-    ...(operation.requestBody !== undefined && exampleRequest(operation).body === undefined ? [`${operation.operationId} body`] : []),
-    ...operation.parameters.filter(({ required, example }) => required && example === undefined).map(({ name }) => `${operation.operationId} ${name}`),
+    ...(operation.requestBody !== undefined && exampleRequest(operation).body === undefined
+      ? [`${operation.operationId} body`]
+      : []),
+    ...operation.parameters
+      .filter(({ required, example }) => required && example === undefined)
+      .map(({ name }) => `${operation.operationId} ${name}`),
   ]);
   expect(without).toEqual([]);
 });

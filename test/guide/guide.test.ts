@@ -28,7 +28,14 @@ beforeAll(async () => {
   service = await liveService();
   conforms = createConformity(service.document);
   folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
-  shell = await openShell(folder, { DIVISOR: service.url, DIVISOR_URL: service.url, DIVISOR_HOME: join(service.folder, 'home'), DATA: service.folder, EXAMPLES: join(process.cwd(), 'data/examples'), PYTHONPATH: join(process.cwd(), 'src/clients/python') });
+  shell = await openShell(folder, {
+    DIVISOR: service.url,
+    DIVISOR_URL: service.url,
+    DIVISOR_HOME: join(service.folder, 'home'),
+    DATA: service.folder,
+    EXAMPLES: join(process.cwd(), 'data/examples'),
+    PYTHONPATH: join(process.cwd(), 'src/clients/python'),
+  });
 });
 afterAll(async () => {
   await service.close();
@@ -53,13 +60,22 @@ test.each(guideSources())('the tables of $file are those of the code', ({ text }
 });
 
 const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { method, path }]) => ({
-  id, method, words: path.split('/').filter((word) => !word.startsWith('{')).length, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  id,
+  method,
+  words: path.split('/').filter((word) => !word.startsWith('{')).length,
+  pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
 /** What an answer breaks of the contract. */
 function broken({ method, path, status, type, text }: Call): string[] {
   const [bare = ''] = path.split('?');
-  const id = OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted((a, b) => b.words - a.words)[0]?.id;
+  const id = OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(
+    (a, b) => b.words - a.words,
+  )[0]?.id;
   if (id === undefined) return [];
-  return conforms(id, { status, type: status === 204 ? null : type, body: type?.includes('json') === true ? JSON.parse(text) : text });
+  return conforms(id, {
+    status,
+    type: status === 204 ? null : type,
+    body: type?.includes('json') === true ? JSON.parse(text) : text,
+  });
 }

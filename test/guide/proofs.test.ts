@@ -6,9 +6,18 @@ const PAGES = ['security', 'promises'];
 
 /** Names of tests below `test/`, as the tables of a page write them: `room/name`, or a folder of tests. */
 function testsNamed(page: string): string[] {
-  const rows = readFileSync(`data/guide/${page}.md`, 'utf8').split('\n').filter((line) => line.startsWith('| '));
+  const rows = readFileSync(`data/guide/${page}.md`, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| '));
   const cells = rows.flatMap((row) => row.split('|').slice(-3));
-  return [...new Set(cells.flatMap((cell) => cell.split(/[,;]/)).map((word) => word.trim().replaceAll('`', '')).filter((word) => /^[a-z]+(?:\/[a-z-]+)+$|^(?:fuzz|overload)$/.test(word)))];
+  return [
+    ...new Set(
+      cells
+        .flatMap((cell) => cell.split(/[,;]/))
+        .map((word) => word.trim().replaceAll('`', ''))
+        .filter((word) => /^[a-z]+(?:\/[a-z-]+)+$|^(?:fuzz|overload)$/.test(word)),
+    ),
+  ];
 }
 
 test.each(PAGES)('every test that the page %s names is there', (page) => {

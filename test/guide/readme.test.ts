@@ -34,10 +34,16 @@ function prices(): string {
 
 describe.skipIf(!isRunnable)('what the README shows', () => {
   test.each(questions)('%s', async (question) => {
-    const { calls, exitStatus, output } = await shell.run('sh', question.replaceAll(/(?:http:\/\/127\.0\.0\.1|localhost):8080/g, service.url));
+    const { calls, exitStatus, output } = await shell.run(
+      'sh',
+      question.replaceAll(/(?:http:\/\/127\.0\.0\.1|localhost):8080/g, service.url),
+    );
     expect(exitStatus, output).toBe(0);
     expect(calls.length, output).toBeGreaterThan(0);
-    expect(calls.filter(({ status }) => status >= 300), output).toEqual([]);
+    expect(
+      calls.filter(({ status }) => status >= 300),
+      output,
+    ).toEqual([]);
   });
 
   test.each(commands)('divisor %s is a command', async (command) => {

@@ -11,9 +11,11 @@ export async function recordAnswers(service: LiveService): Promise<Record<string
   const answers: Record<string, unknown> = {};
   for (const id of STORY) {
     const { answer } = await teller.tell(id);
-    if (answer.status >= 300) throw new Error(`the example of ${id} answers ${answer.status}: ${JSON.stringify(answer.body)}`);
+    if (answer.status >= 300)
+      throw new Error(`the example of ${id} answers ${answer.status}: ${JSON.stringify(answer.body)}`);
     const type = answer.headers.get('content-type') ?? '';
-    if (type.startsWith('application/json') && id !== 'getOpenApi') answers[id] = cut(JSON.parse(JSON.stringify(answer.body).replaceAll(service.folder, '/srv/divisor')));
+    if (type.startsWith('application/json') && id !== 'getOpenApi')
+      answers[id] = cut(JSON.parse(JSON.stringify(answer.body).replaceAll(service.folder, '/srv/divisor')));
   }
   return Object.fromEntries([...OPERATIONS.keys()].filter((id) => id in answers).map((id) => [id, answers[id]]));
 }

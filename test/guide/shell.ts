@@ -61,10 +61,17 @@ export async function openShell(folder: string, environment: Readonly<Record<str
       await mkdir(calls);
       const [command, words] = COMMANDS[language]!(text);
       const env = { ...process.env, ...environment, CALLS: calls, DIVISOR_PACKAGE: process.cwd() };
-      const child = spawn(command, words, { cwd: language === 'js' ? process.cwd() : desk, env, stdio: ['ignore', 'pipe', 'pipe'] });
+      const child = spawn(command, words, {
+        cwd: language === 'js' ? process.cwd() : desk,
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       const output: string[] = [];
-      for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (chunk: string) => void output.push(chunk));
-      const exitStatus = await new Promise<number>((resolve, reject) => child.on('error', reject).on('close', (status) => resolve(status ?? -1)));
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (chunk: string) => void output.push(chunk));
+      const exitStatus = await new Promise<number>((resolve, reject) =>
+        child.on('error', reject).on('close', (status) => resolve(status ?? -1)),
+      );
       return { exitStatus, output: output.join(''), calls: await readCalls(calls) };
     },
   };
@@ -72,10 +79,12 @@ export async function openShell(folder: string, environment: Readonly<Record<str
 
 async function readCalls(folder: string): Promise<Call[]> {
   const metas = (await readdir(folder)).filter((name) => name.endsWith('.meta')).toSorted();
-  return Promise.all(metas.map(async (name) => {
-    const [status = '', method = '', url = '', ...type] = (await readFile(join(folder, name), 'utf8')).split(' ');
-    const text = await readFile(join(folder, name.replace('.meta', '.body')), 'utf8').catch(() => '');
-    const { pathname, search } = new URL(url);
-    return { status: Number(status), method, path: pathname + search, type: type.join(' ') || null, text };
-  }));
+  return Promise.all(
+    metas.map(async (name) => {
+      const [status = '', method = '', url = '', ...type] = (await readFile(join(folder, name), 'utf8')).split(' ');
+      const text = await readFile(join(folder, name.replace('.meta', '.body')), 'utf8').catch(() => '');
+      const { pathname, search } = new URL(url);
+      return { status: Number(status), method, path: pathname + search, type: type.join(' ') || null, text };
+    }),
+  );
 }

@@ -12,9 +12,21 @@ const TABLES: Readonly<Record<string, () => string>> = {
   weighting: () => classTable(WEIGHTING_CLASSES),
   constraints: () => classTable(CONSTRAINT_CLASSES),
   example: () => `\`\`\`text\n${exampleClass()}\`\`\``,
-  errors: () => table(['code', 'status', 'means'], Object.entries(ERRORS).map(([code, { status, help }]) => [`\`${code}\``, status === null ? '*job*' : String(status), help])),
+  errors: () =>
+    table(
+      ['code', 'status', 'means'],
+      Object.entries(ERRORS).map(([code, { status, help }]) => [
+        `\`${code}\``,
+        status === null ? '*job*' : String(status),
+        help,
+      ]),
+    ),
   findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
-  limits: () => table(['name', 'value'], Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, value.toLocaleString('en-GB')])),
+  limits: () =>
+    table(
+      ['name', 'value'],
+      Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, value.toLocaleString('en-GB')]),
+    ),
 };
 
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
@@ -23,13 +35,16 @@ const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 export function withTables(text: string): string {
   return text.replaceAll(MARKED, (_, head: string, name: string, tail: string) => {
     const write = TABLES[name];
-    if (write === undefined) throw new Error(`the guide asks for a table ${name}; there are ${Object.keys(TABLES).join(', ')}`);
+    if (write === undefined)
+      throw new Error(`the guide asks for a table ${name}; there are ${Object.keys(TABLES).join(', ')}`);
     return `${head}${write()}\n${tail}`;
   });
 }
 
 function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [heads, heads.map(() => '---'), ...rows].map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n');
+  return [heads, heads.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n');
 }
 
 /** The worked example of a class as it would stand among the others. */

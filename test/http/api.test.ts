@@ -23,11 +23,17 @@ const app = createApp({
 });
 
 /** A path of the route that its parameters accept: a job's id has a form of its own. */
-const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') => route.path.replaceAll(/\{\w+\}/g, id);
+const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
+  route.path.replaceAll(/\{\w+\}/g, id);
 
 async function ask(method: string, path: string, scope: string | undefined, text?: string) {
-  const headers: Record<string, string> = { ...(scope === undefined ? {} : { 'x-api-key': scope }), ...(text === undefined ? {} : { 'content-type': 'application/json' }) };
-  const response = await app.fetch(new Request(`http://localhost${path}`, { method, headers, ...(text === undefined ? {} : { body: text }) }));
+  const headers: Record<string, string> = {
+    ...(scope === undefined ? {} : { 'x-api-key': scope }),
+    ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const response = await app.fetch(
+    new Request(`http://localhost${path}`, { method, headers, ...(text === undefined ? {} : { body: text }) }),
+  );
   const body = response.status >= 400 ? ErrorEnvelope.parse(await response.json()).error : undefined;
   return { status: response.status, code: body?.code, detail: body?.detail, headers: response.headers };
 }
@@ -36,7 +42,10 @@ const bodyOf = (route: Route) => (route.body === undefined ? undefined : '{}');
 const guarded = routes.filter(([, route]) => route.scope !== 'open');
 
 test.each(guarded)('%s asks for a key before it says anything', async (_id, route) => {
-  expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), undefined, bodyOf(route))).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' });
+  expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), undefined, bodyOf(route))).toMatchObject({
+    status: 401,
+    code: 'UNAUTHENTICATED',
+  });
 });
 
 describe('no scope implies another, but admin all', () => {
@@ -61,21 +70,34 @@ test.each(routes)('%s shares its path with no method it does not have', async (_
   }
 });
 
-test.each(routes.filter(([, route]) => /\{\w+_id\}/.test(route.path)))('%s refuses an id of 65 characters', async (_id, route) => {
-  expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), 'admin', bodyOf(route))).toMatchObject({ status: 422, code: 'INVALID_IDENTIFIER' });
-});
+test.each(routes.filter(([, route]) => /\{\w+_id\}/.test(route.path)))(
+  '%s refuses an id of 65 characters',
+  async (_id, route) => {
+    expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), 'admin', bodyOf(route))).toMatchObject({
+      status: 422,
+      code: 'INVALID_IDENTIFIER',
+    });
+  },
+);
 
-test.each(routes.filter(([, route]) => route.openQuery !== true))('%s refuses a query it does not know', async (_id, route) => {
-  const { status, detail } = await ask(route.method, `${pathOf(route)}?no_such_parameter=1`, 'admin', bodyOf(route));
-  const codes = ((detail?.['findings'] ?? []) as { path: string; code: string }[]).map(({ path, code }) => `${path} ${code}`);
-  expect([status, codes]).toEqual([422, expect.arrayContaining(['no_such_parameter UNKNOWN_FIELD'])]);
-});
+test.each(routes.filter(([, route]) => route.openQuery !== true))(
+  '%s refuses a query it does not know',
+  async (_id, route) => {
+    const { status, detail } = await ask(route.method, `${pathOf(route)}?no_such_parameter=1`, 'admin', bodyOf(route));
+    const codes = ((detail?.['findings'] ?? []) as { path: string; code: string }[]).map(
+      ({ path, code }) => `${path} ${code}`,
+    );
+    expect([status, codes]).toEqual([422, expect.arrayContaining(['no_such_parameter UNKNOWN_FIELD'])]);
+  },
+);
 
 /** A body that is parsed off the event loop is read last: its syntax is told after the query. */
 const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 
 test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at the rest', async (_id, route) => {
-  expect(await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
+  expect(
+    await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":'),
+  ).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
 });
 
 test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (_id, route) => {
@@ -86,11 +108,32 @@ test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (
 });
 
 describe('a job is named by its kind and what it works on', () => {
-  test.each(['backtest:a', 'backtest%3Aa', 'optimise:A_1-b', `render:${'x'.repeat(64)}`, 'sync:s', 'load:s', 'refresh:s', 'generate:s', 'risk:m', 'sweep:s'])('%s', async (id) => {
+  test.each([
+    'backtest:a',
+    'backtest%3Aa',
+    'optimise:A_1-b',
+    `render:${'x'.repeat(64)}`,
+    'sync:s',
+    'load:s',
+    'refresh:s',
+    'generate:s',
+    'risk:m',
+    'sweep:s',
+  ])('%s', async (id) => {
     expect((await ask('GET', `/jobs/${id}`, 'read')).status).toBe(200);
   });
 
-  test.each(['backtest', 'backtest:', ':a', 'bake:a', 'Backtest:a', 'backtest:a:b', 'backtest%253Aa', `backtest:${'x'.repeat(65)}`, 'backtest:a.b'])('%s is no name of a job', async (id) => {
+  test.each([
+    'backtest',
+    'backtest:',
+    ':a',
+    'bake:a',
+    'Backtest:a',
+    'backtest:a:b',
+    'backtest%253Aa',
+    `backtest:${'x'.repeat(65)}`,
+    'backtest:a.b',
+  ])('%s is no name of a job', async (id) => {
     expect(await ask('GET', `/jobs/${id}`, 'read')).toMatchObject({ status: 422, code: 'INVALID_IDENTIFIER' });
   });
 });

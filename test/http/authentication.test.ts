@@ -4,7 +4,10 @@ import { createAuthenticate, isLoopbackName } from '#http/authentication.js';
 
 const KEY = 'dvs_abcdefghijkl_secret';
 const principal = { keyId: 'abcdefghijkl', scopes: new Set(['read'] as const) };
-const withKeys = createAuthenticate({ areConfigured: () => true, verify: (key) => (key === KEY ? principal : undefined) });
+const withKeys = createAuthenticate({
+  areConfigured: () => true,
+  verify: (key) => (key === KEY ? principal : undefined),
+});
 const withoutKeys = createAuthenticate({ areConfigured: () => false, verify: () => undefined });
 
 function codeOf(authenticate: typeof withKeys, headers: Record<string, string>): string {

@@ -12,14 +12,27 @@ const END = '2026-06-30';
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);
-  expect((await service.job('/data/synthetic', { store_id: 'long', seed: 3, assets: 8, start: START, end: END })).error).toBeNull();
+  expect(
+    (await service.job('/data/synthetic', { store_id: 'long', seed: 3, assets: 8, start: START, end: END })).error,
+  ).toBeNull();
 });
 afterAll(() => service.close());
 
 async function recordOf(calendar: string, base_date: string) {
-  await service.ok('PUT', `/indices/${calendar}`, { id: calendar, name: calendar, calendar, base_date, pipeline: { weighting: { type: 'EqualWeight' } } });
+  await service.ok('PUT', `/indices/${calendar}`, {
+    id: calendar,
+    name: calendar,
+    calendar,
+    base_date,
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
   expect((await service.job(`/analytics/${calendar}/backtest`, {})).error).toBeNull();
-  return (await service.ok<{ readonly index: Readonly<Record<'target' | 'optimised', z.infer<typeof BookPayload> | null>> }>('GET', `/analytics/${calendar}/record`)).index.target!;
+  return (
+    await service.ok<{ readonly index: Readonly<Record<'target' | 'optimised', z.infer<typeof BookPayload> | null>> }>(
+      'GET',
+      `/analytics/${calendar}/record`,
+    )
+  ).index.target!;
 }
 
 async function coverageOf(code: string) {
@@ -29,17 +42,35 @@ async function coverageOf(code: string) {
 
 test('a record says what the calendar left of the range that was asked for', async () => {
   const tail = await recordOf('XTAE', '2018-10-01');
-  expect(tail.calendar_coverage).toEqual({ calendar: 'XTAE', requested_start: '2018-10-01', requested_end: END, covered_start: '2019-01-01', covered_end: END, trimmed_start: true, trimmed_end: false });
+  expect(tail.calendar_coverage).toEqual({
+    calendar: 'XTAE',
+    requested_start: '2018-10-01',
+    requested_end: END,
+    covered_start: '2019-01-01',
+    covered_end: END,
+    trimmed_start: true,
+    trimmed_end: false,
+  });
   expect(tail.levels.index[0]! >= '2019-01-01').toBe(true);
   const { to } = await coverageOf('XKAR');
   const head = await recordOf('XKAR', '2019-01-02');
-  expect(head.calendar_coverage).toMatchObject({ calendar: 'XKAR', covered_end: to, trimmed_start: false, trimmed_end: true });
+  expect(head.calendar_coverage).toMatchObject({
+    calendar: 'XKAR',
+    covered_end: to,
+    trimmed_start: false,
+    trimmed_end: true,
+  });
   expect(head.levels.index.at(-1)! <= to).toBe(true);
   expect((await recordOf('XNYS', '2019-01-02')).calendar_coverage).toBeNull();
 });
 
 test('a range of which the calendar covers nothing is refused with what it covers', async () => {
-  const { status, body } = await service.ask<{ error: ErrorDetail }>('POST', '/analytics/XTAE/backtest', { start: '2018-10-01', end: '2018-12-28' });
+  const { status, body } = await service.ask<{ error: ErrorDetail }>('POST', '/analytics/XTAE/backtest', {
+    start: '2018-10-01',
+    end: '2018-12-28',
+  });
   expect([status, body.error.code]).toEqual([422, 'CALENDAR_NOT_COVERED']);
-  expect(body.error.message).toBe('The calendar XTAE covers 2019-01-01 to 2026-12-31, nothing of 2018-10-01 to 2018-12-28.');
+  expect(body.error.message).toBe(
+    'The calendar XTAE covers 2019-01-01 to 2026-12-31, nothing of 2018-10-01 to 2018-12-28.',
+  );
 });

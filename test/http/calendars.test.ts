@@ -11,13 +11,24 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 
 const document = (id: string, rest: object) =>
-  IndexDocument.parse({ id, name: id, calendar: 'XNYS', base_date: '2024-01-02', pipeline: { weighting: { type: 'EqualWeight' } }, ...rest });
+  IndexDocument.parse({
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: '2024-01-02',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    ...rest,
+  });
 const DOCUMENTS = new Map(
   [
     document('QUARTERS', {}),
     document('LAGGED', { rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 5 } }),
     document('DAILY', { base_date: '1971-01-04', rebalance: { frequency: 'daily' } }),
-    document('MONDAYS', { calendar: 'XTKS', base_date: '2019-04-17', rebalance: { frequency: 'weekly', weekday: 0, roll: 'unadjusted', effective_lag: 1 } }),
+    document('MONDAYS', {
+      calendar: 'XTKS',
+      base_date: '2019-04-17',
+      rebalance: { frequency: 'weekly', weekday: 0, roll: 'unadjusted', effective_lag: 1 },
+    }),
     document('SUNDAYS', { rebalance: { frequency: 'monthly', anchor: 'day_of_month', day: 31, roll: 'unadjusted' } }),
     document('TABLES', { calendar: 'XTAE', rebalance: { frequency: 'monthly' } }),
   ].map((each) => [each.id, each]),
@@ -35,7 +46,13 @@ beforeAll(() => {
     today: () => dayFrom('2026-11-20'),
   });
   const authenticate = () => ({ keyId: null, scopes: new Set(['read'] as const) });
-  app = createApp({ api: calendarRoutes, handlers: calendarHandlers(views), authenticate, version: '0', log: pino({ level: 'silent' }) });
+  app = createApp({
+    api: calendarRoutes,
+    handlers: calendarHandlers(views),
+    authenticate,
+    version: '0',
+    log: pino({ level: 'silent' }),
+  });
 });
 
 const get = async (path: string) => {
@@ -96,14 +113,24 @@ describe('GET /indices/{index_id}/schedule', () => {
   });
 
   test('shows nothing before the base date, and the base rebalance on its first session', async () => {
-    expect((await schedule('/indices/QUARTERS/schedule?asof=2024-06-30&limit=512')).recent).toEqual(['2024-06-28', '2024-03-28', '2024-01-02']);
+    expect((await schedule('/indices/QUARTERS/schedule?asof=2024-06-30&limit=512')).recent).toEqual([
+      '2024-06-28',
+      '2024-03-28',
+      '2024-01-02',
+    ]);
     const before = await schedule('/indices/QUARTERS/schedule?asof=2023-06-30');
     expect([before.recent, before.upcoming]).toEqual([[], ['2024-01-02', '2024-03-28', '2024-06-28']]);
   });
 
   test('looks ahead 366 days whatever the limit', async () => {
     const { recent, upcoming, lookahead_end } = await schedule('/indices/DAILY/schedule?asof=2025-01-01&limit=512');
-    expect([recent.length, recent[0], upcoming[0], upcoming.at(-1), lookahead_end]).toEqual([512, '2024-12-31', '2025-01-02', '2026-01-02', '2026-01-02']);
+    expect([recent.length, recent[0], upcoming[0], upcoming.at(-1), lookahead_end]).toEqual([
+      512,
+      '2024-12-31',
+      '2025-01-02',
+      '2026-01-02',
+      '2026-01-02',
+    ]);
     expect(upcoming.length).toBe(251);
   });
 
@@ -114,8 +141,16 @@ describe('GET /indices/{index_id}/schedule', () => {
 
   test('tells the announcements of an index with a lag, of every date listed', async () => {
     const { recent, upcoming, announcements } = await schedule('/indices/LAGGED/schedule?asof=2024-05-01&limit=2');
-    expect([recent, upcoming]).toEqual([['2024-04-19', '2024-03-15'], ['2024-05-17', '2024-06-21']]);
-    expect(announcements).toEqual({ '2024-03-15': '2024-03-08', '2024-04-19': '2024-04-12', '2024-05-17': '2024-05-10', '2024-06-21': '2024-06-13' });
+    expect([recent, upcoming]).toEqual([
+      ['2024-04-19', '2024-03-15'],
+      ['2024-05-17', '2024-06-21'],
+    ]);
+    expect(announcements).toEqual({
+      '2024-03-15': '2024-03-08',
+      '2024-04-19': '2024-04-12',
+      '2024-05-17': '2024-05-10',
+      '2024-06-21': '2024-06-13',
+    });
   });
 
   test('keeps the dates of an unadjusted schedule', async () => {
@@ -125,19 +160,40 @@ describe('GET /indices/{index_id}/schedule', () => {
 
   test('keeps every date of an unadjusted schedule and its announcement, also of two that come to one session', async () => {
     const { recent, upcoming, announcements } = await schedule('/indices/MONDAYS/schedule?asof=2019-04-30&limit=2');
-    expect([recent, upcoming]).toEqual([['2019-04-29', '2019-04-22'], ['2019-05-06', '2019-05-13']]);
-    expect(announcements).toEqual({ '2019-04-22': '2019-04-19', '2019-04-29': '2019-04-25', '2019-05-06': '2019-04-25', '2019-05-13': '2019-05-10' });
+    expect([recent, upcoming]).toEqual([
+      ['2019-04-29', '2019-04-22'],
+      ['2019-05-06', '2019-05-13'],
+    ]);
+    expect(announcements).toEqual({
+      '2019-04-22': '2019-04-19',
+      '2019-04-29': '2019-04-25',
+      '2019-05-06': '2019-04-25',
+      '2019-05-13': '2019-05-10',
+    });
   });
 
   test('takes as_of for asof, and refuses two dates', async () => {
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30')).as_of).toBe('2025-06-30');
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-30')).as_of).toBe('2025-06-30');
     const refused = await refusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
-    expect(refused).toMatchObject({ status: 422, code: 'VALIDATION_FAILED', detail: { findings: [{ path: 'as_of' }] } });
+    expect(refused).toMatchObject({
+      status: 422,
+      code: 'VALIDATION_FAILED',
+      detail: { findings: [{ path: 'as_of' }] },
+    });
   });
 
   test('refuses a limit outside 1 to 512 and a day that does not exist', async () => {
-    for (const query of ['limit=0', 'limit=513', 'limit=2.5', 'limit=x', 'asof=2025-02-30', 'asof=today', 'asof=', 'frequency=daily']) {
+    for (const query of [
+      'limit=0',
+      'limit=513',
+      'limit=2.5',
+      'limit=x',
+      'asof=2025-02-30',
+      'asof=today',
+      'asof=',
+      'frequency=daily',
+    ]) {
       expect((await get(`/indices/QUARTERS/schedule?${query}`)).status, query).toBe(422);
     }
     expect((await schedule('/indices/QUARTERS/schedule?limit=512')).recent.length).toBe(12);

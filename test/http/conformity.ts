@@ -2,7 +2,10 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 
 /** What an answer breaks of the document the service serves; empty when it conforms. */
-export type Conformity = (operationId: string, answer: { readonly status: number; readonly type: string | null; readonly body: unknown }) => string[];
+export type Conformity = (
+  operationId: string,
+  answer: { readonly status: number; readonly type: string | null; readonly body: unknown },
+) => string[];
 
 type Json = Record<string, unknown>;
 
@@ -12,7 +15,11 @@ export function createConformity(document: OpenApiDocument): Conformity {
   ajv.addSchema({ ...document, $id: 'divisor' });
   const compiled = new Map<string, ValidateFunction>();
   const operations = new Map(
-    Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => [String(operation['operationId']), { path, method, operation }] as const)),
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, operation]) => [String(operation['operationId']), { path, method, operation }] as const,
+      ),
+    ),
   );
   return (operationId, { status, type, body }) => {
     const found = operations.get(operationId);
@@ -32,6 +39,10 @@ export function createConformity(document: OpenApiDocument): Conformity {
     const ref = `divisor#/${[...pointer, 'content', media, 'schema'].map((word) => encodeURIComponent(word.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
     const validate = compiled.get(ref) ?? ajv.compile({ $ref: ref });
     compiled.set(ref, validate);
-    return validate(body) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${operationId} ${status} ${instancePath}: ${message}`);
+    return validate(body)
+      ? []
+      : (validate.errors ?? []).map(
+          ({ instancePath, message }) => `${operationId} ${status} ${instancePath}: ${message}`,
+        );
   };
 }

@@ -27,49 +27,87 @@ function raw(path: string, acceptEncoding: string): Promise<{ headers: IncomingH
   return new Promise((resolve, reject) => {
     get(`${service.url}${path}`, { headers: { 'accept-encoding': acceptEncoding } }, (response) => {
       const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }));
+      response
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }));
     }).on('error', reject);
   });
 }
 
-test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])('%s travels compressed to who takes that, each coding under an etag of its own', async (path) => {
-  const plain = await raw(path, 'identity');
-  const br = await raw(path, 'gzip, br');
-  const gzip = await raw(path, 'gzip');
-  expect([plain, br, gzip].map(({ headers }) => [headers['content-encoding'], headers['vary'], headers['content-type']])).toEqual([undefined, 'br', 'gzip'].map((coding) => [coding, 'Accept-Encoding', plain.headers['content-type']]));
-  expect(brotliDecompressSync(br.bytes).equals(plain.bytes)).toBe(true);
-  expect(gunzipSync(gzip.bytes).equals(plain.bytes)).toBe(true);
-  expect(br.bytes.length).toBeLessThan(plain.bytes.length / 3);
-  expect(new Set([plain, br, gzip].map(({ headers }) => headers['etag'])).size).toBe(3);
-  const again = await fetch(`${service.url}${path}`, { headers: { 'accept-encoding': 'br', 'if-none-match': br.headers['etag']! } });
-  expect(again.status).toBe(304);
-});
+test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
+  '%s travels compressed to who takes that, each coding under an etag of its own',
+  async (path) => {
+    const plain = await raw(path, 'identity');
+    const br = await raw(path, 'gzip, br');
+    const gzip = await raw(path, 'gzip');
+    expect(
+      [plain, br, gzip].map(({ headers }) => [headers['content-encoding'], headers['vary'], headers['content-type']]),
+    ).toEqual([undefined, 'br', 'gzip'].map((coding) => [coding, 'Accept-Encoding', plain.headers['content-type']]));
+    expect(brotliDecompressSync(br.bytes).equals(plain.bytes)).toBe(true);
+    expect(gunzipSync(gzip.bytes).equals(plain.bytes)).toBe(true);
+    expect(br.bytes.length).toBeLessThan(plain.bytes.length / 3);
+    expect(new Set([plain, br, gzip].map(({ headers }) => headers['etag'])).size).toBe(3);
+    const again = await fetch(`${service.url}${path}`, {
+      headers: { 'accept-encoding': 'br', 'if-none-match': br.headers['etag']! },
+    });
+    expect(again.status).toBe(304);
+  },
+);
 
 test('no page makes a browser fetch anything', async () => {
   const { body: first } = await service.ask<string>('GET', '/docs/guide');
-  const pages = ['/docs', '/docs/guide', ...new Set([...first.matchAll(/href="(\/docs\/guide\/[a-z-]+)"/g)].map((match) => match[1]!))];
+  const pages = [
+    '/docs',
+    '/docs/guide',
+    ...new Set([...first.matchAll(/href="(\/docs\/guide\/[a-z-]+)"/g)].map((match) => match[1]!)),
+  ];
   expect(pages.length).toBeGreaterThan(15);
   for (const path of pages) {
     const { body } = await service.ask<string>('GET', path);
-    const fetched = [...body.matchAll(/<(?:link|script|img|iframe|object|embed|source|video|audio|use|image)\b[^>]*\b(?:src|href|data|srcset)\s*=|@import|url\(/gi)];
-    expect(fetched.map((match) => match[0]), path).toEqual([]);
+    const fetched = [
+      ...body.matchAll(
+        /<(?:link|script|img|iframe|object|embed|source|video|audio|use|image)\b[^>]*\b(?:src|href|data|srcset)\s*=|@import|url\(/gi,
+      ),
+    ];
+    expect(
+      fetched.map((match) => match[0]),
+      path,
+    ).toEqual([]);
   }
 });
 
 test('the guide has a first page and others, and says which when asked for one it lacks', async () => {
   expect((await service.ask<string>('GET', '/docs/guide')).body).toContain('<title>Divisor: Guide</title>');
   expect((await service.ask<string>('GET', '/docs/guide/data')).body).toContain('<title>Divisor: Data</title>');
-  const { status, body } = await service.ask<{ error: { code: string; message: string } }>('GET', '/docs/guide/nothing');
+  const { status, body } = await service.ask<{ error: { code: string; message: string } }>(
+    'GET',
+    '/docs/guide/nothing',
+  );
   expect([status, body.error.code]).toEqual([404, 'ROUTE_NOT_FOUND']);
   expect(body.error.message).toContain('backtest');
 });
 
 test('examples of answers are in the document that programs read', async () => {
-  interface Document { paths: Record<string, Record<string, { operationId: string; responses: Record<string, { content?: Record<string, { example?: unknown }> }> }>> }
+  interface Document {
+    paths: Record<
+      string,
+      Record<
+        string,
+        { operationId: string; responses: Record<string, { content?: Record<string, { example?: unknown }> }> }
+      >
+    >;
+  }
   const document = await service.ok<Document>('GET', '/openapi.json');
-  const without = Object.values(document.paths).flatMap((methods) => Object.values(methods)).filter(({ operationId, responses }) => {
-    const json = Object.entries(responses).findLast(([status]) => status.startsWith('2'))?.[1].content?.['application/json'];
-    return json !== undefined && json.example === undefined && operationId !== 'getOpenApi';
-  });
-  expect(without.map(({ operationId }) => operationId), 'npm run generate').toEqual([]);
+  const without = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ operationId, responses }) => {
+      const json = Object.entries(responses).findLast(([status]) => status.startsWith('2'))?.[1].content?.[
+        'application/json'
+      ];
+      return json !== undefined && json.example === undefined && operationId !== 'getOpenApi';
+    });
+  expect(
+    without.map(({ operationId }) => operationId),
+    'npm run generate',
+  ).toEqual([]);
 });

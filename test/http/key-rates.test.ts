@@ -25,7 +25,8 @@ test('a key has a burst, then its rate, and no key uses up what is another’s',
 test('a key that asks too often is told to come back, whatever it asks for; another key, and what needs none, is answered', async () => {
   const { send } = createSample({ keyRates: createKeyRates({ monotonicMs: () => 0, perSecond: 1, burst: 3 }) });
   const statuses: number[] = [];
-  for (const path of ['/things', '/things/one', '/nowhere', '/things', '/nowhere']) statuses.push((await send('GET', path, { scopes: 'read' })).status);
+  for (const path of ['/things', '/things/one', '/nowhere', '/things', '/nowhere'])
+    statuses.push((await send('GET', path, { scopes: 'read' })).status);
   expect(statuses).toEqual([200, 200, 404, 429, 429]);
   const refused = await send('GET', '/things', { scopes: 'read' });
   const { error } = (await refused.json()) as { readonly error: { readonly code: string } };

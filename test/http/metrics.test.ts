@@ -22,16 +22,18 @@ test('metrics count what was answered by operation and status, and jobs by state
   running = 2;
   const { text, type } = await metrics.expose();
   expect(type).toContain('text/plain; version=0.0.4');
-  expect(text.split('\n')).toEqual(expect.arrayContaining([
-    'divisor_http_request_seconds_bucket{le="0.0025",operation="getHealth",status="200"} 1',
-    'divisor_http_request_seconds_count{operation="getHealth",status="200"} 2',
-    'divisor_http_request_seconds_count{operation="none",status="404"} 1',
-    'divisor_jobs{state="pending"} 4',
-    'divisor_jobs{state="running"} 2',
-    'divisor_pool_tasks{lane="heavy"} 3',
-    'divisor_pool_tasks{lane="light"} 0',
-    'divisor_build_info{version="1.2.3"} 1',
-  ]));
+  expect(text.split('\n')).toEqual(
+    expect.arrayContaining([
+      'divisor_http_request_seconds_bucket{le="0.0025",operation="getHealth",status="200"} 1',
+      'divisor_http_request_seconds_count{operation="getHealth",status="200"} 2',
+      'divisor_http_request_seconds_count{operation="none",status="404"} 1',
+      'divisor_jobs{state="pending"} 4',
+      'divisor_jobs{state="running"} 2',
+      'divisor_pool_tasks{lane="heavy"} 3',
+      'divisor_pool_tasks{lane="light"} 0',
+      'divisor_build_info{version="1.2.3"} 1',
+    ]),
+  );
 });
 
 test('ended jobs are timed by kind and outcome, those that never began by neither', async () => {
@@ -40,11 +42,13 @@ test('ended jobs are timed by kind and outcome, those that never began by neithe
   metrics.jobEnded({ jobId: 'backtest:A', kind: 'backtest', outcome: 'failed', seconds: 3, waitSeconds: 0.3 });
   metrics.jobEnded({ jobId: 'render:A', kind: 'render', outcome: 'cancelled', seconds: null, waitSeconds: null });
   const lines = (await metrics.expose()).text.split('\n');
-  expect(lines).toEqual(expect.arrayContaining([
-    'divisor_job_seconds_bucket{le="1",kind="backtest",outcome="succeeded"} 1',
-    'divisor_job_seconds_sum{kind="backtest",outcome="failed"} 3',
-    'divisor_job_wait_seconds_count{kind="backtest"} 2',
-  ]));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'divisor_job_seconds_bucket{le="1",kind="backtest",outcome="succeeded"} 1',
+      'divisor_job_seconds_sum{kind="backtest",outcome="failed"} 3',
+      'divisor_job_wait_seconds_count{kind="backtest"} 2',
+    ]),
+  );
   expect(lines.filter((line) => line.includes('kind="render"'))).toEqual([]);
 });
 
@@ -52,23 +56,36 @@ test('threads that were lost are counted by their cause, from zero', async () =>
   const metrics = sample();
   metrics.threadLost('crashed');
   metrics.threadLost('crashed');
-  expect((await metrics.expose()).text.split('\n')).toEqual(expect.arrayContaining([
-    'divisor_worker_restarts_total{cause="crashed"} 2',
-    'divisor_worker_restarts_total{cause="cancelled"} 0',
-    'divisor_worker_restarts_total{cause="out_of_memory"} 0',
-  ]));
+  expect((await metrics.expose()).text.split('\n')).toEqual(
+    expect.arrayContaining([
+      'divisor_worker_restarts_total{cause="crashed"} 2',
+      'divisor_worker_restarts_total{cause="cancelled"} 0',
+      'divisor_worker_restarts_total{cause="out_of_memory"} 0',
+    ]),
+  );
 });
 
 test('the size of the home is told by part; what cannot be measured is left out', async () => {
   const whole = (await sample().expose()).text.split('\n');
-  expect(whole).toEqual(expect.arrayContaining(['divisor_store_bytes{part="documents"} 1000', 'divisor_store_bytes{part="artifacts"} 2000', 'divisor_volume_free_bytes{volume="home"} 5000000000']));
+  expect(whole).toEqual(
+    expect.arrayContaining([
+      'divisor_store_bytes{part="documents"} 1000',
+      'divisor_store_bytes{part="artifacts"} 2000',
+      'divisor_volume_free_bytes{volume="home"} 5000000000',
+    ]),
+  );
   const blind = await sample({ homeBytes: () => Promise.reject(new Error('gone')) }).expose();
   expect(blind.text).not.toContain('divisor_store_bytes{');
 });
 
 test('the process tells its memory, its processor time and the delay of its event loop', async () => {
   const { text } = await sample().expose();
-  for (const name of ['process_resident_memory_bytes', 'process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']) {
+  for (const name of [
+    'process_resident_memory_bytes',
+    'process_cpu_seconds_total',
+    'nodejs_eventloop_lag_p99_seconds',
+    'nodejs_heap_size_used_bytes',
+  ]) {
     expect(text, name).toMatch(new RegExp(`^${name}(\\{.*\\})? [\\d.e+-]+$`, 'm'));
   }
 });

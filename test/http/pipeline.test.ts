@@ -6,7 +6,13 @@ import { createSample, sampleRoutes } from './sample-app.js';
 const { send, log, answered, long } = createSample();
 long.release();
 
-async function refusal(response: Promise<Response>): Promise<{ status: number; code: string; message: string; detail: Record<string, unknown> | null; headers: Headers }> {
+async function refusal(response: Promise<Response>): Promise<{
+  status: number;
+  code: string;
+  message: string;
+  detail: Record<string, unknown> | null;
+  headers: Headers;
+}> {
   const answer = await response;
   const { error } = ErrorEnvelope.parse(await answer.json());
   return { status: answer.status, ...error, headers: answer.headers };
@@ -25,14 +31,49 @@ describe('checks come in the order of the contract', () => {
     ['no key, with a wrong method', 'PATCH', '/things', { scopes: '' }, 401, 'UNAUTHENTICATED'],
     ['no key, with a bad id', 'GET', `/things/${bad}`, { scopes: '' }, 401, 'UNAUTHENTICATED'],
     ['a path that is not there', 'PATCH', '/nowhere', {}, 404, 'ROUTE_NOT_FOUND'],
-    ['a wrong method, with a bad body, id and query', 'POST', `/things/${bad}?x=1`, { text: '{' }, 405, 'METHOD_NOT_ALLOWED'],
-    ['a missing scope, with a bad body', 'PUT', `/things/${bad}`, { scopes: 'read', text: '{' }, 403, 'FORBIDDEN_SCOPE'],
-    ['a missing scope, of a thing that is not there', 'DELETE', '/things/none', { scopes: 'read' }, 403, 'FORBIDDEN_SCOPE'],
+    [
+      'a wrong method, with a bad body, id and query',
+      'POST',
+      `/things/${bad}?x=1`,
+      { text: '{' },
+      405,
+      'METHOD_NOT_ALLOWED',
+    ],
+    [
+      'a missing scope, with a bad body',
+      'PUT',
+      `/things/${bad}`,
+      { scopes: 'read', text: '{' },
+      403,
+      'FORBIDDEN_SCOPE',
+    ],
+    [
+      'a missing scope, of a thing that is not there',
+      'DELETE',
+      '/things/none',
+      { scopes: 'read' },
+      403,
+      'FORBIDDEN_SCOPE',
+    ],
     ['a broken body, with a bad id and query', 'PUT', `/things/${bad}?x=1`, { text: '{' }, 400, 'MALFORMED_REQUEST'],
     ['a bad id, of an unknown thing with a bad body', 'PUT', `/things/${bad}`, { json: {} }, 422, 'INVALID_IDENTIFIER'],
-    ['an unknown query, of an unknown thing with a bad body', 'PUT', '/things/none?x=1', { json: {} }, 422, 'VALIDATION_FAILED'],
+    [
+      'an unknown query, of an unknown thing with a bad body',
+      'PUT',
+      '/things/none?x=1',
+      { json: {} },
+      422,
+      'VALIDATION_FAILED',
+    ],
     ['an unknown thing, with a bad body', 'PUT', '/things/none', { json: {} }, 404, 'INDEX_NOT_FOUND'],
-    ['a bad body, of a thing that would conflict', 'PUT', '/things/one', { json: { name: 'taken', x: 1 } }, 422, 'VALIDATION_FAILED'],
+    [
+      'a bad body, of a thing that would conflict',
+      'PUT',
+      '/things/one',
+      { json: { name: 'taken', x: 1 } },
+      422,
+      'VALIDATION_FAILED',
+    ],
     ['a conflict', 'PUT', '/things/one', { json: { name: 'taken' } }, 409, 'INDEX_EXISTS'],
     ['no data', 'PUT', '/things/one', { json: { name: 'away' } }, 503, 'NO_DATA_SOURCE'],
   ] as const)('%s', async (_name, method, path, options, status, code) => {
@@ -50,14 +91,21 @@ describe('methods', () => {
 
   test('a fixed word is no id: its path has its own methods', async () => {
     for (const method of ['GET', 'PUT', 'DELETE']) {
-      const { status, detail } = await refusal(send(method, '/things/check', method === 'PUT' ? { json: { name: 'x' } } : {}));
+      const { status, detail } = await refusal(
+        send(method, '/things/check', method === 'PUT' ? { json: { name: 'x' } } : {}),
+      );
       expect([method, status, detail]).toEqual([method, 405, { allowed: ['POST'] }]);
     }
   });
 
   test('HEAD is GET without its body, OPTIONS and unknown methods are not allowed', async () => {
     const head = await send('HEAD', '/things/one');
-    expect([head.status, head.headers.get('etag'), head.headers.get('content-length'), await head.text()]).toEqual([200, '"e1"', '14', '']);
+    expect([head.status, head.headers.get('etag'), head.headers.get('content-length'), await head.text()]).toEqual([
+      200,
+      '"e1"',
+      '14',
+      '',
+    ]);
     expect((await send('HEAD', '/things/none')).status).toBe(404);
     expect((await refusal(send('OPTIONS', '/things'))).status).toBe(405);
     expect((await refusal(send('PROPFIND', '/things'))).status).toBe(405);
@@ -69,7 +117,9 @@ describe('methods', () => {
 });
 
 describe('scopes', () => {
-  const calls = Object.entries(sampleRoutes).filter(([, route]) => route.scope !== 'open').flatMap(([id, route]) => SCOPES.map((scope) => ({ id, route, scope })));
+  const calls = Object.entries(sampleRoutes)
+    .filter(([, route]) => route.scope !== 'open')
+    .flatMap(([id, route]) => SCOPES.map((scope) => ({ id, route, scope })));
   test.each(calls)('$id answers a key with $scope by its own scope', async ({ route, scope }) => {
     const body = 'body' in route ? { json: { name: 'x', capital: 1 } } : {};
     const { status } = await send(route.method, route.path.replace('{thing_id}', 'one'), { scopes: scope, ...body });
@@ -89,10 +139,14 @@ describe('answers', () => {
   });
 
   test('a defect tells the client its request id only, and the log everything', async () => {
-    const { status, code, message, detail } = await refusal(send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'r-7' } }));
+    const { status, code, message, detail } = await refusal(
+      send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'r-7' } }),
+    );
     expect([status, code, detail]).toEqual([500, 'INTERNAL', { request_id: 'r-7' }]);
     expect(message).not.toContain('secret');
-    const logged = log.find(({ request_id, msg }) => request_id === 'r-7' && msg === 'defect') as { err: { stack: string } };
+    const logged = log.find(({ request_id, msg }) => request_id === 'r-7' && msg === 'defect') as {
+      err: { stack: string };
+    };
     expect(logged.err.stack).toContain('secret detail of a defect');
   });
 
@@ -103,13 +157,23 @@ describe('answers', () => {
     await send('GET', '/live', { headers: { 'x-request-id': 'l-4' } });
     const lines = log.filter(({ msg, request_id }) => msg === 'request' && String(request_id).startsWith('l-'));
     expect(lines.map(({ level, status, operation }) => [level, status, operation])).toEqual([
-      [30, 200, 'listThings'], [40, 404, 'getThing'], [50, 500, 'crash'], [20, 200, 'live'],
+      [30, 200, 'listThings'],
+      [40, 404, 'getThing'],
+      [50, 500, 'crash'],
+      [20, 200, 'live'],
     ]);
-    expect(answered.slice(-4).map(({ operation, status }) => [operation, status])).toEqual([['listThings', 200], ['getThing', 404], ['crash', 500], ['live', 200]]);
+    expect(answered.slice(-4).map(({ operation, status }) => [operation, status])).toEqual([
+      ['listThings', 200],
+      ['getThing', 404],
+      ['crash', 500],
+      ['live', 200],
+    ]);
   });
 
   test('503 says when to try again, 401 how to authenticate', async () => {
-    expect((await refusal(send('PUT', '/things/one', { json: { name: 'away' } }))).headers.get('retry-after')).toBe('5');
+    expect((await refusal(send('PUT', '/things/one', { json: { name: 'away' } }))).headers.get('retry-after')).toBe(
+      '5',
+    );
     expect((await refusal(send('GET', '/things', { scopes: '' }))).headers.get('www-authenticate')).toBe('Bearer');
   });
 
@@ -120,9 +184,17 @@ describe('answers', () => {
 
   test('choose another media type by Accept and say so in Vary', async () => {
     const json = await send('GET', '/bytes');
-    const arrow = await send('GET', '/bytes', { headers: { accept: 'application/vnd.apache.arrow.stream;q=1, application/json;q=0.5' } });
-    expect([json.headers.get('content-type'), await json.json()]).toEqual(['application/json; charset=utf-8', { a: 1 }]);
-    expect([arrow.headers.get('content-type'), (await arrow.arrayBuffer()).byteLength]).toEqual(['application/vnd.apache.arrow.stream', 3]);
+    const arrow = await send('GET', '/bytes', {
+      headers: { accept: 'application/vnd.apache.arrow.stream;q=1, application/json;q=0.5' },
+    });
+    expect([json.headers.get('content-type'), await json.json()]).toEqual([
+      'application/json; charset=utf-8',
+      { a: 1 },
+    ]);
+    expect([arrow.headers.get('content-type'), (await arrow.arrayBuffer()).byteLength]).toEqual([
+      'application/vnd.apache.arrow.stream',
+      3,
+    ]);
     expect([json.headers.get('vary'), arrow.headers.get('vary')]).toEqual(['Accept', 'Accept']);
   });
 
@@ -146,14 +218,26 @@ describe('queries', () => {
   });
 
   test('everything wrong with a query is told at once', async () => {
-    const { status, detail } = await refusal(send('GET', '/things?limit=0&deep=1&after=a&after=b&nope=1&__proto__=x&limits='));
+    const { status, detail } = await refusal(
+      send('GET', '/things?limit=0&deep=1&after=a&after=b&nope=1&__proto__=x&limits='),
+    );
     expect(status).toBe(422);
-    expect(findings(detail)).toEqual(['__proto__: UNKNOWN_FIELD', 'after: WRONG_TYPE', 'deep: WRONG_TYPE', 'limit: OUT_OF_RANGE', 'limits: UNKNOWN_FIELD', 'nope: UNKNOWN_FIELD']);
+    expect(findings(detail)).toEqual([
+      '__proto__: UNKNOWN_FIELD',
+      'after: WRONG_TYPE',
+      'deep: WRONG_TYPE',
+      'limit: OUT_OF_RANGE',
+      'limits: UNKNOWN_FIELD',
+      'nope: UNKNOWN_FIELD',
+    ]);
   });
 
-  test.each(['limit=', 'limit=five', 'limit=0x10', 'limit=1e999', 'limit=1.5', 'limit=NaN'])('%s is no whole number', async (search) => {
-    expect(findings((await refusal(send('GET', `/things?${search}`))).detail)).toEqual(['limit: WRONG_TYPE']);
-  });
+  test.each(['limit=', 'limit=five', 'limit=0x10', 'limit=1e999', 'limit=1.5', 'limit=NaN'])(
+    '%s is no whole number',
+    async (search) => {
+      expect(findings((await refusal(send('GET', `/things?${search}`))).detail)).toEqual(['limit: WRONG_TYPE']);
+    },
+  );
 
   test('a route without parameters refuses any, a probe ignores all', async () => {
     expect((await refusal(send('GET', '/things/one?x=1'))).code).toBe('VALIDATION_FAILED');
@@ -162,11 +246,14 @@ describe('queries', () => {
 });
 
 describe('ids', () => {
-  test.each(['x'.repeat(65), 'a.b', 'a%20b', '..%2F..%2Fetc', '%C3%A9', 'a%0A', '%ZZ', '%2541'])('%s is refused before anything is looked up', async (id) => {
-    const { status, code, detail } = await refusal(send('GET', `/things/${id}`));
-    expect([status, code]).toEqual([422, 'INVALID_IDENTIFIER']);
-    expect(findings(detail)).toEqual(['thing_id: BAD_IDENTIFIER']);
-  });
+  test.each(['x'.repeat(65), 'a.b', 'a%20b', '..%2F..%2Fetc', '%C3%A9', 'a%0A', '%ZZ', '%2541'])(
+    '%s is refused before anything is looked up',
+    async (id) => {
+      const { status, code, detail } = await refusal(send('GET', `/things/${id}`));
+      expect([status, code]).toEqual([422, 'INVALID_IDENTIFIER']);
+      expect(findings(detail)).toEqual(['thing_id: BAD_IDENTIFIER']);
+    },
+  );
 
   test.each(['x'.repeat(64), '__proto__', 'constructor', '-', '%6Fne'])('%s is an id like any other', async (id) => {
     expect((await send('GET', `/things/${id}`)).status).toBe(id === '%6Fne' ? 200 : 404);
@@ -174,7 +261,8 @@ describe('ids', () => {
 });
 
 describe('bodies', () => {
-  const put = (text: string, headers: Record<string, string> = {}) => refusal(send('PUT', '/things/one', { text, headers }));
+  const put = (text: string, headers: Record<string, string> = {}) =>
+    refusal(send('PUT', '/things/one', { text, headers }));
 
   test.each([
     ['text that is not JSON', '{"name": NaN}', 'line 1, column 10'],
@@ -194,16 +282,28 @@ describe('bodies', () => {
   });
 
   test('64 levels are accepted', async () => {
-    expect((await send('PUT', '/things/one', { text: `{"name":"x","extra":${'['.repeat(63)}${']'.repeat(63)}}` })).status).toBe(200);
+    expect(
+      (await send('PUT', '/things/one', { text: `{"name":"x","extra":${'['.repeat(63)}${']'.repeat(63)}}` })).status,
+    ).toBe(200);
   });
 
-  test.each(['text/plain', 'application/json; charset=latin1', 'application/x-www-form-urlencoded', 'application/jsonp'])('the content type %s is refused', async (type) => {
+  test.each([
+    'text/plain',
+    'application/json; charset=latin1',
+    'application/x-www-form-urlencoded',
+    'application/jsonp',
+  ])('the content type %s is refused', async (type) => {
     expect((await put('{"name":"x"}', { 'content-type': type })).code).toBe('MALFORMED_REQUEST');
   });
 
-  test.each(['application/json;charset=UTF-8', 'Application/JSON', 'application/json; charset="utf-8"'])('the content type %s is accepted', async (type) => {
-    expect((await send('PUT', '/things/one', { json: { name: 'x' }, headers: { 'content-type': type } })).status).toBe(200);
-  });
+  test.each(['application/json;charset=UTF-8', 'Application/JSON', 'application/json; charset="utf-8"'])(
+    'the content type %s is accepted',
+    async (type) => {
+      expect(
+        (await send('PUT', '/things/one', { json: { name: 'x' }, headers: { 'content-type': type } })).status,
+      ).toBe(200);
+    },
+  );
 
   test('a compressed body is refused', async () => {
     expect((await put('{"name":"x"}', { 'content-encoding': 'gzip' })).message).toContain('content encoding "gzip"');
@@ -216,7 +316,10 @@ describe('bodies', () => {
   });
 
   test('a report is given a number no double holds, to name it itself', async () => {
-    expect(await (await send('POST', '/things/check', { text: '{"big":1e999}' })).json()).toEqual({ seen: ['big'], big: true });
+    expect(await (await send('POST', '/things/check', { text: '{"big":1e999}' })).json()).toEqual({
+      seen: ['big'],
+      big: true,
+    });
   });
 
   test('unknown fields and wrong types are told together', async () => {
@@ -243,7 +346,13 @@ describe('bodies', () => {
   test('bytes that are not UTF-8 are refused', async () => {
     const { app } = createSample();
     const body = new Uint8Array([0x22, 0xff, 0x22]);
-    const answer = await app.fetch(new Request('http://localhost/things/one', { method: 'PUT', body, headers: { 'x-api-key': 'write', 'content-type': 'application/json' } }));
+    const answer = await app.fetch(
+      new Request('http://localhost/things/one', {
+        method: 'PUT',
+        body,
+        headers: { 'x-api-key': 'write', 'content-type': 'application/json' },
+      }),
+    );
     expect((await refusal(Promise.resolve(answer))).message).toBe('The body is not UTF-8.');
   });
 });
@@ -265,7 +374,8 @@ describe('etags', () => {
     expect((await get(header)).status).toBe(200);
   });
 
-  const put = (ifMatch: string) => send('PUT', '/things/one', { json: { name: 'x' }, headers: { 'if-match': ifMatch } });
+  const put = (ifMatch: string) =>
+    send('PUT', '/things/one', { json: { name: 'x' }, headers: { 'if-match': ifMatch } });
 
   test.each(['"e1"', '"e0" , "e1"', '*'])('If-Match %s lets the write pass', async (header) => {
     expect((await put(header)).status).toBe(200);

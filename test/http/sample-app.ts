@@ -11,7 +11,12 @@ import { assertPrecondition } from '#services/shared/preconditions.js';
 /** A small table of routes with everything the pipeline has to tell apart. */
 export const sampleRoutes = routes({
   listThings: {
-    method: 'GET', path: '/things', scope: 'read', tag: 't', summary: 's', errors: [],
+    method: 'GET',
+    path: '/things',
+    scope: 'read',
+    tag: 't',
+    summary: 's',
+    errors: [],
     query: z.strictObject({
       limit: z.int().min(1).max(1000).optional(),
       ids: z.array(z.string()).default([]),
@@ -21,44 +26,106 @@ export const sampleRoutes = routes({
     success: { status: 200, description: 'd' },
   },
   checkThing: {
-    method: 'POST', path: '/things/check', scope: 'read', tag: 't', summary: 's', errors: [],
+    method: 'POST',
+    path: '/things/check',
+    scope: 'read',
+    tag: 't',
+    summary: 's',
+    errors: [],
     body: { schema: z.unknown(), document: true, report: true },
     success: { status: 200, description: 'd' },
   },
   getThing: {
-    method: 'GET', path: '/things/{thing_id}', scope: 'read', tag: 't', summary: 's', errors: ['INDEX_NOT_FOUND'],
+    method: 'GET',
+    path: '/things/{thing_id}',
+    scope: 'read',
+    tag: 't',
+    summary: 's',
+    errors: ['INDEX_NOT_FOUND'],
     params: z.strictObject({ thing_id: Id }),
     success: { status: 200, description: 'd' },
   },
   putThing: {
-    method: 'PUT', path: '/things/{thing_id}', scope: 'write', tag: 't', summary: 's', errors: ['INDEX_NOT_FOUND', 'INDEX_EXISTS'],
+    method: 'PUT',
+    path: '/things/{thing_id}',
+    scope: 'write',
+    tag: 't',
+    summary: 's',
+    errors: ['INDEX_NOT_FOUND', 'INDEX_EXISTS'],
     params: z.strictObject({ thing_id: Id }),
     query: z.strictObject({ note: z.string().optional() }),
-    body: { schema: z.strictObject({ name: z.string().min(1), weight: z.number().optional(), extra: z.unknown().optional() }) },
+    body: {
+      schema: z.strictObject({ name: z.string().min(1), weight: z.number().optional(), extra: z.unknown().optional() }),
+    },
     success: { status: 200, description: 'd' },
   },
   deleteThing: {
-    method: 'DELETE', path: '/things/{thing_id}', scope: 'write', tag: 't', summary: 's', errors: ['INDEX_NOT_FOUND'],
+    method: 'DELETE',
+    path: '/things/{thing_id}',
+    scope: 'write',
+    tag: 't',
+    summary: 's',
+    errors: ['INDEX_NOT_FOUND'],
     params: z.strictObject({ thing_id: Id }),
     success: { status: 204, description: 'd' },
   },
   runThing: {
-    method: 'POST', path: '/things/{thing_id}/run', scope: 'run', tag: 't', summary: 's', errors: [],
+    method: 'POST',
+    path: '/things/{thing_id}/run',
+    scope: 'run',
+    tag: 't',
+    summary: 's',
+    errors: [],
     params: z.strictObject({ thing_id: Id }),
     body: { schema: z.strictObject({ capital: z.number().default(1) }), optional: true },
     success: { status: 202, description: 'd' },
   },
   getBytes: {
-    method: 'GET', path: '/bytes', scope: 'data', tag: 't', summary: 's', errors: [],
+    method: 'GET',
+    path: '/bytes',
+    scope: 'data',
+    tag: 't',
+    summary: 's',
+    errors: [],
     success: { status: 200, description: 'd', media: ['application/vnd.apache.arrow.stream'] },
   },
   getStream: {
-    method: 'GET', path: '/stream', scope: 'read', tag: 't', summary: 's', errors: [],
+    method: 'GET',
+    path: '/stream',
+    scope: 'read',
+    tag: 't',
+    summary: 's',
+    errors: [],
     success: { status: 200, description: 'd' },
   },
-  wait: { method: 'GET', path: '/wait', scope: 'read', tag: 't', summary: 's', errors: [], success: { status: 200, description: 'd' } },
-  crash: { method: 'GET', path: '/crash', scope: 'admin', tag: 't', summary: 's', errors: [], success: { status: 200, description: 'd' } },
-  live: { method: 'GET', path: '/live', scope: 'open', openQuery: true, tag: 't', summary: 's', errors: [], success: { status: 200, description: 'd' } },
+  wait: {
+    method: 'GET',
+    path: '/wait',
+    scope: 'read',
+    tag: 't',
+    summary: 's',
+    errors: [],
+    success: { status: 200, description: 'd' },
+  },
+  crash: {
+    method: 'GET',
+    path: '/crash',
+    scope: 'admin',
+    tag: 't',
+    summary: 's',
+    errors: [],
+    success: { status: 200, description: 'd' },
+  },
+  live: {
+    method: 'GET',
+    path: '/live',
+    scope: 'open',
+    openQuery: true,
+    tag: 't',
+    summary: 's',
+    errors: [],
+    success: { status: 200, description: 'd' },
+  },
 });
 
 /** The one thing there is. */
@@ -89,7 +156,12 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
     find(params.thing_id);
     const document = body();
     const ifMatch = precondition();
-    await assertPrecondition({ get: async () => ({ id: 'one', body: THING.body, etag: THING.etag, updatedAt: '' }) }, 'index', 'one', ifMatch);
+    await assertPrecondition(
+      { get: async () => ({ id: 'one', body: THING.body, etag: THING.etag, updatedAt: '' }) },
+      'index',
+      'one',
+      ifMatch,
+    );
     if (document.name === 'taken') throw new Refusal('INDEX_EXISTS', 'An index is stored under taken.');
     if (document.name === 'away') throw new Refusal('NO_DATA_SOURCE', 'No data store is active.');
     return { json: document };
@@ -137,7 +209,16 @@ export interface Sample {
   readonly log: readonly Record<string, unknown>[];
   readonly answered: readonly Answered[];
   /** Sends a request whose key is the scopes it has, `read+write`; none asks without a key. */
-  send(method: string, path: string, options?: { readonly scopes?: string; readonly json?: unknown; readonly text?: string; readonly headers?: Record<string, string> }): Promise<Response>;
+  send(
+    method: string,
+    path: string,
+    options?: {
+      readonly scopes?: string;
+      readonly json?: unknown;
+      readonly text?: string;
+      readonly headers?: Record<string, string>;
+    },
+  ): Promise<Response>;
 }
 
 /** The sample routes behind an authentication whose keys are the scopes they grant. */
@@ -159,7 +240,12 @@ export function createSample(options: { readonly keyRates?: KeyRates } = {}): Sa
     authenticate(headers) {
       const key = headers.get('x-api-key');
       if (key === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
-      return { keyId: key, scopes: new Set(key.split('+').filter((scope): scope is Scope => (SCOPES as readonly string[]).includes(scope))) };
+      return {
+        keyId: key,
+        scopes: new Set(
+          key.split('+').filter((scope): scope is Scope => (SCOPES as readonly string[]).includes(scope)),
+        ),
+      };
     },
   });
   return {
@@ -172,7 +258,13 @@ export function createSample(options: { readonly keyRates?: KeyRates } = {}): Sa
       const body = json === undefined ? text : JSON.stringify(json);
       const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
       const key: Record<string, string> = scopes === '' ? {} : { 'x-api-key': scopes };
-      return app.fetch(new Request(`http://localhost${path}`, { method, headers: { ...type, ...key, ...headers }, ...(body === undefined ? {} : { body }) }));
+      return app.fetch(
+        new Request(`http://localhost${path}`, {
+          method,
+          headers: { ...type, ...key, ...headers },
+          ...(body === undefined ? {} : { body }),
+        }),
+      );
     },
   };
 }

@@ -35,10 +35,16 @@ function bytes({ length = Infinity, failsAt = Infinity }: { readonly length?: nu
 
 /** Answers every request with a stream. */
 async function serve(stream: ReadableStream<Uint8Array>): Promise<IncomingMessage> {
-  server = createServer((_request, outgoing) => void sendStream({ status: 200, headers: { 'Content-Type': 'application/octet-stream' }, stream }, outgoing));
+  server = createServer(
+    (_request, outgoing) =>
+      void sendStream({ status: 200, headers: { 'Content-Type': 'application/octet-stream' }, stream }, outgoing),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const [answer] = (await once(get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }), 'response')) as [IncomingMessage];
+  const [answer] = (await once(
+    get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }),
+    'response',
+  )) as [IncomingMessage];
   return answer;
 }
 

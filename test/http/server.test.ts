@@ -29,12 +29,16 @@ async function exchange(...parts: (string | Buffer)[]): Promise<string> {
   return text;
 }
 
-const bodyOf = (response: string) => ErrorEnvelope.parse(JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))).error;
+const bodyOf = (response: string) =>
+  ErrorEnvelope.parse(JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))).error;
 
 describe('what the parser of HTTP refuses is answered in the error body of the service', () => {
   test.each([
     ['no HTTP at all', 'hello\r\n\r\n'],
-    ['two lengths', 'POST /things/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    [
+      'two lengths',
+      'POST /things/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
     ['a header of 20 kB', `GET /live HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
     ['a NUL in a header', 'GET /live HTTP/1.1\r\nHost: local\0host\r\n\r\n'],
     ['no Host', 'GET /live HTTP/1.1\r\nConnection: close\r\n\r\n'],
@@ -50,15 +54,21 @@ describe('what the parser of HTTP refuses is answered in the error body of the s
 });
 
 describe('bodies over the wire', () => {
-  const head = 'POST /things/check HTTP/1.1\r\nHost: localhost\r\nX-API-Key: read\r\nContent-Type: application/json\r\nConnection: close\r\n';
+  const head =
+    'POST /things/check HTTP/1.1\r\nHost: localhost\r\nX-API-Key: read\r\nContent-Type: application/json\r\nConnection: close\r\n';
 
   test('a chunked body is read', async () => {
-    expect(await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n`)).toContain('"seen":["a"]');
+    expect(await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n`)).toContain(
+      '"seen":["a"]',
+    );
   });
 
   test('a chunked body beyond the limit is refused as it comes', async () => {
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 0x20), Buffer.from('\r\n')]);
-    const response = await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n`, ...Array.from({ length: 17 }, () => chunk));
+    const response = await exchange(
+      `${head}Transfer-Encoding: chunked\r\n\r\n`,
+      ...Array.from({ length: 17 }, () => chunk),
+    );
     expect(bodyOf(response)).toMatchObject({ code: 'BODY_TOO_LARGE', detail: { limit: 1_048_576 } });
   });
 

@@ -9,12 +9,20 @@ const SENT = `00-${TRACE}-${PARENT}-01`;
 
 describe('the header traceparent', () => {
   test('gives the trace, the client’s span and a span of ours', () => {
-    expect(traceContextOf(SENT, () => '1'.repeat(16))).toEqual({ traceId: TRACE, parentId: PARENT, spanId: '1'.repeat(16), flags: '01' });
+    expect(traceContextOf(SENT, () => '1'.repeat(16))).toEqual({
+      traceId: TRACE,
+      parentId: PARENT,
+      spanId: '1'.repeat(16),
+      flags: '01',
+    });
     expect(traceContextOf(SENT)!.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
   });
 
   test('of a version to come may say more', () => {
-    expect(traceContextOf(`cc-${TRACE}-${PARENT}-09-what-the-future-will-be-like`)).toMatchObject({ traceId: TRACE, flags: '09' });
+    expect(traceContextOf(`cc-${TRACE}-${PARENT}-09-what-the-future-will-be-like`)).toMatchObject({
+      traceId: TRACE,
+      flags: '09',
+    });
     expect(traceContextOf(`cc-${TRACE}-${PARENT}-09`)).toMatchObject({ traceId: TRACE });
   });
 
@@ -35,32 +43,51 @@ describe('the header traceparent', () => {
   test('is ignored or whole, whatever is sent', () => {
     const part = fc.string({ unit: fc.constantFrom('0', '1', 'f', 'F', '-', ' ', 'g'), maxLength: 40 });
     fc.assert(
-      fc.property(fc.oneof(part, fc.tuple(part, part, part, part).map((parts) => parts.join('-'))), (header) => {
-        const context = traceContextOf(header);
-        return context === null || /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceResponse(context));
-      }),
+      fc.property(
+        fc.oneof(
+          part,
+          fc.tuple(part, part, part, part).map((parts) => parts.join('-')),
+        ),
+        (header) => {
+          const context = traceContextOf(header);
+          return context === null || /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceResponse(context));
+        },
+      ),
     );
   });
 });
 
 describe('an answer', () => {
   const { send, log } = createSample();
-  const lineOf = (requestId: string) => log.find(({ request_id, msg }) => request_id === requestId && msg === 'request');
+  const lineOf = (requestId: string) =>
+    log.find(({ request_id, msg }) => request_id === requestId && msg === 'request');
 
   test('names its span in the client’s trace, and so does its line in the log', async () => {
     const response = await send('GET', '/things', { headers: { traceparent: SENT, 'x-request-id': 't-1' } });
-    const [, span] = new RegExp(`^00-${TRACE}-([0-9a-f]{16})-01$`).exec(response.headers.get('traceresponse') ?? '') ?? [];
+    const [, span] =
+      new RegExp(`^00-${TRACE}-([0-9a-f]{16})-01$`).exec(response.headers.get('traceresponse') ?? '') ?? [];
     expect(span).not.toBe(PARENT);
     expect(lineOf('t-1')).toMatchObject({ trace_id: TRACE, span_id: span, parent_id: PARENT });
   });
 
   test('that is a refusal or a defect does too', async () => {
-    for (const [path, status] of [['/things/unknown', 404], ['/crash', 500]] as const) {
-      const response = await send('GET', path, { scopes: 'admin', headers: { traceparent: SENT, 'x-request-id': `t-${status}` } });
-      expect([response.status, response.headers.get('traceresponse')]).toEqual([status, expect.stringContaining(TRACE)]);
+    for (const [path, status] of [
+      ['/things/unknown', 404],
+      ['/crash', 500],
+    ] as const) {
+      const response = await send('GET', path, {
+        scopes: 'admin',
+        headers: { traceparent: SENT, 'x-request-id': `t-${status}` },
+      });
+      expect([response.status, response.headers.get('traceresponse')]).toEqual([
+        status,
+        expect.stringContaining(TRACE),
+      ]);
       expect(lineOf(`t-${status}`)).toMatchObject({ trace_id: TRACE });
     }
-    expect(log.find(({ request_id, msg }) => request_id === 't-500' && msg === 'defect')).toMatchObject({ trace_id: TRACE });
+    expect(log.find(({ request_id, msg }) => request_id === 't-500' && msg === 'defect')).toMatchObject({
+      trace_id: TRACE,
+    });
   });
 
   test('to a request without a trace, or with a bad one, has none', async () => {

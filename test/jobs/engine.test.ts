@@ -14,8 +14,16 @@ import { temporaryFolders } from '../store/temporary-folder.js';
 const newFolder = temporaryFolders();
 const MiB = 2 ** 20;
 const LIMITS: EngineLimits = {
-  attemptsMax: 3, queueMax: 4, runningMax: { heavy: 2, light: 1 }, perOwner: { queueMax: 1000, runningMax: 1000 }, endedMax: 1000, memoryBytes: 100 * MiB,
-  heartbeatTimeoutMs: 60_000, jobMsMax: 3_600_000, cancelGraceMs: 2000, queryMsMax: 1000,
+  attemptsMax: 3,
+  queueMax: 4,
+  runningMax: { heavy: 2, light: 1 },
+  perOwner: { queueMax: 1000, runningMax: 1000 },
+  endedMax: 1000,
+  memoryBytes: 100 * MiB,
+  heartbeatTimeoutMs: 60_000,
+  jobMsMax: 3_600_000,
+  cancelGraceMs: 2000,
+  queryMsMax: 1000,
 };
 
 /** Time that moves when the test says so. */
@@ -41,7 +49,7 @@ function createTestClock() {
     },
     /** Lets time pass in steps of a tick, and whatever it wakes run. */
     async pass(ms: number): Promise<void> {
-      for (const end = nowMs + ms; nowMs < end; ) {
+      for (const end = nowMs + ms; nowMs < end;) {
         nowMs += Math.min(1000, end - nowMs);
         for (const [id, { at, call }] of timers) if (at <= nowMs && timers.delete(id)) call();
         await new Promise((resolve) => setImmediate(resolve));
@@ -66,11 +74,22 @@ function createTestPool() {
     run({ input, signal }) {
       let errand!: Errand;
       const output = new Promise<never>((resolve, reject) => {
-        errand = { input, signal, fraction: 0, isAlive: true, finish: (value) => resolve(value as never), fail: reject };
+        errand = {
+          input,
+          signal,
+          fraction: 0,
+          isAlive: true,
+          finish: (value) => resolve(value as never),
+          fail: reject,
+        };
         errands.push(errand);
         signal?.addEventListener('abort', () => reject(new TaskStopped('stopped')));
       });
-      return { output, progress: () => ({ fraction: errand.fraction, message: 'Working.' }), isAlive: () => errand.isAlive };
+      return {
+        output,
+        progress: () => ({ fraction: errand.fraction, message: 'Working.' }),
+        isAlive: () => errand.isAlive,
+      };
     },
     load: () => errands.length,
     close: async () => {},
@@ -87,16 +106,26 @@ const backtest: JobKind<Payload> = {
   kind: 'backtest',
   async run(payload, attempt) {
     const value: unknown = await attempt.compute('backtest', payload as never);
-    return { result: { value }, effect: async (tx) => void (await tx.put('run', attempt.jobId.split(':')[1]!, { value })) };
+    return {
+      result: { value },
+      effect: async (tx) => void (await tx.put('run', attempt.jobId.split(':')[1]!, { value })),
+    };
   },
 };
 
 const submission = (ident: string, overrides: Partial<Submission<Payload>> = {}): Submission<Payload> => ({
-  kind: backtest, ident, payload: { value: 1 }, request: { start: null }, estimatedBytes: 10 * MiB, ...overrides,
+  kind: backtest,
+  ident,
+  payload: { value: 1 },
+  request: { start: null },
+  estimatedBytes: 10 * MiB,
+  ...overrides,
 });
 
 /** Asked for by a key. */
-const from = (owner: string): Partial<Submission<Payload>> => ({ origin: { owner, requestId: 'request', traceId: null } });
+const from = (owner: string): Partial<Submission<Payload>> => ({
+  origin: { owner, requestId: 'request', traceId: null },
+});
 
 interface World {
   readonly engine: JobEngine;
@@ -115,7 +144,11 @@ async function openWorld(limits: Partial<EngineLimits> = {}, kinds: readonly Job
   return openOn(await newFolder(), limits, kinds);
 }
 
-async function openOn(path: string, limits: Partial<EngineLimits> = {}, kinds: readonly JobKind<never>[] = []): Promise<World> {
+async function openOn(
+  path: string,
+  limits: Partial<EngineLimits> = {},
+  kinds: readonly JobKind<never>[] = [],
+): Promise<World> {
   const home = await openHome(path);
   const store = await openStore({ home, onFailure: () => {} });
   const time = createTestClock();
@@ -128,7 +161,12 @@ async function openOn(path: string, limits: Partial<EngineLimits> = {}, kinds: r
     fields.push({ ...given });
   };
   const engine = createJobEngine({
-    store: store.documents, artifacts: store.artifacts, pool, clock: time.clock, limits: { ...LIMITS, ...limits }, log: { info: note, warn: note, error: note },
+    store: store.documents,
+    artifacts: store.artifacts,
+    pool,
+    clock: time.clock,
+    limits: { ...LIMITS, ...limits },
+    log: { info: note, warn: note, error: note },
     onEnded: (job) => void ended.push(job),
   });
   for (const kind of [backtest, ...kinds]) engine.register({ [kind.kind]: kind });
@@ -171,7 +209,16 @@ describe('submitting', () => {
   test('a job that is answered is on disk, whole', async () => {
     const { engine, store } = await openWorld();
     const status = await engine.submit(submission('GOLD4'));
-    expect(status).toMatchObject({ job_id: 'backtest:GOLD4', kind: 'backtest', status: 'pending', progress: 0, attempt: 1, request: { start: null }, result: null, error: null });
+    expect(status).toMatchObject({
+      job_id: 'backtest:GOLD4',
+      kind: 'backtest',
+      status: 'pending',
+      progress: 0,
+      attempt: 1,
+      request: { start: null },
+      result: null,
+      error: null,
+    });
     expect(status.created_at).toBe('2026-11-20T00:00:00.000000+00:00');
     expect(await store.documents.get('job', 'backtest:GOLD4')).toMatchObject({ body: { job_id: 'backtest:GOLD4' } });
     expect(await store.documents.get('job-input', 'backtest:GOLD4')).toMatchObject({ body: { payload: { value: 1 } } });
@@ -209,16 +256,23 @@ describe('submitting', () => {
 
   test('more than may wait of one key are refused as too many of that key; others are let in', async () => {
     const { engine } = await openWorld({ queueMax: 100, perOwner: { queueMax: 3, runningMax: 1 } });
-    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => engine.submit(submission(`j${i}`, from('one')))));
+    const answers = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, i) => engine.submit(submission(`j${i}`, from('one')))),
+    );
     const refused = answers.filter((answer) => answer.status === 'rejected');
     expect(refused).toHaveLength(7);
     expect(refused[0]!.reason).toMatchObject({ code: 'RATE_LIMITED', detail: { queued: 3, limit: 3 } });
     expect(await engine.submit(submission('of-another', from('two')))).toMatchObject({ status: 'pending' });
-    for (let i = 0; i < 5; i++) expect(await engine.submit(submission(`of-nobody-${i}`))).toMatchObject({ status: 'pending' });
+    for (let i = 0; i < 5; i++)
+      expect(await engine.submit(submission(`of-nobody-${i}`))).toMatchObject({ status: 'pending' });
   });
 
   test('one key does not hold every place of the heavy lane', async () => {
-    const world = await openWorld({ queueMax: 100, runningMax: { heavy: 3, light: 1 }, perOwner: { queueMax: 10, runningMax: 2 } });
+    const world = await openWorld({
+      queueMax: 100,
+      runningMax: { heavy: 3, light: 1 },
+      perOwner: { queueMax: 10, runningMax: 2 },
+    });
     for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(submission(ident, from('one')));
     await started(world, 2);
     expect(world.engine.counts()).toEqual({ pending: 2, running: 2 });
@@ -259,7 +313,8 @@ describe('submitting', () => {
   test('a job that alone needs more than all may is refused with both numbers', async () => {
     const { engine } = await openWorld();
     await expect(engine.submit(submission('a', { estimatedBytes: 101 * MiB }))).rejects.toMatchObject({
-      code: 'VALIDATION_FAILED', detail: { estimated_bytes: 101 * MiB, budget_bytes: 100 * MiB },
+      code: 'VALIDATION_FAILED',
+      detail: { estimated_bytes: 101 * MiB, budget_bytes: 100 * MiB },
     });
     expect(await engine.get('backtest:a')).toBeUndefined();
   });
@@ -289,7 +344,12 @@ describe('the end of a job', () => {
     await world.engine.submit(submission('a'));
     await started(world, 1);
     world.errands[0]!.fraction = 0.5;
-    expect(await world.engine.get('backtest:a')).toMatchObject({ status: 'running', progress: 0.5, message: 'Working.', attempt: 1 });
+    expect(await world.engine.get('backtest:a')).toMatchObject({
+      status: 'running',
+      progress: 0.5,
+      message: 'Working.',
+      attempt: 1,
+    });
     world.errands[0]!.finish(42);
     await reach(world.engine, 'backtest:a', 'succeeded');
     expect(await world.engine.get('backtest:a')).toMatchObject({ progress: 1, result: 42, error: null });
@@ -322,9 +382,17 @@ describe('the end of a job', () => {
   });
 
   test.each([
-    ['a refusal of the work', new Refusal('MISSING_PRICE', 'No price.', { identifier: 'ABC' }), { code: 'MISSING_PRICE', detail: { identifier: 'ABC' } }],
+    [
+      'a refusal of the work',
+      new Refusal('MISSING_PRICE', 'No price.', { identifier: 'ABC' }),
+      { code: 'MISSING_PRICE', detail: { identifier: 'ABC' } },
+    ],
     ['a full heap', new Refusal('WORKER_OUT_OF_MEMORY', 'Full.'), { code: 'WORKER_OUT_OF_MEMORY' }],
-    ['a defect', new TypeError('x is undefined'), { code: 'INTERNAL', message: expect.stringContaining('backtest:a, attempt 1') }],
+    [
+      'a defect',
+      new TypeError('x is undefined'),
+      { code: 'INTERNAL', message: expect.stringContaining('backtest:a, attempt 1') },
+    ],
   ])('%s fails it with its code and leaves the last run', async (_, reason, error) => {
     const world = await openWorld();
     await world.store.documents.transaction((tx) => tx.put('run', 'a', { value: 'of before' }));
@@ -367,7 +435,10 @@ describe('the end of a job', () => {
       world.errands[attempt - 1]!.fail(new WorkerLost('worker exited with code: 3'));
     }
     await reach(world.engine, 'backtest:a', 'failed');
-    expect(await world.engine.get('backtest:a')).toMatchObject({ attempt: 3, error: { code: 'WORKER_CRASHED', detail: { attempts: 3, cause: 'worker exited with code: 3' } } });
+    expect(await world.engine.get('backtest:a')).toMatchObject({
+      attempt: 3,
+      error: { code: 'WORKER_CRASHED', detail: { attempts: 3, cause: 'worker exited with code: 3' } },
+    });
     expect(world.errands).toHaveLength(3);
   });
 
@@ -391,7 +462,11 @@ describe('the end of a job', () => {
     await world.time.pass(70_000);
     await started(world, 3);
     expect(await world.engine.get('backtest:silent')).toMatchObject({ status: 'running', attempt: 2 });
-    expect(await world.engine.get('backtest:alive')).toMatchObject({ status: 'running', attempt: 1, heartbeat_at: '2026-11-20T00:01:10.000000+00:00' });
+    expect(await world.engine.get('backtest:alive')).toMatchObject({
+      status: 'running',
+      attempt: 1,
+      heartbeat_at: '2026-11-20T00:01:10.000000+00:00',
+    });
   });
 });
 
@@ -434,7 +509,11 @@ describe('the origin of a job', () => {
     await started(after, 1);
     after.errands[0]!.finish(1);
     await reach(after.engine, 'backtest:a', 'succeeded');
-    expect(await after.engine.get('backtest:a')).toMatchObject({ attempt: 2, request_id: 'r-1', trace_id: 'a'.repeat(32) });
+    expect(await after.engine.get('backtest:a')).toMatchObject({
+      attempt: 2,
+      request_id: 'r-1',
+      trace_id: 'a'.repeat(32),
+    });
     expect(after.fields.at(-1)).toMatchObject({ job_id: 'backtest:a', status: 'succeeded', request_id: 'r-1' });
   });
 
@@ -446,7 +525,11 @@ describe('the origin of a job', () => {
     expect(await before.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
     expect(before.fields.at(-1)).not.toHaveProperty('request_id');
     await before.store.documents.transaction(async (tx) => {
-      const { request_id: _request, trace_id: _trace, ...earlier } = (await tx.get('job', 'backtest:a') as { body: Record<string, unknown> }).body;
+      const {
+        request_id: _request,
+        trace_id: _trace,
+        ...earlier
+      } = ((await tx.get('job', 'backtest:a')) as { body: Record<string, unknown> }).body;
       await tx.put('job', 'backtest:a', earlier);
     });
     await closeWorld(before);
@@ -477,7 +560,11 @@ describe('cancelling', () => {
     const world = await openWorld({ runningMax: { heavy: 1, light: 1 } });
     await world.engine.submit(submission('first'));
     await world.engine.submit(submission('second'));
-    expect(await world.engine.cancel('backtest:second')).toMatchObject({ status: 'cancelled', error: null, result: null });
+    expect(await world.engine.cancel('backtest:second')).toMatchObject({
+      status: 'cancelled',
+      error: null,
+      result: null,
+    });
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:first', 'succeeded');
     await world.time.pass(3000);
@@ -521,9 +608,9 @@ describe('a restart', () => {
     await started(before, 1);
     await closeWorld(before); // as if the process had ended here: nothing was given back
     const after = await openOn(path, { runningMax: { heavy: 1, light: 1 } });
-    expect((await after.engine.list({ limit: 10 })).map(({ job_id: jobId, attempt }) => `${jobId} ${attempt}`)).toEqual([
-      'backtest:c 1', 'backtest:b 1', 'backtest:running 2',
-    ]);
+    expect((await after.engine.list({ limit: 10 })).map(({ job_id: jobId, attempt }) => `${jobId} ${attempt}`)).toEqual(
+      ['backtest:c 1', 'backtest:b 1', 'backtest:running 2'],
+    );
     for (let i = 0; i < 3; i++) {
       await started(after, i + 1);
       after.errands[i]!.finish(i);
@@ -543,7 +630,9 @@ describe('a restart', () => {
     await started(before, 2);
     await before.engine.stop();
     expect(before.errands[1]!.signal!.aborted).toBe(true);
-    expect(await before.store.documents.get('job', 'backtest:open')).toMatchObject({ body: { status: 'pending', attempt: 2, crashes: 0 } });
+    expect(await before.store.documents.get('job', 'backtest:open')).toMatchObject({
+      body: { status: 'pending', attempt: 2, crashes: 0 },
+    });
     await closeWorld(before);
     const after = await openOn(path);
     expect(await after.engine.get('backtest:done')).toMatchObject({ status: 'succeeded', result: 42 });
@@ -561,7 +650,10 @@ describe('a restart', () => {
       await closeWorld(world);
       world = await openOn(path);
     }
-    expect(await world.engine.get('backtest:poison')).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail: { attempts: 3 } } });
+    expect(await world.engine.get('backtest:poison')).toMatchObject({
+      status: 'failed',
+      error: { code: 'WORKER_CRASHED', detail: { attempts: 3 } },
+    });
     expect(world.errands).toHaveLength(0);
   });
 
@@ -625,7 +717,8 @@ describe('listing', () => {
     for (const ident of ['a', 'b', 'c']) await engine.submit(submission(ident));
     await engine.submit(submission('r', { kind: render }));
     await engine.cancel('backtest:b');
-    const ids = async (query: Partial<Parameters<JobEngine['list']>[0]>): Promise<string[]> => (await engine.list({ limit: 100, ...query })).map(({ job_id: jobId }) => jobId);
+    const ids = async (query: Partial<Parameters<JobEngine['list']>[0]>): Promise<string[]> =>
+      (await engine.list({ limit: 100, ...query })).map(({ job_id: jobId }) => jobId);
     expect(await ids({})).toEqual(['render:r', 'backtest:c', 'backtest:b', 'backtest:a']);
     expect(await ids({ kind: 'backtest' })).toEqual(['backtest:c', 'backtest:b', 'backtest:a']);
     expect(await ids({ statuses: ['cancelled'] })).toEqual(['backtest:b']);
@@ -655,7 +748,10 @@ describe('interactive work', () => {
     await started(world, 2);
     leaving.abort();
     await expect(left).rejects.toMatchObject({ name: 'TaskStopped' });
-    const told = expect(slow).rejects.toMatchObject({ code: 'OVERLOADED', message: 'The computation took longer than 1 seconds.' });
+    const told = expect(slow).rejects.toMatchObject({
+      code: 'OVERLOADED',
+      message: 'The computation took longer than 1 seconds.',
+    });
     await world.time.pass(1000);
     await told;
   });

@@ -4,19 +4,62 @@ import { createDoor } from '#workers/door.js';
 import { outputBytes } from '#workers/hand-over.js';
 
 declare const WebAssembly: {
-  instantiate(bytes: Uint8Array): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
+  instantiate(
+    bytes: Uint8Array,
+  ): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
 };
 
 /** Tasks that do what a worker must survive; a pool of tests opens this door instead of the product's. */
 
 /** `(module (func (export "spin") (loop $again (br $again))))` */
 const ENDLESS = Uint8Array.of(
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 8, 1, 4, 115, 112, 105, 110, 0, 0, 10, 9, 1, 7, 0, 3, 64, 12, 0, 11, 11,
+  0,
+  97,
+  115,
+  109,
+  1,
+  0,
+  0,
+  0,
+  1,
+  4,
+  1,
+  96,
+  0,
+  0,
+  3,
+  2,
+  1,
+  0,
+  7,
+  8,
+  1,
+  4,
+  115,
+  112,
+  105,
+  110,
+  0,
+  0,
+  10,
+  9,
+  1,
+  7,
+  0,
+  3,
+  64,
+  12,
+  0,
+  11,
+  11,
 );
 
 const tasks = {
   echo: (input: unknown) => input,
-  bytes: (size: number) => ({ first: outputBytes(new Uint8Array(size).fill(7)), nested: { second: outputBytes('text') } }),
+  bytes: (size: number) => ({
+    first: outputBytes(new Uint8Array(size).fill(7)),
+    nested: { second: outputBytes('text') },
+  }),
   step({ steps, ms }: { steps: number; ms: number }, control: TaskControl) {
     for (let step = 0; step < steps; step++) {
       control.report(step / steps, `step ${step} of ${steps}`);
@@ -57,4 +100,6 @@ const tasks = {
 };
 
 // The door calls a task with the input that its own test sent.
-export default createDoor(Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])));
+export default createDoor(
+  Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])),
+);

@@ -25,7 +25,12 @@ test('owners take turns, so that a long line of one does not hold up another', (
 
 test('an owner that may have none now is passed over and keeps its turn', () => {
   const queue = createLaneQueue();
-  for (const [owner, jobId] of [['a', 'a1'], ['b', 'b1'], ['b', 'b2']] as const) queue.push(owner, jobId);
+  for (const [owner, jobId] of [
+    ['a', 'a1'],
+    ['b', 'b1'],
+    ['b', 'b2'],
+  ] as const)
+    queue.push(owner, jobId);
   const notA = (owner: string): boolean => owner !== 'a';
   expect([queue.peek(notA), queue.shift(notA), queue.lengthOf('b'), queue.lengthOf('c')]).toEqual(['b1', 'b1', 1, 0]);
   expect(queue.peek(() => false)).toBeUndefined();

@@ -26,13 +26,32 @@ const progress = (attempt: number, fraction: number): LifeEvent => ({ type: 'pro
 
 describe('a job', () => {
   test('waits, runs and succeeds', () => {
-    expect(newLife()).toMatchObject({ status: 'pending', attempt: 1, progress: 0, result: null, error: null, started_at: null });
+    expect(newLife()).toMatchObject({
+      status: 'pending',
+      attempt: 1,
+      progress: 0,
+      result: null,
+      error: null,
+      started_at: null,
+    });
     expect(live(start)).toMatchObject({ status: 'running', attempt: 1, started_at: AT, heartbeat_at: AT });
-    expect(live(start, progress(1, 0.4), succeed(1))).toMatchObject({ status: 'succeeded', progress: 1, result: RESULT, error: null, finished_at: AT });
+    expect(live(start, progress(1, 0.4), succeed(1))).toMatchObject({
+      status: 'succeeded',
+      progress: 1,
+      result: RESULT,
+      error: null,
+      finished_at: AT,
+    });
   });
 
   test('fails with the error of its attempt and keeps its progress', () => {
-    expect(live(start, progress(1, 0.4), fail(1))).toMatchObject({ status: 'failed', progress: 0.4, error: ERROR, message: 'No price.', result: null });
+    expect(live(start, progress(1, 0.4), fail(1))).toMatchObject({
+      status: 'failed',
+      progress: 0.4,
+      error: ERROR,
+      message: 'No price.',
+      result: null,
+    });
   });
 
   test('can fail before it starts', () => {
@@ -45,7 +64,13 @@ describe('a job', () => {
   });
 
   test('whose worker died waits again under the next attempt', () => {
-    expect(live(start, progress(1, 0.7), crash(1))).toMatchObject({ status: 'pending', attempt: 2, crashes: 1, progress: 0, started_at: null });
+    expect(live(start, progress(1, 0.7), crash(1))).toMatchObject({
+      status: 'pending',
+      attempt: 2,
+      crashes: 1,
+      progress: 0,
+      started_at: null,
+    });
   });
 
   test('is poison after three crashes and says so', () => {
@@ -57,9 +82,14 @@ describe('a job', () => {
   });
 
   test('that was given back when the service stopped is no poison, however often', () => {
-    const stops = Array.from({ length: 10 }, (_, i): LifeEvent[] => [start, { type: 'release', attempt: i + 1 }]).flat();
+    const stops = Array.from({ length: 10 }, (_, i): LifeEvent[] => [
+      start,
+      { type: 'release', attempt: i + 1 },
+    ]).flat();
     expect(live(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
-    expect(live(...stops, start, crash(11), start, crash(12), start, succeed(13))).toMatchObject({ status: 'succeeded' });
+    expect(live(...stops, start, crash(11), start, crash(12), start, succeed(13))).toMatchObject({
+      status: 'succeeded',
+    });
   });
 
   test('hears nothing of an attempt that was given up', () => {
@@ -87,9 +117,19 @@ describe('whatever happens to a job in whatever order', () => {
     attempt.map(fail),
     fc.record({ type: fc.constant('release' as const), attempt }),
     fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(AT) }),
-    fc.tuple(attempt, fc.double({ min: -1, max: 2, noNaN: true })).map(([number, fraction]) => progress(number, fraction)),
+    fc
+      .tuple(attempt, fc.double({ min: -1, max: 2, noNaN: true }))
+      .map(([number, fraction]) => progress(number, fraction)),
   );
-  const LEGAL = new Set(['pending>running', 'pending>cancelled', 'pending>failed', 'running>succeeded', 'running>failed', 'running>cancelled', 'running>pending']);
+  const LEGAL = new Set([
+    'pending>running',
+    'pending>cancelled',
+    'pending>failed',
+    'running>succeeded',
+    'running>failed',
+    'running>cancelled',
+    'running>pending',
+  ]);
 
   test('only the listed transitions happen, and every state is whole', () => {
     fc.assert(

@@ -5,8 +5,15 @@ import { createPool } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 
 /** The pool with the hostile worker's tasks, whose names and shapes the product's map does not know. */
-function openHostilePool(options: { workers?: number; queueMax?: Record<Lane, number>; onThreadLost?: (cause: ThreadLoss) => void } = {}) {
-  const pool: ComputePool = createPool({ workers: 2, heapMegabytes: 64, door: new URL('hostile-worker.js', import.meta.url), ...options });
+function openHostilePool(
+  options: { workers?: number; queueMax?: Record<Lane, number>; onThreadLost?: (cause: ThreadLoss) => void } = {},
+) {
+  const pool: ComputePool = createPool({
+    workers: 2,
+    heapMegabytes: 64,
+    door: new URL('hostile-worker.js', import.meta.url),
+    ...options,
+  });
   const run = (task: string, input: unknown = null, signal?: AbortSignal, lane: Lane = 'heavy'): TaskRun<unknown> =>
     pool.run({ lane, task: task as TaskName, input: input as never, ...(signal === undefined ? {} : { signal }) });
   return { pool, run };
@@ -27,7 +34,10 @@ const hasBegun = (run: TaskRun<unknown>): boolean => run.progress().message !== 
 
 describe('what a task gives', () => {
   test('comes back, its bytes moved and hashed in the thread', async () => {
-    const output = (await hostile.run('bytes', 1000).output) as { first: { bytes: Uint8Array; sha256: string }; nested: { second: { bytes: Uint8Array } } };
+    const output = (await hostile.run('bytes', 1000).output) as {
+      first: { bytes: Uint8Array; sha256: string };
+      nested: { second: { bytes: Uint8Array } };
+    };
     expect(output.first.bytes).toEqual(new Uint8Array(1000).fill(7));
     expect(output.first.sha256).toBe(createHash('sha256').update(output.first.bytes).digest('hex'));
     expect(new TextDecoder().decode(output.nested.second.bytes)).toBe('text');
@@ -44,7 +54,16 @@ describe('what a task gives', () => {
 
 describe('what a task does wrong is its own', () => {
   test.each([
-    ['a refusal keeps its code and detail', 'refuse', { name: 'Refusal', code: 'MISSING_PRICE', message: 'No price for ABC on 2024-01-03.', detail: { identifier: 'ABC' } }],
+    [
+      'a refusal keeps its code and detail',
+      'refuse',
+      {
+        name: 'Refusal',
+        code: 'MISSING_PRICE',
+        message: 'No price for ABC on 2024-01-03.',
+        detail: { identifier: 'ABC' },
+      },
+    ],
     ['a defect keeps its stack', 'throws', { name: 'Error', stack: expect.stringContaining('TypeError: a defect') }],
     ['a defect after the task let go ends the thread', 'throwsLater', { name: 'WorkerLost', message: 'a late defect' }],
     ['an exit ends the thread', 'exits', { name: 'WorkerLost', message: 'worker exited with code: 3' }],
@@ -64,7 +83,8 @@ describe('a thread that ends before its time', () => {
   test('is told with its cause, and no other is', async () => {
     const lost: ThreadLoss[] = [];
     const { pool, run } = openHostilePool({ workers: 1, onThreadLost: (cause) => void lost.push(cause) });
-    for (const task of ['echo', 'refuse', 'throws', 'unclonable', 'exits', 'heap']) await run(task).output.catch(() => undefined);
+    for (const task of ['echo', 'refuse', 'throws', 'unclonable', 'exits', 'heap'])
+      await run(task).output.catch(() => undefined);
     const ending = new AbortController();
     const endless = run('spin', null, ending.signal);
     await until(() => hasBegun(endless));
@@ -81,7 +101,10 @@ describe('a cancelled task', () => {
     const run = hostile.run('step', { steps: 100_000, ms: 1 }, ending.signal);
     await until(() => hasBegun(run));
     ending.abort();
-    await expect(run.output).rejects.toMatchObject({ name: 'TaskStopped', message: 'The task stopped when it was asked to.' });
+    await expect(run.output).rejects.toMatchObject({
+      name: 'TaskStopped',
+      message: 'The task stopped when it was asked to.',
+    });
   });
 
   test.each(['spin', 'spinWasm', 'regex'])('that never reports is ended with its thread (%s)', async (task) => {
@@ -110,7 +133,9 @@ describe('a cancelled task', () => {
   });
 
   test('that was cancelled before it was sent does not run to its end', async () => {
-    await expect(hostile.run('step', { steps: 100_000, ms: 1 }, AbortSignal.abort()).output).rejects.toMatchObject({ name: 'TaskStopped' });
+    await expect(hostile.run('step', { steps: 100_000, ms: 1 }, AbortSignal.abort()).output).rejects.toMatchObject({
+      name: 'TaskStopped',
+    });
   });
 });
 
@@ -132,7 +157,11 @@ describe('lanes', () => {
     await expect(run('echo').output).rejects.toMatchObject({ code: 'OVERLOADED', detail: { waiting: 2, limit: 2 } });
     ending.abort();
     const ends = await Promise.allSettled(runs.map(({ output }) => output));
-    expect(ends.map((end) => end.status === 'rejected' && end.reason.name)).toEqual(['TaskStopped', 'TaskStopped', 'TaskStopped']);
+    expect(ends.map((end) => end.status === 'rejected' && end.reason.name)).toEqual([
+      'TaskStopped',
+      'TaskStopped',
+      'TaskStopped',
+    ]);
     await pool.close();
   });
 

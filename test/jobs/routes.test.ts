@@ -31,10 +31,15 @@ function createErrand() {
     kind: 'backtest',
     async run({ large }, attempt) {
       attempt.report(0.25, 'Working.');
-      const value = await Promise.race([result, new Promise((_, reject) => attempt.signal.addEventListener('abort', () => reject(new Error('ended'))))]);
+      const value = await Promise.race([
+        result,
+        new Promise((_, reject) => attempt.signal.addEventListener('abort', () => reject(new Error('ended')))),
+      ]);
       if (!large) return { result: { value } };
       const bytes = new TextEncoder().encode(JSON.stringify(value));
-      return { result: { artifact: await attempt.keep({ bytes, sha256: createHash('sha256').update(bytes).digest('hex') }) } };
+      return {
+        result: { artifact: await attempt.keep({ bytes, sha256: createHash('sha256').update(bytes).digest('hex') }) },
+      };
     },
   };
   return { kind, finish };
@@ -54,11 +59,30 @@ async function openWorld(): Promise<World> {
   const store = await openStore({ home, onFailure: () => {} });
   closing.push(() => store.close());
   const silent = pino({ level: 'silent' });
-  const pool: ComputePool = { run: () => { throw new Error('no task is asked for'); }, load: () => 0, close: async () => {} };
+  const pool: ComputePool = {
+    run: () => {
+      throw new Error('no task is asked for');
+    },
+    load: () => 0,
+    close: async () => {},
+  };
   const engine = createJobEngine({
-    store: store.documents, artifacts: store.artifacts, pool, clock: systemClock, log: silent,
+    store: store.documents,
+    artifacts: store.artifacts,
+    pool,
+    clock: systemClock,
+    log: silent,
     limits: {
-      attemptsMax: 3, queueMax: 100, runningMax: { heavy: 1, light: 1 }, perOwner: { queueMax: 1000, runningMax: 1000 }, endedMax: 1000, memoryBytes: 1e9, heartbeatTimeoutMs: 60_000, jobMsMax: 60_000, cancelGraceMs: 100, queryMsMax: 1000,
+      attemptsMax: 3,
+      queueMax: 100,
+      runningMax: { heavy: 1, light: 1 },
+      perOwner: { queueMax: 1000, runningMax: 1000 },
+      endedMax: 1000,
+      memoryBytes: 1e9,
+      heartbeatTimeoutMs: 60_000,
+      jobMsMax: 60_000,
+      cancelGraceMs: 100,
+      queryMsMax: 1000,
     },
   });
   const { kind, finish } = createErrand();
@@ -74,7 +98,10 @@ async function openWorld(): Promise<World> {
     log: silent,
   });
   return {
-    app, engine, stopping, finish,
+    app,
+    engine,
+    stopping,
+    finish,
     async submit(ident, large = false) {
       await engine.submit({ kind, ident, payload: { large }, request: { large }, estimatedBytes: 1 });
     },
@@ -82,21 +109,31 @@ async function openWorld(): Promise<World> {
 }
 
 const ask = (app: App, path: string, init: RequestInit = {}): Promise<Response> =>
-  Promise.resolve(app.fetch(new Request(`http://localhost${path}`, { ...init, headers: { host: 'localhost', ...init.headers } })));
+  Promise.resolve(
+    app.fetch(new Request(`http://localhost${path}`, { ...init, headers: { host: 'localhost', ...init.headers } })),
+  );
 
 async function untilEnd(app: App, jobId: string): Promise<void> {
-  for (let status = 'pending'; status === 'pending' || status === 'running'; ) {
+  for (let status = 'pending'; status === 'pending' || status === 'running';) {
     ({ status } = (await (await ask(app, `/jobs/${jobId}?wait=60`)).json()) as { status: string });
   }
 }
 
 /** The events of a stream as they come. */
-async function* eventsOf(response: Response): AsyncGenerator<{ readonly id: number; readonly data: { readonly status: string; readonly message: string; readonly result: unknown } }> {
+async function* eventsOf(response: Response): AsyncGenerator<{
+  readonly id: number;
+  readonly data: { readonly status: string; readonly message: string; readonly result: unknown };
+}> {
   let text = '';
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
     text += chunk;
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const lines = new Map(text.slice(0, end).split('\n').map((line): [string, string] => [line.split(': ')[0]!, line.slice(line.indexOf(': ') + 2)]));
+      const lines = new Map(
+        text
+          .slice(0, end)
+          .split('\n')
+          .map((line): [string, string] => [line.split(': ')[0]!, line.slice(line.indexOf(': ') + 2)]),
+      );
       text = text.slice(end + 2);
       if (lines.get('event') === 'status') yield { id: Number(lines.get('id')), data: JSON.parse(lines.get('data')!) };
     }
@@ -126,12 +163,15 @@ describe('GET /jobs', () => {
     expect(await read('?status=running')).toEqual(['backtest:a']);
   });
 
-  test.each(['?status=done', '?kind=cook', '?limit=0', '?limit=501', '?before=nothing', '?page=2'])('refuses %s', async (query) => {
-    const { app } = await openWorld();
-    const response = await ask(app, `/jobs${query}`);
-    expect(response.status).toBe(422);
-    expect(await response.json()).toMatchObject({ error: { code: 'VALIDATION_FAILED' } });
-  });
+  test.each(['?status=done', '?kind=cook', '?limit=0', '?limit=501', '?before=nothing', '?page=2'])(
+    'refuses %s',
+    async (query) => {
+      const { app } = await openWorld();
+      const response = await ask(app, `/jobs${query}`);
+      expect(response.status).toBe(422);
+      expect(await response.json()).toMatchObject({ error: { code: 'VALIDATION_FAILED' } });
+    },
+  );
 });
 
 describe('GET /jobs/{job_id}', () => {
@@ -151,7 +191,10 @@ describe('GET /jobs/{job_id}', () => {
     const result = { level: { index: ['2024-01-02'], data: [100], name: 'level' }, text: 'é"\\'.repeat(100_000) };
     finish(result);
     await untilEnd(app, 'backtest:big');
-    expect(await engine.find('backtest:big')).toMatchObject({ status: { result: null }, artifact: { name: expect.stringMatching(/\.art$/) } });
+    expect(await engine.find('backtest:big')).toMatchObject({
+      status: { result: null },
+      artifact: { name: expect.stringMatching(/\.art$/) },
+    });
     for (const init of [{}, { method: 'DELETE' }]) {
       const response = await ask(app, '/jobs/backtest:big', init);
       const bytes = new Uint8Array(await response.arrayBuffer());
@@ -168,14 +211,21 @@ describe('GET /jobs/{job_id}', () => {
     finish(42);
     expect(await (await waiting).json()).toMatchObject({ status: expect.stringMatching(/running|succeeded/) });
     await untilEnd(app, 'backtest:a');
-    expect(await (await ask(app, '/jobs/backtest:a?wait=60')).json()).toMatchObject({ status: 'succeeded', result: 42 });
+    expect(await (await ask(app, '/jobs/backtest:a?wait=60')).json()).toMatchObject({
+      status: 'succeeded',
+      result: 42,
+    });
   });
 
   test('with wait answers unchanged after the wait, and at once when the service stops', async () => {
     const { app, submit, stopping } = await openWorld();
     await submit('a');
     await ask(app, '/jobs/backtest:a?wait=60'); // pending to running, unless it runs already
-    expect(await (await ask(app, '/jobs/backtest:a?wait=0.05')).json()).toMatchObject({ status: 'running', message: 'Working.', progress: 0.25 });
+    expect(await (await ask(app, '/jobs/backtest:a?wait=0.05')).json()).toMatchObject({
+      status: 'running',
+      message: 'Working.',
+      progress: 0.25,
+    });
     const waiting = ask(app, '/jobs/backtest:a?wait=60');
     stopping.abort();
     expect((await waiting).status).toBe(200);
@@ -236,7 +286,9 @@ describe('GET /jobs/{job_id}/events', () => {
   test('gives places back when clients leave, and refuses more than there are', async () => {
     const { app, submit } = await openWorld();
     await submit('a');
-    const streams = await Promise.all(Array.from({ length: LIMITS.MAX_EVENT_STREAMS }, () => ask(app, '/jobs/backtest:a/events')));
+    const streams = await Promise.all(
+      Array.from({ length: LIMITS.MAX_EVENT_STREAMS }, () => ask(app, '/jobs/backtest:a/events')),
+    );
     const refused = await ask(app, '/jobs/backtest:a/events');
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({ error: { code: 'OVERLOADED' } });

@@ -49,7 +49,9 @@ const LIMITS = {
   attemptsMax: 3,
   queueMax: 3,
   runningMax: { heavy: 2, light: 1 },
-  perOwner: { queueMax: 1000, runningMax: 1000 }, endedMax: 1000, memoryBytes: BUDGET,
+  perOwner: { queueMax: 1000, runningMax: 1000 },
+  endedMax: 1000,
+  memoryBytes: BUDGET,
   heartbeatTimeoutMs: 5000,
   jobMsMax: 20_000,
   cancelGraceMs: 2000,
@@ -115,21 +117,32 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     });
 
   function createClock(owner: number): Clock {
-    return { now: () => EPOCH_MS + agenda.now(), monotonicMs: () => agenda.now(), after: (ms, call) => later(owner, ms, call) };
+    return {
+      now: () => EPOCH_MS + agenda.now(),
+      monotonicMs: () => agenda.now(),
+      after: (ms, call) => later(owner, ms, call),
+    };
   }
 
   function createStore(owner: number): DocumentStore {
     let lastCommitMs = 0;
     const get = (kind: DocumentKind, id: string, staged?: Map<string, string | null>) => {
-      const text = staged?.get(`${kind}/${id}`) ?? (staged?.has(`${kind}/${id}`) ? undefined : disk.get(`${kind}/${id}`));
+      const text =
+        staged?.get(`${kind}/${id}`) ?? (staged?.has(`${kind}/${id}`) ? undefined : disk.get(`${kind}/${id}`));
       return text === undefined || text === null ? undefined : { id, body: JSON.parse(text), etag: '', updatedAt: '' };
     };
     return {
       get: async (kind, id) => get(kind, id),
-      ids: async (kind) => [...disk.keys()].filter((key) => key.startsWith(`${kind}/`)).map((key) => key.slice(kind.length + 1)).sort(),
+      ids: async (kind) =>
+        [...disk.keys()]
+          .filter((key) => key.startsWith(`${kind}/`))
+          .map((key) => key.slice(kind.length + 1))
+          .sort(),
       revision: async () => 0,
       list: async (kind, read) => ({
-        documents: [...disk].flatMap(([key, text]) => (key.startsWith(`${kind}/`) ? (read(JSON.parse(text), key.slice(kind.length + 1)) ?? []) : [])),
+        documents: [...disk].flatMap(([key, text]) =>
+          key.startsWith(`${kind}/`) ? (read(JSON.parse(text), key.slice(kind.length + 1)) ?? []) : [],
+        ),
         skipped: 0,
         skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 },
       }),
@@ -146,19 +159,21 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
               put: async (kind, id, body) => (staged.set(`${kind}/${id}`, JSON.stringify(body)), ''),
               delete: async (kind, id) => (staged.set(`${kind}/${id}`, null), true),
             });
-            body.then((result) => {
-              const write = (): void => {
-                isDiskChanged = true;
-                const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
-                for (const [key, text] of staged) {
-                  if (text === null) disk.delete(key);
-                  else disk.set(key, text);
-                  if (key.startsWith('job/')) noteStart(key.slice(4), owner);
-                }
-                removeUnowned(dropped);
-              };
-              if (callPort(write)) later(owner, between(0, 10), () => resolve(result));
-            }).catch(reject);
+            body
+              .then((result) => {
+                const write = (): void => {
+                  isDiskChanged = true;
+                  const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
+                  for (const [key, text] of staged) {
+                    if (text === null) disk.delete(key);
+                    else disk.set(key, text);
+                    if (key.startsWith('job/')) noteStart(key.slice(4), owner);
+                  }
+                  removeUnowned(dropped);
+                };
+                if (callPort(write)) later(owner, between(0, 10), () => resolve(result));
+              })
+              .catch(reject);
           });
         });
       },
@@ -218,8 +233,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
             if (dice < 0.15) {
               if (signal?.aborted !== true) crashed.add(attemptOnDisk(token));
               reject(new WorkerLost('simulated'));
-            }
-            else if (dice < 0.2) reject(new Refusal('MISSING_PRICE', 'simulated'));
+            } else if (dice < 0.2) reject(new Refusal('MISSING_PRICE', 'simulated'));
             else if (dice < 0.22) reject(new Error('a simulated defect'));
             else if (dice < 0.25) {
               isLost = isDeaf = true; // Half of the lost messages arrive after all, when nobody waits for them any more.
@@ -235,7 +249,10 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
         });
         return {
           output,
-          progress: () => ({ fraction: Math.min((agenda.now() - startMs) / durationMs, 1) * (0.8 + 0.2 * random()), message: undefined }),
+          progress: () => ({
+            fraction: Math.min((agenda.now() - startMs) / durationMs, 1) * (0.8 + 0.2 * random()),
+            message: undefined,
+          }),
           isAlive: () => !isLost,
         };
       },
@@ -261,7 +278,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       return {
         result: { artifact: refs[0]! },
         async effect(tx) {
-          if (newestStart.get(payload.token) !== serial) say(`an attempt of ${payload.token} that was given up wrote its effect`);
+          if (newestStart.get(payload.token) !== serial)
+            say(`an attempt of ${payload.token} that was given up wrote its effect`);
           const before = await tx.get('run', payload.token);
           const count = before === undefined || 'unreadable' in before ? 0 : (before.body as { count: number }).count;
           await tx.put('run', payload.token, { count: count + 1, refs });
@@ -275,7 +293,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   /** What must hold when work starts: the attempt is on disk, the job is no poison, and no other attempt of it runs. Returns how to say that it ended. */
   function checkStart({ token }: Payload, jobId: string, signal: AbortSignal): () => void {
     const record = recordOnDisk(jobId);
-    if (record?.status !== 'running' || tokenOf(record) !== token) say(`${jobId} started without being running on disk`);
+    if (record?.status !== 'running' || tokenOf(record) !== token)
+      say(`${jobId} started without being running on disk`);
     const crashes = [...crashed].filter((attempt) => attempt.startsWith(`${incarnationOf(record!)}#`)).length;
     if (crashes >= LIMITS.attemptsMax) say(`${jobId} started again after ${crashes} crashes`);
     const own = { token, bytes: record!.estimated_bytes, signal };
@@ -310,7 +329,12 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     const clock = createClock(owner);
     const quiet = { info: () => {}, warn: () => {}, error: () => {} };
     engine = createJobEngine({
-      store: createStore(owner), artifacts: createArtifacts(owner), pool: createPool(owner), clock, limits: LIMITS, log: quiet,
+      store: createStore(owner),
+      artifacts: createArtifacts(owner),
+      pool: createPool(owner),
+      clock,
+      limits: LIMITS,
+      log: quiet,
     });
     engine.register({ [kind.kind]: kind });
     removeUnowned([...files.keys()]);
@@ -338,12 +362,20 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   function submit(): void {
     const ident = IDENTS[between(0, IDENTS.length)]!;
     // Half of the requests repeat what the client sent before.
-    const repeated = random() < 0.5 ? [...seen.values()].findLast(({ job_id }) => job_id === `backtest:${ident}`) : undefined;
+    const repeated =
+      random() < 0.5 ? [...seen.values()].findLast(({ job_id }) => job_id === `backtest:${ident}`) : undefined;
     const token = repeated === undefined ? `${ident}-${submissions}` : tokenOf(repeated);
     submissions++;
     const owner = process;
     engine
-      .submit({ kind, ident, payload: { token }, request: { token }, estimatedBytes: between(1, BUDGET + 10), origin: { owner: ident, requestId: `r${submissions}`, traceId: null } })
+      .submit({
+        kind,
+        ident,
+        payload: { token },
+        request: { token },
+        estimatedBytes: between(1, BUDGET + 10),
+        origin: { owner: ident, requestId: `r${submissions}`, traceId: null },
+      })
       .then((status) => {
         if (owner === process && tokenOf(status) === token) toldDurable.set(status.job_id, token);
       })
@@ -381,8 +413,10 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       if (!key.startsWith('run/')) continue;
       const token = key.slice(4);
       const { count, refs } = JSON.parse(text) as { count: number; refs: ArtifactRef[] };
-      if (count > (successes.get(token) ?? 0)) say(`the effect of ${token} happened ${count} times in ${successes.get(token) ?? 0} successes`);
-      if (!disk.has(`render/${token}`) || !disk.has(`watchlist/${token}`)) say(`the effect of ${token} is half on disk`);
+      if (count > (successes.get(token) ?? 0))
+        say(`the effect of ${token} happened ${count} times in ${successes.get(token) ?? 0} successes`);
+      if (!disk.has(`render/${token}`) || !disk.has(`watchlist/${token}`))
+        say(`the effect of ${token} is half on disk`);
       for (const { name } of refs) if (!files.has(name)) say(`the artifact ${name} of ${token} is gone`);
     }
   }
@@ -397,15 +431,18 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     if (record === undefined) return;
     const incarnation = incarnationOf(record);
     for (let attempt = 1; attempt < record.attempt; attempt++) {
-      if (!startedBy.has(`${incarnation}#${attempt}`)) say(`${jobId} is at attempt ${record.attempt} though attempt ${attempt} never started`);
+      if (!startedBy.has(`${incarnation}#${attempt}`))
+        say(`${jobId} is at attempt ${record.attempt} though attempt ${attempt} never started`);
     }
     if (record.status === 'succeeded' && !counted.has(incarnation)) {
       counted.add(incarnation);
       successes.set(tokenOf(record), (successes.get(tokenOf(record)) ?? 0) + 1);
       if (!disk.has(`run/${tokenOf(record)}`)) say(`${jobId} succeeded without its effect`);
     }
-    if (toldCancelled.has(incarnation) && record.status !== 'cancelled') say(`${jobId} was cancelled and is ${record.status}`);
-    if ((record.error !== null) !== (record.status === 'failed')) say(`${jobId} is ${record.status} with error ${record.error?.code}`);
+    if (toldCancelled.has(incarnation) && record.status !== 'cancelled')
+      say(`${jobId} was cancelled and is ${record.status}`);
+    if ((record.error !== null) !== (record.status === 'failed'))
+      say(`${jobId} is ${record.status} with error ${record.error?.code}`);
     if ((record.result !== null) !== (record.status === 'succeeded')) say(`${jobId} is ${record.status} with a result`);
   }
 
@@ -425,18 +462,23 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     if (status.status === 'succeeded' && status.progress !== 1) say(`${status.job_id} succeeded at ${status.progress}`);
     if (status.status === 'running') {
       const attemptKey = `${key}#${status.attempt}`;
-      if (startedBy.get(attemptKey) !== process) say(`${status.job_id} is running though this process never started it`);
+      if (startedBy.get(attemptKey) !== process)
+        say(`${status.job_id} is running though this process never started it`);
       const isWorkedOn = [...attempts].some(({ token, signal }) => token === tokenOf(status) && !signal.aborted);
       const idleMs = isWorkedOn ? 0 : agenda.now() - (idleSince.get(attemptKey) ?? agenda.now());
       idleSince.set(attemptKey, agenda.now() - idleMs);
-      if (idleMs > LIMITS.heartbeatTimeoutMs + 3000) say(`${status.job_id} is running for ${idleMs} ms without an attempt`);
+      if (idleMs > LIMITS.heartbeatTimeoutMs + 3000)
+        say(`${status.job_id} is running for ${idleMs} ms without an attempt`);
       const silenceMs = EPOCH_MS + agenda.now() - Date.parse(status.heartbeat_at!);
-      if (silenceMs > LIMITS.heartbeatTimeoutMs + 3000) say(`${status.job_id} is running after ${silenceMs} ms of silence`);
+      if (silenceMs > LIMITS.heartbeatTimeoutMs + 3000)
+        say(`${status.job_id} is running after ${silenceMs} ms of silence`);
     }
     if (before === undefined) return;
-    if (isTerminal(before.status) && JSON.stringify(before) !== JSON.stringify(status)) say(`${status.job_id} changed from ${before.status} to ${status.status}`);
+    if (isTerminal(before.status) && JSON.stringify(before) !== JSON.stringify(status))
+      say(`${status.job_id} changed from ${before.status} to ${status.status}`);
     if (status.attempt < before.attempt) say(`${status.job_id} went back to attempt ${status.attempt}`);
-    if (before.status === 'running' && status.status === 'pending' && status.attempt === before.attempt) say(`${status.job_id} waits again under the same attempt`);
+    if (before.status === 'running' && status.status === 'pending' && status.attempt === before.attempt)
+      say(`${status.job_id} waits again under the same attempt`);
     // Progress lives in memory: a job that fails because its process died shows none.
     if (isSameProcess && status.attempt === before.attempt && status.progress < before.progress) {
       say(`${status.job_id} went back from ${before.progress} to ${status.progress}`);
@@ -460,14 +502,20 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     await checkAll();
   }
   const owned = [...disk.values()].join('\n');
-  for (const [name, owner] of files) if (owner === process && !owned.includes(name)) say(`the artifact ${name} was left behind`);
+  for (const [name, owner] of files)
+    if (owner === process && !owned.includes(name)) say(`the artifact ${name} was left behind`);
   const records = IDENTS.flatMap((ident) => recordOnDisk(`backtest:${ident}`) ?? []);
   for (const { job_id, status } of records) if (!isTerminal(status)) say(`${job_id} stayed ${status}`);
   const ended = [...new Map([...seen].map(([key, status]) => [key, status.status])).values()];
   const count = (state: string): number => ended.filter((status) => status === state).length;
   return {
-    events: done, restarts, submissions, calls,
-    succeeded: count('succeeded'), failed: count('failed'), cancelled: count('cancelled'),
+    events: done,
+    restarts,
+    submissions,
+    calls,
+    succeeded: count('succeeded'),
+    failed: count('failed'),
+    cancelled: count('cancelled'),
   };
 
   function happen(): void {

@@ -10,24 +10,35 @@ export interface Matrix {
 }
 
 /** Small dense matrices, row-major. */
-export function matrices(options: { readonly rowsMin?: number; readonly rowsMax?: number; readonly columnsMin?: number; readonly columnsMax?: number } = {}): fc.Arbitrary<Matrix> {
+export function matrices(
+  options: {
+    readonly rowsMin?: number;
+    readonly rowsMax?: number;
+    readonly columnsMin?: number;
+    readonly columnsMax?: number;
+  } = {},
+): fc.Arbitrary<Matrix> {
   const { rowsMin = 1, rowsMax = 12, columnsMin = 1, columnsMax = 9 } = options;
   return fc
     .tuple(fc.integer({ min: rowsMin, max: rowsMax }), fc.integer({ min: columnsMin, max: columnsMax }))
     .chain(([rows, columns]) =>
-      fc.array(values, { minLength: rows * columns, maxLength: rows * columns }).map((data) => ({ rows, columns, data: Float64Array.from(data) })),
+      fc
+        .array(values, { minLength: rows * columns, maxLength: rows * columns })
+        .map((data) => ({ rows, columns, data: Float64Array.from(data) })),
     );
 }
 
 /** Positive definite matrices of moderate condition: X'X + I. */
-export const positiveDefinite = matrices({ rowsMin: 1, rowsMax: 8, columnsMin: 1, columnsMax: 8 }).map(({ rows, columns, data }) => {
-  const a = new Float64Array(columns * columns);
-  for (let i = 0; i < columns; i++) {
-    for (let j = 0; j < columns; j++) {
-      let total = i === j ? 1 : 0;
-      for (let t = 0; t < rows; t++) total += data[t * columns + i]! * data[t * columns + j]!;
-      a[i * columns + j] = total;
+export const positiveDefinite = matrices({ rowsMin: 1, rowsMax: 8, columnsMin: 1, columnsMax: 8 }).map(
+  ({ rows, columns, data }) => {
+    const a = new Float64Array(columns * columns);
+    for (let i = 0; i < columns; i++) {
+      for (let j = 0; j < columns; j++) {
+        let total = i === j ? 1 : 0;
+        for (let t = 0; t < rows; t++) total += data[t * columns + i]! * data[t * columns + j]!;
+        a[i * columns + j] = total;
+      }
     }
-  }
-  return { order: columns, a };
-});
+    return { order: columns, a };
+  },
+);

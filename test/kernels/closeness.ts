@@ -1,16 +1,27 @@
 import { expect } from 'vitest';
 
 /** Every entry within `tolerance` of its expected value, relative to `scale` (the largest expected magnitude unless given). */
-export function expectClose(actual: ArrayLike<number>, expected: ArrayLike<number>, tolerance: number, scale?: number): void {
+export function expectClose(
+  actual: ArrayLike<number>,
+  expected: ArrayLike<number>,
+  tolerance: number,
+  scale?: number,
+): void {
   expect(actual.length).toBe(expected.length);
   const unit = scale ?? Math.max(...Array.from(expected, Math.abs), Number.MIN_VALUE);
   let worst = 0;
-  for (let i = 0; i < expected.length; i++) worst = Math.max(worst, Math.abs(actual[i]! - expected[i]!) || (Number.isNaN(actual[i]!) ? Infinity : 0));
+  for (let i = 0; i < expected.length; i++)
+    worst = Math.max(worst, Math.abs(actual[i]! - expected[i]!) || (Number.isNaN(actual[i]!) ? Infinity : 0));
   expect(worst / unit).toBeLessThanOrEqual(tolerance);
 }
 
 /** Covariances agree relative to sqrt(c_ii c_jj), the only scale that means something for a pair. */
-export function expectCovariance(actual: Float64Array, expected: ArrayLike<number>, assets: number, tolerance: number): void {
+export function expectCovariance(
+  actual: Float64Array,
+  expected: ArrayLike<number>,
+  assets: number,
+  tolerance: number,
+): void {
   expect(actual.length).toBe(expected.length);
   let worst = 0;
   for (let i = 0; i < assets; i++) {

@@ -20,18 +20,33 @@ const TERMS = growthTerms(TreatmentSpec.parse({}), 'USD', 'total');
  * next, and from the first to the last.
  * @returns the largest relative difference, and how many steps were compared
  */
-function disagreement(market: MarketData, adjust: 'splits' | 'total', calendar: Calendar, calendars: Calendars): { readonly worst: number; readonly steps: number } {
+function disagreement(
+  market: MarketData,
+  adjust: 'splits' | 'total',
+  calendar: Calendar,
+  calendars: Calendars,
+): { readonly worst: number; readonly steps: number } {
   // What splits alone do to a holding is what all actions do in a market without cash and rights.
-  const actions = adjust === 'total' ? market.actions : market.actions.filter(({ type }) => ACTION_KINDS[type] !== 'cash' && type !== 'RIGHTS_ISSUE');
+  const actions =
+    adjust === 'total'
+      ? market.actions
+      : market.actions.filter(({ type }) => ACTION_KINDS[type] !== 'cash' && type !== 'RIGHTS_ISSUE');
   const sm = alignMarket({ market: { ...market, actions }, calendar, calendars });
   const growth = growthOf(sm, TERMS);
   let worst = 0;
   let steps = 0;
   market.identifiers.forEach((identifier, position) => {
-    const { days, columns } = priceSeries({
-      dates: market.dates, fields: [...market.fields].map(([name, values]) => ({ name, values })), names: market.identifiers.length, position,
-      actions: market.actions.filter((action) => action.identifier === identifier), adjustment: market.adjustment,
-    }, { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust });
+    const { days, columns } = priceSeries(
+      {
+        dates: market.dates,
+        fields: [...market.fields].map(([name, values]) => ({ name, values })),
+        names: market.identifiers.length,
+        position,
+        actions: market.actions.filter((action) => action.identifier === identifier),
+        adjustment: market.adjustment,
+      },
+      { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust },
+    );
     const closes = columns[0]!.values;
     let previous = -1;
     let whole = 1;
@@ -40,9 +55,14 @@ function disagreement(market: MarketData, adjust: 'splits' | 'total', calendar: 
       if (Number.isNaN(closes[row])) continue;
       if (previous >= 0) {
         let grown = 1;
-        for (let s = sm.sessionAt(days[previous]!) + 1; s <= sm.sessionAt(days[row]!); s++) grown *= growth[s * sm.names + position]!;
+        for (let s = sm.sessionAt(days[previous]!) + 1; s <= sm.sessionAt(days[row]!); s++)
+          grown *= growth[s * sm.names + position]!;
         whole *= grown;
-        worst = Math.max(worst, Math.abs(closes[row]! / closes[previous]! / grown - 1), Math.abs(closes[row]! / closes[first]! / whole - 1));
+        worst = Math.max(
+          worst,
+          Math.abs(closes[row]! / closes[previous]! / grown - 1),
+          Math.abs(closes[row]! / closes[first]! / whole - 1),
+        );
         steps += 1;
       } else first = row;
       previous = row;
@@ -52,50 +72,119 @@ function disagreement(market: MarketData, adjust: 'splits' | 'total', calendar: 
 }
 
 describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and from first to last', () => {
-  const content = generateMarket({
-    seed: 3, assets: 40, sessions: XNYS.sessions.slice(-1000), exchange: 'XNYS', currency: 'USD', sectors: 5, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.3,
-    dividend_yield: 0.04, splits_per_year: 0.6, delistings_per_year: 0.1, listings_per_year: 0.2, missing_rate: 0.1,
-  }, () => {});
+  const content = generateMarket(
+    {
+      seed: 3,
+      assets: 40,
+      sessions: XNYS.sessions.slice(-1000),
+      exchange: 'XNYS',
+      currency: 'USD',
+      sectors: 5,
+      market_return: 0.07,
+      market_volatility: 0.16,
+      specific_volatility: 0.3,
+      dividend_yield: 0.04,
+      splits_per_year: 0.6,
+      delistings_per_year: 0.1,
+      listings_per_year: 0.2,
+      missing_rate: 0.1,
+    },
+    () => {},
+  );
 
-  test.each(['splits', 'total'] as const)('%s, in a synthetic market with every kind of action and a tenth of its bars missing', (adjust) => {
-    for (const adjustment of ['none', 'splits', 'total'] as const) {
-      const { worst, steps } = disagreement({ storeId: 's', contentHash: 'h', adjustment, ...content }, adjust, XNYS, openCalendars());
-      expect(steps).toBeGreaterThan(20_000);
-      expect(worst, adjustment).toBeLessThan(1e-12);
-    }
-  });
+  test.each(['splits', 'total'] as const)(
+    '%s, in a synthetic market with every kind of action and a tenth of its bars missing',
+    (adjust) => {
+      for (const adjustment of ['none', 'splits', 'total'] as const) {
+        const { worst, steps } = disagreement(
+          { storeId: 's', contentHash: 'h', adjustment, ...content },
+          adjust,
+          XNYS,
+          openCalendars(),
+        );
+        expect(steps).toBeGreaterThan(20_000);
+        expect(worst, adjustment).toBeLessThan(1e-12);
+      }
+    },
+  );
 
   test('whatever happens on whatever day, with and without bars', () => {
     const from = dayFrom('2024-01-01');
     const days = Int32Array.from({ length: 14 }, (_, t) => from + t);
     const held = new Set(days);
-    const calendar: Calendar = { code: 'DAILY', name: 'Daily', region: 'UTC', tz: 'UTC', coverage: { from, publishedTo: from + 13, to: from + 13 }, sessions: days, isSession: (day) => held.has(day) };
+    const calendar: Calendar = {
+      code: 'DAILY',
+      name: 'Daily',
+      region: 'UTC',
+      tz: 'UTC',
+      coverage: { from, publishedTo: from + 13, to: from + 13 },
+      sessions: days,
+      isSession: (day) => held.has(day),
+    };
     const calendars: Calendars = { list: () => [calendar], get: (code) => (code === 'DAILY' ? calendar : undefined) };
     const happening = fc.record({
-      type: fc.constantFrom('SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE' as const),
-      value: fc.double({ min: 0.1, max: 3, noNaN: true }), at: fc.integer({ min: -2, max: 15 }), cancelled: fc.boolean(), subscription: fc.double({ min: 0.5, max: 20, noNaN: true }),
+      type: fc.constantFrom(
+        'SPLIT',
+        'STOCK_DIVIDEND',
+        'BONUS_ISSUE',
+        'DIVIDEND',
+        'SPECIAL_DIVIDEND',
+        'RETURN_OF_CAPITAL',
+        'RIGHTS_ISSUE' as const,
+      ),
+      value: fc.double({ min: 0.1, max: 3, noNaN: true }),
+      at: fc.integer({ min: -2, max: 15 }),
+      cancelled: fc.boolean(),
+      subscription: fc.double({ min: 0.5, max: 20, noNaN: true }),
     });
     const price = fc.option(fc.double({ min: 5, max: 500, noNaN: true }), { freq: 4 });
-    fc.assert(fc.property(
-      fc.array(price, { minLength: 28, maxLength: 28 }), fc.array(fc.tuple(fc.nat(1), happening), { maxLength: 10 }), fc.constantFrom<Adjustment>('none', 'splits', 'total'), fc.constantFrom('splits', 'total' as const),
-      (prices, happenings, adjustment, adjust) => {
-        const close = emptyPanel(28);
-        prices.forEach((value, cell) => (close[cell] = value ?? Number.NaN));
-        close[0] = 100;
-        close[27] = 50;
-        const rights = new Set<string>();
-        const actions = happenings.flatMap(([n, { type, value, at, cancelled, subscription }]): CorporateAction[] => {
-          // One rights issue a name and day, as one says what a share without the right is worth.
-          if (type === 'RIGHTS_ISSUE' && rights.has(`${n} ${at}`)) return [];
-          rights.add(`${n} ${at}`);
-          return [{
-            identifier: n === 0 ? 'A' : 'B', type: type as CorporateAction['type'], value, exDay: from + at, payDay: null, status: cancelled ? 'cancelled' : 'paid', announcedDay: null, related: null,
-            subscriptionPrice: type === 'RIGHTS_ISSUE' ? subscription : null,
-          }];
-        }).sort(compareActions);
-        const market: MarketData = { storeId: 's', contentHash: 'h', adjustment, identifiers: ['A', 'B'], dates: days, fields: new Map([['CLOSE', close]]), reference: { columns: [], rows: new Map() }, actions, universes: [] };
-        expect(disagreement(market, adjust, calendar, calendars).worst).toBeLessThan(1e-12);
-      },
-    ), { numRuns: 300 });
+    fc.assert(
+      fc.property(
+        fc.array(price, { minLength: 28, maxLength: 28 }),
+        fc.array(fc.tuple(fc.nat(1), happening), { maxLength: 10 }),
+        fc.constantFrom<Adjustment>('none', 'splits', 'total'),
+        fc.constantFrom('splits', 'total' as const),
+        (prices, happenings, adjustment, adjust) => {
+          const close = emptyPanel(28);
+          prices.forEach((value, cell) => (close[cell] = value ?? Number.NaN));
+          close[0] = 100;
+          close[27] = 50;
+          const rights = new Set<string>();
+          const actions = happenings
+            .flatMap(([n, { type, value, at, cancelled, subscription }]): CorporateAction[] => {
+              // One rights issue a name and day, as one says what a share without the right is worth.
+              if (type === 'RIGHTS_ISSUE' && rights.has(`${n} ${at}`)) return [];
+              rights.add(`${n} ${at}`);
+              return [
+                {
+                  identifier: n === 0 ? 'A' : 'B',
+                  type: type as CorporateAction['type'],
+                  value,
+                  exDay: from + at,
+                  payDay: null,
+                  status: cancelled ? 'cancelled' : 'paid',
+                  announcedDay: null,
+                  related: null,
+                  subscriptionPrice: type === 'RIGHTS_ISSUE' ? subscription : null,
+                },
+              ];
+            })
+            .sort(compareActions);
+          const market: MarketData = {
+            storeId: 's',
+            contentHash: 'h',
+            adjustment,
+            identifiers: ['A', 'B'],
+            dates: days,
+            fields: new Map([['CLOSE', close]]),
+            reference: { columns: [], rows: new Map() },
+            actions,
+            universes: [],
+          };
+          expect(disagreement(market, adjust, calendar, calendars).worst).toBeLessThan(1e-12);
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 });

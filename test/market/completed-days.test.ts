@@ -22,7 +22,9 @@ const DAYS = 500;
 /** Six fields, a tenth of the rows missing, in some order. */
 async function writeBars(order: string): Promise<string> {
   const folder = await folderFor();
-  const fields = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VWAP', 'VOLUME'].map((name, f) => `CASE WHEN hash(t, n, ${f}) % 50 = 0 THEN NULL ELSE 1 + hash(t, n, ${f}) % 1000 END AS ${name}`);
+  const fields = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VWAP', 'VOLUME'].map(
+    (name, f) => `CASE WHEN hash(t, n, ${f}) % 50 = 0 THEN NULL ELSE 1 + hash(t, n, ${f}) % 1000 END AS ${name}`,
+  );
   const bars = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, ${fields.join(', ')} FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0 ORDER BY ${order}`;
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   await connection.run(`COPY (${bars}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet, ROW_GROUP_SIZE 20480)`);
@@ -37,46 +39,62 @@ function bitsOf({ identifiers, fields }: Panels, from: number, to: number): stri
   return hash.digest('hex');
 }
 
-test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])('whatever the order of rows (%s), each day is told of once and changes no more, and the digests are those of the whole', async (order) => {
-  const folder = await writeBars(order);
-  const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
-  const growing = createGrowingDigests();
-  let begun: Panels | undefined;
-  const told: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
-  const read = await readSource(files, createProblems(), () => {}, {
-    follower: {
-      begin(panels) {
-        growing.begin(panels);
-        begun = panels;
+test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
+  'whatever the order of rows (%s), each day is told of once and changes no more, and the digests are those of the whole',
+  async (order) => {
+    const folder = await writeBars(order);
+    const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
+    const growing = createGrowingDigests();
+    let begun: Panels | undefined;
+    const told: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
+    const read = await readSource(files, createProblems(), () => {}, {
+      follower: {
+        begin(panels) {
+          growing.begin(panels);
+          begun = panels;
+        },
+        complete(from, to) {
+          growing.complete(from, to);
+          told.push({ from, to, bits: bitsOf(begun!, from, to) });
+        },
       },
-      complete(from, to) {
-        growing.complete(from, to);
-        told.push({ from, to, bits: bitsOf(begun!, from, to) });
-      },
-    },
-  });
-  const { content } = read!;
-  expect(content.fields).toBe(begun!.fields);
-  const days = told.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
-  expect(days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
-  expect(told.length).toBeGreaterThan(2);
-  for (const { from, to, bits } of told) {
-    expect(from % BLOCK_DAYS).toBe(0);
-    expect(bits).toBe(bitsOf(content, from, to));
-  }
-  expect(growing.made()!.digests.size).toBe(Math.ceil(DAYS / BLOCK_DAYS));
-  expect(await digestContent(content, { made: growing.made() })).toEqual(await digestContent(content));
-});
+    });
+    const { content } = read!;
+    expect(content.fields).toBe(begun!.fields);
+    const days = told.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
+    expect(days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
+    expect(told.length).toBeGreaterThan(2);
+    for (const { from, to, bits } of told) {
+      expect(from % BLOCK_DAYS).toBe(0);
+      expect(bits).toBe(bitsOf(content, from, to));
+    }
+    expect(growing.made()!.digests.size).toBe(Math.ceil(DAYS / BLOCK_DAYS));
+    expect(await digestContent(content, { made: growing.made() })).toEqual(await digestContent(content));
+  },
+);
 
-test.each([[2, 1], [2, 2], [1, 1], [0, 0]])('rows that are more or fewer than were counted (%i and %i instead of two and one) are told', async (first, second) => {
-  const duck = await openDuckDb({});
-  try {
-    const rows = "SELECT DATE '2020-01-01' + t::INTEGER, n::INTEGER, 1.5::DOUBLE FROM (VALUES (0, 0), (0, 1), (1, 0)) v(t, n)";
-    const dates = Int32Array.from([18_262, 18_263]);
-    const scattered = await scatterRows([chunksOf(duck.connection, rows)], { identifiers: ['A', 'B'], dates, fields: ['CLOSE'], rowsOfDay: Int32Array.from([first, second]) }, () => {});
-    expect(scattered.rows).toBe(3);
-    expect(scattered.isSound).toBe(first === 2 && second === 1);
-  } finally {
-    duck.close();
-  }
-});
+test.each([
+  [2, 1],
+  [2, 2],
+  [1, 1],
+  [0, 0],
+])(
+  'rows that are more or fewer than were counted (%i and %i instead of two and one) are told',
+  async (first, second) => {
+    const duck = await openDuckDb({});
+    try {
+      const rows =
+        "SELECT DATE '2020-01-01' + t::INTEGER, n::INTEGER, 1.5::DOUBLE FROM (VALUES (0, 0), (0, 1), (1, 0)) v(t, n)";
+      const dates = Int32Array.from([18_262, 18_263]);
+      const scattered = await scatterRows(
+        [chunksOf(duck.connection, rows)],
+        { identifiers: ['A', 'B'], dates, fields: ['CLOSE'], rowsOfDay: Int32Array.from([first, second]) },
+        () => {},
+      );
+      expect(scattered.rows).toBe(3);
+      expect(scattered.isSound).toBe(first === 2 && second === 1);
+    } finally {
+      duck.close();
+    }
+  },
+);

@@ -21,21 +21,36 @@ async function marketFile(): Promise<Buffer> {
   const dates = Int32Array.from({ length: 100 }, (_, t) => 19_000 + t);
   const close = emptyPanel(2000);
   close.forEach((_, i) => (close[i] = 1 + 100 * random.uniform()));
-  await writeMarket(folder, { identifiers, dates, fields: new Map([['CLOSE', close]]), reference: { columns: [], rows: new Map() }, actions: [], universes: [] }, () => {});
+  await writeMarket(
+    folder,
+    {
+      identifiers,
+      dates,
+      fields: new Map([['CLOSE', close]]),
+      reference: { columns: [], rows: new Map() },
+      actions: [],
+      universes: [],
+    },
+    () => {},
+  );
   return readFileSync(join(folder, 'market.parquet'));
 }
 
 /** Damage of every kind: cut short at many lengths, bytes turned over, stretches of nothing and of everything. */
 function* damages(bytes: Buffer): Generator<readonly [string, Buffer]> {
   const random = counterRandom({ seed: 2, stream: bytes.length });
-  for (let i = 1; i <= 10; i++) yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];
+  for (let i = 1; i <= 10; i++)
+    yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];
   for (let i = 0; i < 40; i++) {
     const turned = Buffer.from(bytes);
     const at = random.integer(bytes.length);
     turned[at] = turned[at]! ^ (1 << random.integer(8));
     yield [`bit turned over in byte ${at}`, turned];
   }
-  for (const [what, value] of [['zeros', 0], ['ones', 255]] as const) {
+  for (const [what, value] of [
+    ['zeros', 0],
+    ['ones', 255],
+  ] as const) {
     for (const where of [0, 0.3, 0.6, 0.95]) {
       const blank = Buffer.from(bytes);
       const from = Math.floor(bytes.length * where);
@@ -46,9 +61,22 @@ function* damages(bytes: Buffer): Generator<readonly [string, Buffer]> {
 
 describe('58 kinds of damage to a file never end in anything but findings or a sound market', () => {
   test.each(['market.parquet', 'market.csv', 'market.csv.gz', 'market.jsonl'])('%s', async (name) => {
-    const csv = `identifier,date,CLOSE\n${Array.from({ length: 50 }, (_, i) => `N${i % 5},2024-01-${String((i % 28) + 1).padStart(2, '0')},${i}.5`).filter((_, i, all) => all.indexOf(all[i]!) === i).join('\n')}\n`;
-    const lines = Array.from({ length: 20 }, (_, i) => JSON.stringify({ identifier: `N${i}`, date: '2024-01-02', CLOSE: i + 1 })).join('\n');
-    const sound = name.endsWith('.parquet') ? await marketFile() : name.endsWith('.jsonl') ? Buffer.from(lines) : name.endsWith('.gz') ? gzipSync(csv) : Buffer.from(csv);
+    const csv = `identifier,date,CLOSE\n${Array.from(
+      { length: 50 },
+      (_, i) => `N${i % 5},2024-01-${String((i % 28) + 1).padStart(2, '0')},${i}.5`,
+    )
+      .filter((_, i, all) => all.indexOf(all[i]!) === i)
+      .join('\n')}\n`;
+    const lines = Array.from({ length: 20 }, (_, i) =>
+      JSON.stringify({ identifier: `N${i}`, date: '2024-01-02', CLOSE: i + 1 }),
+    ).join('\n');
+    const sound = name.endsWith('.parquet')
+      ? await marketFile()
+      : name.endsWith('.jsonl')
+        ? Buffer.from(lines)
+        : name.endsWith('.gz')
+          ? gzipSync(csv)
+          : Buffer.from(csv);
     let kinds = 0;
     for (const [what, bytes] of damages(sound)) {
       const folder = await folderFor();

@@ -53,34 +53,48 @@ function jumpsOf(file: string): string[] {
 }
 
 describe.skipIf(!hasRealSets)('real prices', () => {
-  test.each(SETS)('%s loads whole, with the same content as CSV and as Parquet, and its jumps are told', async (_name, file, names, dates, jumps) => {
-    const { content, findings } = await load({ 'market.csv': longCsv(file) });
-    expect(content.identifiers).toHaveLength(names);
-    if (dates !== undefined) expect(content.dates).toHaveLength(dates);
-    const folder = join(await folderFor(), 'store');
-    await writeMarket(folder, content, () => {});
-    expect(await hashOf(folder)).toBe(await contentHash(content));
-    const expected = jumpsOf(file);
-    if (jumps !== undefined) expect(expected).toHaveLength(jumps);
-    const told = findings.filter(({ code }) => code === 'PRICE_JUMP');
-    // More than twenty are one finding with their count and the first of them.
-    if (expected.length <= 20) expect(told.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
-    else {
-      expect(told.map(({ path, count }) => [path, count])).toEqual([['market.CLOSE', expected.length]]);
-      for (const place of told[0]!.places!) expect(expected).toContain(`PRICE_JUMP ${place}`);
-    }
-  }, 180_000);
+  test.each(SETS)(
+    '%s loads whole, with the same content as CSV and as Parquet, and its jumps are told',
+    async (_name, file, names, dates, jumps) => {
+      const { content, findings } = await load({ 'market.csv': longCsv(file) });
+      expect(content.identifiers).toHaveLength(names);
+      if (dates !== undefined) expect(content.dates).toHaveLength(dates);
+      const folder = join(await folderFor(), 'store');
+      await writeMarket(folder, content, () => {});
+      expect(await hashOf(folder)).toBe(await contentHash(content));
+      const expected = jumpsOf(file);
+      if (jumps !== undefined) expect(expected).toHaveLength(jumps);
+      const told = findings.filter(({ code }) => code === 'PRICE_JUMP');
+      // More than twenty are one finding with their count and the first of them.
+      if (expected.length <= 20) expect(told.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
+      else {
+        expect(told.map(({ path, count }) => [path, count])).toEqual([['market.CLOSE', expected.length]]);
+        for (const place of told[0]!.places!) expect(expected).toContain(`PRICE_JUMP ${place}`);
+      }
+    },
+    180_000,
+  );
 
   test('the memberships of the S&P 500 since 1996 are a universe, those that overlap told by their row', async () => {
-    const rows = readFileSync(`${REAL_SETS}/reference/sp500_ticker_start_end.csv`, 'utf8').trim().split(/\r?\n/).slice(1).map((line) => line.split(','));
-    const overlapping = rows.flatMap(([ticker, start], i) => (rows.slice(0, i).some(([other, from, to]) => other === ticker && from! <= start! && (to === '' || to! > start!)) ? [i + 1] : []));
+    const rows = readFileSync(`${REAL_SETS}/reference/sp500_ticker_start_end.csv`, 'utf8')
+      .trim()
+      .split(/\r?\n/)
+      .slice(1)
+      .map((line) => line.split(','));
+    const overlapping = rows.flatMap(([ticker, start], i) =>
+      rows.slice(0, i).some(([other, from, to]) => other === ticker && from! <= start! && (to === '' || to! > start!))
+        ? [i + 1]
+        : [],
+    );
     const folder = await folderFor();
     await writeFiles(folder, {
       'market.csv': longCsv('sp500-2010-2013/close_split_adjusted.csv.gz'),
       'universes.csv': `universe,identifier,start,end\n${rows.map(([ticker, start, end]) => `SP500,${ticker},${start},${end}`).join('\n')}\n`,
     });
     const { read, findings } = await readFolder(folder);
-    expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual(overlapping.map((row) => `OVERLAPPING_MEMBERSHIP universes[row ${row}]`));
+    expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual(
+      overlapping.map((row) => `OVERLAPPING_MEMBERSHIP universes[row ${row}]`),
+    );
     if (overlapping.length === 0) expect(read!.content.universes).toHaveLength(rows.length);
   });
 
@@ -90,55 +104,87 @@ describe.skipIf(!hasRealSets)('real prices', () => {
     });
     // C and DUK print once the price of another share basis, PLD that of the company it had merged with; CSX split 3 for 1.
     const jumps = warnings.filter((warning) => warning.startsWith('PRICE_JUMP'));
-    for (const place of ['C 2011-05-06', 'C 2011-05-09', 'DUK 2012-07-02', 'DUK 2012-07-03', 'PLD 2011-06-02', 'PLD 2011-06-06', 'CSX 2011-06-16']) {
+    for (const place of [
+      'C 2011-05-06',
+      'C 2011-05-09',
+      'DUK 2012-07-02',
+      'DUK 2012-07-03',
+      'PLD 2011-06-02',
+      'PLD 2011-06-06',
+      'CSX 2011-06-16',
+    ]) {
       expect(jumps).toContain(`PRICE_JUMP market[${place}].CLOSE`);
     }
     expect(jumps.length).toBeLessThan(20);
     expect(content.fields.has('VOLUME')).toBe(true);
   });
 
-  test.each(['aapl', 'ibm', 'spy', 'qqq'])('as-traded bars of %s with their factors give the same adjusted returns as the published factors', async (name) => {
-    // Factor files give, per date, the price factor (dividends) and split factor that hold until it, and the close on it.
-    const rows = readFileSync(`${REAL_SETS}/lean/factor_files/${name}.csv`, 'utf8').trim().split(/\r?\n/).map((line) => line.split(','));
-    const spells = rows.map(([date = '', price, split, reference]) => ({ date: `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`, price: Number(price), split: Number(split), reference: Number(reference) }));
-    const bars = sinceLastHole(leanBars(name));
-    const events = new Map(spells.slice(0, -1).flatMap((spell, i) => {
-      const next = spells[i + 1]!;
-      const ex = bars.find(({ date }) => date > spell.date)?.date;
-      if (ex === undefined || spell.date < bars[0]!.date) return [];
-      // The factor is (reference - dividend) / reference; shares are counted after a split of the same day.
-      const ratio = next.split / spell.split;
-      return [[ex, { ratio: Math.abs(ratio - 1) > 1e-6 ? ratio : 1, fraction: 1 - spell.price / next.price }] as const];
-    }));
-    const before = new Map(bars.slice(1).map(({ date }, i) => [date, bars[i]!.close]));
-    const actions = [...events].flatMap(([ex, { ratio, fraction }]) => [
-      ...(ratio === 1 ? [] : [`X,SPLIT,${ratio},${ex}`]),
-      ...(Math.abs(fraction) > 1e-9 ? [`X,DIVIDEND,${(fraction * before.get(ex)!) / ratio},${ex}`] : []),
-    ]);
-    expect(actions.length).toBeGreaterThan(5);
-    const { content, warnings } = await load({
-      'market.csv': `identifier,date,CLOSE\n${bars.map(({ date, close }) => `X,${date},${close}`).join('\n')}\n`,
-      'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
-    });
-    expect(warnings.filter((warning) => warning.startsWith('ACTION'))).toEqual([]);
-    const { columns } = priceSeries(
-      { dates: content.dates, fields: [...content.fields].map(([field, values]) => ({ name: field, values })), names: 1, position: 0, actions: content.actions, adjustment: 'none' },
-      { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust: 'total' },
-    );
-    const factorOn = (date: string) => {
-      const spell = spells.find((each) => each.date >= date)!;
-      return spell.price * spell.split;
-    };
-    const published = bars.map(({ date, close }) => close * factorOn(date));
-    for (let t = 1; t < bars.length; t++) {
-      const { date } = bars[t]!;
-      const ours = columns[0]!.values[t]! / columns[0]!.values[t - 1]!;
-      const theirs = published[t]! / published[t - 1]!;
-      // Their dividend is taken off the price before it, ours is added to the price after it: one is the other by the fraction paid.
-      const fraction = events.get(date)?.fraction ?? 0;
-      expect(Math.abs(ours - ((1 - fraction) * theirs + fraction)), `${name} ${date}`).toBeLessThan(events.has(date) ? 1e-6 : 1e-12);
-    }
-  });
+  test.each(['aapl', 'ibm', 'spy', 'qqq'])(
+    'as-traded bars of %s with their factors give the same adjusted returns as the published factors',
+    async (name) => {
+      // Factor files give, per date, the price factor (dividends) and split factor that hold until it, and the close on it.
+      const rows = readFileSync(`${REAL_SETS}/lean/factor_files/${name}.csv`, 'utf8')
+        .trim()
+        .split(/\r?\n/)
+        .map((line) => line.split(','));
+      const spells = rows.map(([date = '', price, split, reference]) => ({
+        date: `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`,
+        price: Number(price),
+        split: Number(split),
+        reference: Number(reference),
+      }));
+      const bars = sinceLastHole(leanBars(name));
+      const events = new Map(
+        spells.slice(0, -1).flatMap((spell, i) => {
+          const next = spells[i + 1]!;
+          const ex = bars.find(({ date }) => date > spell.date)?.date;
+          if (ex === undefined || spell.date < bars[0]!.date) return [];
+          // The factor is (reference - dividend) / reference; shares are counted after a split of the same day.
+          const ratio = next.split / spell.split;
+          return [
+            [ex, { ratio: Math.abs(ratio - 1) > 1e-6 ? ratio : 1, fraction: 1 - spell.price / next.price }] as const,
+          ];
+        }),
+      );
+      const before = new Map(bars.slice(1).map(({ date }, i) => [date, bars[i]!.close]));
+      const actions = [...events].flatMap(([ex, { ratio, fraction }]) => [
+        ...(ratio === 1 ? [] : [`X,SPLIT,${ratio},${ex}`]),
+        ...(Math.abs(fraction) > 1e-9 ? [`X,DIVIDEND,${(fraction * before.get(ex)!) / ratio},${ex}`] : []),
+      ]);
+      expect(actions.length).toBeGreaterThan(5);
+      const { content, warnings } = await load({
+        'market.csv': `identifier,date,CLOSE\n${bars.map(({ date, close }) => `X,${date},${close}`).join('\n')}\n`,
+        'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
+      });
+      expect(warnings.filter((warning) => warning.startsWith('ACTION'))).toEqual([]);
+      const { columns } = priceSeries(
+        {
+          dates: content.dates,
+          fields: [...content.fields].map(([field, values]) => ({ name: field, values })),
+          names: 1,
+          position: 0,
+          actions: content.actions,
+          adjustment: 'none',
+        },
+        { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust: 'total' },
+      );
+      const factorOn = (date: string) => {
+        const spell = spells.find((each) => each.date >= date)!;
+        return spell.price * spell.split;
+      };
+      const published = bars.map(({ date, close }) => close * factorOn(date));
+      for (let t = 1; t < bars.length; t++) {
+        const { date } = bars[t]!;
+        const ours = columns[0]!.values[t]! / columns[0]!.values[t - 1]!;
+        const theirs = published[t]! / published[t - 1]!;
+        // Their dividend is taken off the price before it, ours is added to the price after it: one is the other by the fraction paid.
+        const fraction = events.get(date)?.fraction ?? 0;
+        expect(Math.abs(ours - ((1 - fraction) * theirs + fraction)), `${name} ${date}`).toBeLessThan(
+          events.has(date) ? 1e-6 : 1e-12,
+        );
+      }
+    },
+  );
 });
 
 /** Bars after the last hole of more than a month: what QQQ was from 2004 to 2011, under another ticker, is not in its file. */
@@ -149,10 +195,13 @@ function sinceLastHole<T extends { readonly date: string }>(bars: readonly T[]):
 
 function leanBars(name: string): { readonly date: string; readonly close: number }[] {
   const zip = readFileSync(`${REAL_SETS}/lean/daily/${name}.zip`);
-  return inflateFirst(zip).trim().split(/\r?\n/).map((line) => {
-    const [stamp = '', , , , close] = line.split(',');
-    return { date: `${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}`, close: Number(close) / 10_000 };
-  });
+  return inflateFirst(zip)
+    .trim()
+    .split(/\r?\n/)
+    .map((line) => {
+      const [stamp = '', , , , close] = line.split(',');
+      return { date: `${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}`, close: Number(close) / 10_000 };
+    });
 }
 
 /** Text of the only member of a zip file. */

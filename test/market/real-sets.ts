@@ -8,7 +8,10 @@ export const hasRealSets = existsSync(REAL_SETS);
 if (!hasRealSets) console.warn(`skipped: there are no real sets at ${REAL_SETS}`);
 
 /** A table with one column a name, as published: `date,NAME,...`. */
-export function wideTable(file: string): { readonly names: string[]; readonly rows: readonly (readonly [string, readonly string[]])[] } {
+export function wideTable(file: string): {
+  readonly names: string[];
+  readonly rows: readonly (readonly [string, readonly string[]])[];
+} {
   const bytes = readFileSync(`${REAL_SETS}/${file}`);
   const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
   const [header = '', ...lines] = text.trim().split(/\r?\n/);

@@ -18,7 +18,8 @@ import { contentOf, hashOf, places, readFolder, writeFiles } from './store-folde
 
 const folderFor = temporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
-const SERIES = 'identifier,date,CLOSE,CURRENCY,NAME\nRATE,2024-01-02,-0.5,,\nSPX,2024-01-03,4704.81,USD,S&P 500\nSPX,2024-01-02,4742.83,,\n';
+const SERIES =
+  'identifier,date,CLOSE,CURRENCY,NAME\nRATE,2024-01-02,-0.5,,\nSPX,2024-01-03,4704.81,USD,S&P 500\nSPX,2024-01-02,4742.83,,\n';
 
 async function folderWith(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await folderFor();
@@ -26,8 +27,10 @@ async function folderWith(files: Readonly<Record<string, string>>): Promise<stri
   return folder;
 }
 
-const content = async (series = SERIES) => contentOf(await folderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
-const told = async (series: string) => places((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
+const content = async (series = SERIES) =>
+  contentOf(await folderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
+const told = async (series: string) =>
+  places((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
 const day = dayFrom;
 
 describe('series of a folder', () => {
@@ -35,26 +38,56 @@ describe('series of a folder', () => {
     const { series, identifiers } = await content();
     expect(identifiers).toEqual(['A']);
     expect([...series!.keys()]).toEqual(['RATE', 'SPX']);
-    expect(series!.get('SPX')).toEqual({ identifier: 'SPX', name: 'S&P 500', currency: 'USD', days: Int32Array.of(day('2024-01-02'), day('2024-01-03')), closes: Float64Array.of(4742.83, 4704.81) });
+    expect(series!.get('SPX')).toEqual({
+      identifier: 'SPX',
+      name: 'S&P 500',
+      currency: 'USD',
+      days: Int32Array.of(day('2024-01-02'), day('2024-01-03')),
+      closes: Float64Array.of(4742.83, 4704.81),
+    });
     expect(series!.get('RATE')).toMatchObject({ currency: null, closes: Float64Array.of(-0.5) });
   });
 
   test('have the same content as JSON lines, as Parquet files, in the memory of another thread and in an import', async () => {
     const held = await content();
     const hash = await contentHash(held);
-    const lines = SERIES.trim().split('\n').slice(1).map((row) => row.split(',')).map(([identifier, date, close, currency, name]) =>
-      JSON.stringify({ identifier, date, CLOSE: Number(close), ...(currency === '' ? {} : { CURRENCY: currency, NAME: name }) }));
-    expect(await hashOf(await folderWith({ 'market.csv': MARKET, 'series.jsonl': `${lines.join('\n')}\n` }))).toBe(hash);
+    const lines = SERIES.trim()
+      .split('\n')
+      .slice(1)
+      .map((row) => row.split(','))
+      .map(([identifier, date, close, currency, name]) =>
+        JSON.stringify({
+          identifier,
+          date,
+          CLOSE: Number(close),
+          ...(currency === '' ? {} : { CURRENCY: currency, NAME: name }),
+        }),
+      );
+    expect(await hashOf(await folderWith({ 'market.csv': MARKET, 'series.jsonl': `${lines.join('\n')}\n` }))).toBe(
+      hash,
+    );
     const written = await folderFor();
     expect((await writeMarket(written, held, () => {})).map(({ label }) => label)).toEqual(['market', 'series']);
     expect(await contentOf(written)).toEqual(held);
     const market = { ...held, storeId: 's', contentHash: hash, adjustment: 'none' as const, currency: null };
     expect(openMarket(shareMarket(market)).series).toEqual(held.series);
     const frame = (text: string) => {
-      const [columns, ...rows] = text.trim().split('\n').map((row) => row.split(','));
-      return { index: rows.map((_, i) => i), columns: columns!, data: rows.map((cells) => cells.map((cell) => (cell === '' ? null : Number.isNaN(Number(cell)) ? cell : Number(cell)))) };
+      const [columns, ...rows] = text
+        .trim()
+        .split('\n')
+        .map((row) => row.split(','));
+      return {
+        index: rows.map((_, i) => i),
+        columns: columns!,
+        data: rows.map((cells) =>
+          cells.map((cell) => (cell === '' ? null : Number.isNaN(Number(cell)) ? cell : Number(cell))),
+        ),
+      };
     };
-    const imported = await readImport({ kind: 'tables', tables: { market: frame(MARKET), series: frame(SERIES) } }, createProblems());
+    const imported = await readImport(
+      { kind: 'tables', tables: { market: frame(MARKET), series: frame(SERIES) } },
+      createProblems(),
+    );
     expect(await contentHash(imported!.content)).toBe(hash);
     expect(imported!.rows).toMatchObject({ market: 2, series: 3 });
   });
@@ -62,9 +95,21 @@ describe('series of a folder', () => {
   test.each([
     ['a missing column', 'identifier,date\nSPX,2024-01-02\n', ['MISSING_COLUMN series.CLOSE']],
     ['text for a value', 'identifier,date,CLOSE\nSPX,2024-01-02,x\n', ['NOT_A_NUMBER series[row 1].CLOSE']],
-    ['a day that is none', 'identifier,date,CLOSE\nSPX,2024-02-30,1\nSPX,,1\n', ['BAD_DATE series[row 1].date', 'BAD_DATE series[row 2].date']],
-    ['a day told twice', 'identifier,date,CLOSE\nSPX,2024-01-02,1\nSPX,2024-01-02,1\n', ['DUPLICATE_KEY series[row 2]']],
-    ['two currencies', 'identifier,date,CLOSE,CURRENCY\nSPX,2024-01-02,1,USD\nSPX,2024-01-03,1,EUR\n', ['NOT_IN_CHOICES series[row 2].CURRENCY']],
+    [
+      'a day that is none',
+      'identifier,date,CLOSE\nSPX,2024-02-30,1\nSPX,,1\n',
+      ['BAD_DATE series[row 1].date', 'BAD_DATE series[row 2].date'],
+    ],
+    [
+      'a day told twice',
+      'identifier,date,CLOSE\nSPX,2024-01-02,1\nSPX,2024-01-02,1\n',
+      ['DUPLICATE_KEY series[row 2]'],
+    ],
+    [
+      'two currencies',
+      'identifier,date,CLOSE,CURRENCY\nSPX,2024-01-02,1,USD\nSPX,2024-01-03,1,EUR\n',
+      ['NOT_IN_CHOICES series[row 2].CURRENCY'],
+    ],
     ['a name of the market', 'identifier,date,CLOSE\nA,2024-01-02,1\n', ['DUPLICATE_KEY series[A]']],
   ])('are refused with %s', async (_what, series, findings) => {
     expect(await told(series)).toEqual(findings);
@@ -80,13 +125,25 @@ describe('the content hash', () => {
     const { identifiers, dates, fields, ...tables } = await content('');
     const block = createHash('sha256').update(dates).update(fields.get('CLOSE')!).digest();
     const digest = createHash('sha256').update(canonicalTables(tables)).digest();
-    const expected = createHash('sha256').update(canonicalJson({ format: 2, days: dates.length, identifiers, fields: ['CLOSE'] })).update(block).update(digest).digest('hex');
+    const expected = createHash('sha256')
+      .update(canonicalJson({ format: 2, days: dates.length, identifiers, fields: ['CLOSE'] }))
+      .update(block)
+      .update(digest)
+      .digest('hex');
     expect(await contentHash({ identifiers, dates, fields, ...tables })).toBe(expected);
   });
 
   test('changes with a value, a day, a currency and a name of a series', async () => {
-    const hashes = await Promise.all(['', SERIES, SERIES.replace('-0.5', '-0.4'), SERIES.replace('RATE,2024-01-02', 'RATE,2024-01-03'), SERIES.replace('USD', 'EUR'), SERIES.replace('S&P 500', 'S&P')]
-      .map(async (series) => contentHash(await content(series))));
+    const hashes = await Promise.all(
+      [
+        '',
+        SERIES,
+        SERIES.replace('-0.5', '-0.4'),
+        SERIES.replace('RATE,2024-01-02', 'RATE,2024-01-03'),
+        SERIES.replace('USD', 'EUR'),
+        SERIES.replace('S&P 500', 'S&P'),
+      ].map(async (series) => contentHash(await content(series))),
+    );
     expect(new Set(hashes).size).toBe(hashes.length);
   });
 });
@@ -95,25 +152,44 @@ test('a market tells another history of a day when a series does', async () => {
   const prefix = async (series: string, until = '2024-01-03') => {
     const held = await content(series);
     const { hash, digests } = await digestContent(held);
-    return prefixOf({ ...held, storeId: 's', contentHash: hash, adjustment: 'none', currency: null }, digests, day(until));
+    return prefixOf(
+      { ...held, storeId: 's', contentHash: hash, adjustment: 'none', currency: null },
+      digests,
+      day(until),
+    );
   };
   expect(prefixDiffers(await prefix(SERIES), await prefix(SERIES.replace('4704.81', '4700')))).toBe('history');
   // What comes after the day changes nothing before it.
-  expect(prefixDiffers(await prefix(SERIES, '2024-01-02'), await prefix(SERIES.replace('4704.81', '4700'), '2024-01-02'))).toBeNull();
+  expect(
+    prefixDiffers(await prefix(SERIES, '2024-01-02'), await prefix(SERIES.replace('4704.81', '4700'), '2024-01-02')),
+  ).toBeNull();
   expect(prefixDiffers(await prefix(SERIES), await prefix(`${SERIES}SPX,2024-01-04,4688.68,,\n`))).toBeNull();
 });
 
 describe('a refresh', () => {
-  const refreshed = (held: MarketContent, fresh: MarketContent) => refreshContent(held, fresh, { until: null, full: false, isWhole: true });
+  const refreshed = (held: MarketContent, fresh: MarketContent) =>
+    refreshContent(held, fresh, { until: null, full: false, isWhole: true });
 
   test('takes the series of the source, counts them, and says what of their history is another', async () => {
     const held = await content();
     const grown = await content(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
     const { content: after, report } = refreshed(held, grown);
     expect(await contentHash(after)).toBe(await contentHash(grown));
-    expect(report).toMatchObject({ rows_added: 2, rows_changed: 0, datasets: { series: { added: 2, changed: 0, removed: 0 } }, findings: [] });
-    const other = refreshed(held, await content(SERIES.replace('4742.83', '4740').replace('RATE,2024-01-02,-0.5,,\n', '')));
-    expect(other.report).toMatchObject({ rows_changed: 2, datasets: { series: { added: 0, changed: 1, removed: 1 } }, findings: [{ code: 'HISTORY_CHANGED', path: 'series' }] });
+    expect(report).toMatchObject({
+      rows_added: 2,
+      rows_changed: 0,
+      datasets: { series: { added: 2, changed: 0, removed: 0 } },
+      findings: [],
+    });
+    const other = refreshed(
+      held,
+      await content(SERIES.replace('4742.83', '4740').replace('RATE,2024-01-02,-0.5,,\n', '')),
+    );
+    expect(other.report).toMatchObject({
+      rows_changed: 2,
+      datasets: { series: { added: 0, changed: 1, removed: 1 } },
+      findings: [{ code: 'HISTORY_CHANGED', path: 'series' }],
+    });
     expect(other.report.restatements).toEqual([
       { dataset: 'series', identifier: 'RATE', date: '2024-01-02', column: 'CLOSE', before: -0.5, after: null },
       { dataset: 'series', identifier: 'SPX', date: '2024-01-02', column: 'CLOSE', before: 4742.83, after: 4740 },
@@ -131,23 +207,47 @@ describe('an import that is appended', () => {
   test('adds later days and further series, and is refused where it contradicts', async () => {
     const held = await content();
     const problems = createProblems();
-    const merged = mergeContents(held, await content('identifier,date,CLOSE\nSPX,2024-01-03,4704.81\nSPX,2024-01-04,4688.68\nVIX,2024-01-02,13.2\n'), problems);
-    expect([...merged!.series!].map(([name, { days }]) => `${name} ${days.length}`)).toEqual(['RATE 1', 'SPX 3', 'VIX 1']);
+    const merged = mergeContents(
+      held,
+      await content('identifier,date,CLOSE\nSPX,2024-01-03,4704.81\nSPX,2024-01-04,4688.68\nVIX,2024-01-02,13.2\n'),
+      problems,
+    );
+    expect([...merged!.series!].map(([name, { days }]) => `${name} ${days.length}`)).toEqual([
+      'RATE 1',
+      'SPX 3',
+      'VIX 1',
+    ]);
     expect(merged!.series!.get('SPX')).toMatchObject({ currency: 'USD', name: 'S&P 500' });
-    expect(mergeContents(held, await content('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems)).toBeUndefined();
-    expect(places(problems.findings())).toEqual(['DUPLICATE_KEY series[SPX 2024-01-03].CLOSE', 'DUPLICATE_KEY series[SPX]']);
+    expect(
+      mergeContents(held, await content('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems),
+    ).toBeUndefined();
+    expect(places(problems.findings())).toEqual([
+      'DUPLICATE_KEY series[SPX 2024-01-03].CLOSE',
+      'DUPLICATE_KEY series[SPX]',
+    ]);
   });
 
   test('is refused when it makes a series of a name that the store holds', async () => {
     const problems = createProblems();
-    const added = await contentOf(await folderWith({ 'market.csv': MARKET.replaceAll('A,', 'B,'), 'series.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n' }));
+    const added = await contentOf(
+      await folderWith({
+        'market.csv': MARKET.replaceAll('A,', 'B,'),
+        'series.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
+      }),
+    );
     expect(mergeContents(await content(''), added, problems)).toBeUndefined();
     expect(places(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
   });
 });
 
 test('a value is that of the day itself, or the latest one carried forward', () => {
-  const series = { identifier: 'X', name: null, currency: null, days: Int32Array.of(2, 5), closes: Float64Array.of(20, 50) };
+  const series = {
+    identifier: 'X',
+    name: null,
+    currency: null,
+    days: Int32Array.of(2, 5),
+    closes: Float64Array.of(20, 50),
+  };
   expect([1, 2, 3, 5, 6].map((on) => closeOn(series, on))).toEqual([Number.NaN, 20, Number.NaN, 50, Number.NaN]);
   expect([...carriedCloses(series, Int32Array.of(1, 2, 3, 5, 6))]).toEqual([Number.NaN, 20, 20, 50, 50]);
 });

@@ -24,7 +24,11 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
 }
 
 /** Reads a folder the way a registration does, in this process; `onProgress` may meddle with it on the way. */
-export async function readFolder(folder: string, tables: Partial<Record<Dataset, string>> = {}, onProgress: (fraction: number, message: string) => void = () => {}): Promise<FolderRead> {
+export async function readFolder(
+  folder: string,
+  tables: Partial<Record<Dataset, string>> = {},
+  onProgress: (fraction: number, message: string) => void = () => {},
+): Promise<FolderRead> {
   const problems = createProblems();
   const files = await folderFiles(folder, tables, createLocations([folder]), problems);
   const read = await readSource(files, problems, onProgress);

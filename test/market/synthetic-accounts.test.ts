@@ -11,11 +11,26 @@ import { deciderOf } from '../domain/rules/rule-market.js';
 
 const calendars = openCalendars();
 const calendar = calendars.get('XNYS')!;
-const SESSIONS = calendar.sessions.slice(firstAtLeast(calendar.sessions, dayFrom('2008-01-01')), lastAtMost(calendar.sessions, dayFrom('2017-12-31')) + 1);
+const SESSIONS = calendar.sessions.slice(
+  firstAtLeast(calendar.sessions, dayFrom('2008-01-01')),
+  lastAtMost(calendar.sessions, dayFrom('2017-12-31')) + 1,
+);
 
 const SPEC: SyntheticSpec = {
-  seed: 7, assets: 150, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
-  dividend_yield: 0.02, splits_per_year: 0.1, delistings_per_year: 0.03, listings_per_year: 0.05, missing_rate: 0,
+  seed: 7,
+  assets: 150,
+  sessions: SESSIONS,
+  exchange: 'XNYS',
+  currency: 'USD',
+  sectors: 8,
+  market_return: 0.07,
+  market_volatility: 0.16,
+  specific_volatility: 0.25,
+  dividend_yield: 0.02,
+  splits_per_year: 0.1,
+  delistings_per_year: 0.03,
+  listings_per_year: 0.05,
+  missing_rate: 0,
 };
 const market = generateMarket(SPEC, () => {});
 const NAMES = market.identifiers.length;
@@ -39,18 +54,35 @@ interface Account {
 /** The reports of a market, by name in the order of their publication; the row of a delisting repeats the last one and is left out. */
 function accountsOf({ reference }: MarketContent): Map<string, Account[]> {
   const at = (values: readonly ReferenceValue[], column: string) => values[reference.columns.indexOf(column)] ?? null;
-  return new Map([...reference.rows].map(([identifier, rows]) => [identifier, rows
-    .filter(({ values }) => at(values, 'PUBLISHED') !== null && at(values, 'DELISTED') === null)
-    .map(({ validFrom, values }) => ({
-      identifier, validFrom: validFrom!, periodEnd: dayFrom(String(at(values, 'FISCAL_PERIOD_END'))), published: dayFrom(String(at(values, 'PUBLISHED'))),
-      sales: Number(at(values, 'SALES')), earnings: Number(at(values, 'EARNINGS')), dividends: Number(at(values, 'DIVIDENDS')), book: Number(at(values, 'BOOK_VALUE')),
-      earningsYield: Number(at(values, 'EARNINGS_YIELD')), bookToPrice: Number(at(values, 'BOOK_TO_PRICE')), returnOnEquity: at(values, 'RETURN_ON_EQUITY'),
-    }))]));
+  return new Map(
+    [...reference.rows].map(([identifier, rows]) => [
+      identifier,
+      rows
+        .filter(({ values }) => at(values, 'PUBLISHED') !== null && at(values, 'DELISTED') === null)
+        .map(({ validFrom, values }) => ({
+          identifier,
+          validFrom: validFrom!,
+          periodEnd: dayFrom(String(at(values, 'FISCAL_PERIOD_END'))),
+          published: dayFrom(String(at(values, 'PUBLISHED'))),
+          sales: Number(at(values, 'SALES')),
+          earnings: Number(at(values, 'EARNINGS')),
+          dividends: Number(at(values, 'DIVIDENDS')),
+          book: Number(at(values, 'BOOK_VALUE')),
+          earningsYield: Number(at(values, 'EARNINGS_YIELD')),
+          bookToPrice: Number(at(values, 'BOOK_TO_PRICE')),
+          returnOnEquity: at(values, 'RETURN_ON_EQUITY'),
+        })),
+    ]),
+  );
 }
 const accounts = accountsOf(market);
 const all = [...accounts.values()].flat();
 
-const ratios = new Map(market.actions.filter(({ type }) => ACTION_KINDS[type] === 'ratio').map(({ identifier, exDay, value }) => [`${identifier} ${exDay}`, value]));
+const ratios = new Map(
+  market.actions
+    .filter(({ type }) => ACTION_KINDS[type] === 'ratio')
+    .map(({ identifier, exDay, value }) => [`${identifier} ${exDay}`, value]),
+);
 const listedOf = new Map(market.universes.map(({ identifier, start }) => [identifier, start!]));
 
 describe('the accounts of a synthetic market', () => {
@@ -75,20 +107,32 @@ describe('the accounts of a synthetic market', () => {
       });
       const before = market.reference.rows.get(identifier)![0]!;
       expect(before.validFrom).toBeNull();
-      for (const column of ['FISCAL_PERIOD_END', 'PUBLISHED', 'SALES', 'EARNINGS', 'DIVIDENDS', 'BOOK_VALUE', 'EARNINGS_YIELD', 'BOOK_TO_PRICE', 'RETURN_ON_EQUITY']) {
+      for (const column of [
+        'FISCAL_PERIOD_END',
+        'PUBLISHED',
+        'SALES',
+        'EARNINGS',
+        'DIVIDENDS',
+        'BOOK_VALUE',
+        'EARNINGS_YIELD',
+        'BOOK_TO_PRICE',
+        'RETURN_ON_EQUITY',
+      ]) {
         expect(before.values[market.reference.columns.indexOf(column)]).toBeNull();
       }
     }
   });
 
   test('are known for every name on its first session', () => {
-    for (const [identifier, [first]] of accounts) expect(first?.published, identifier).toBeLessThanOrEqual(listedOf.get(identifier)!);
+    for (const [identifier, [first]] of accounts)
+      expect(first?.published, identifier).toBeLessThanOrEqual(listedOf.get(identifier)!);
   });
 
   test('of a market that ends earlier are those published until then', () => {
     const earlier = accountsOf(generateMarket({ ...SPEC, sessions: SESSIONS.slice(0, 1300) }, () => {}));
     const lastDay = SESSIONS[1299]!;
-    for (const [identifier, reports] of earlier) expect(reports).toEqual(accounts.get(identifier)!.filter(({ published }) => published <= lastDay));
+    for (const [identifier, reports] of earlier)
+      expect(reports).toEqual(accounts.get(identifier)!.filter(({ published }) => published <= lastDay));
   });
 
   test('pay out what the shares were paid in the year', () => {
@@ -97,18 +141,30 @@ describe('the accounts of a synthetic market', () => {
       const begun = periodEnd - 366;
       if (begun < listedOf.get(identifier)!) continue;
       const n = market.identifiers.indexOf(identifier);
-      const yearBefore = accounts.get(identifier)!.find((report) => report.periodEnd < periodEnd && report.periodEnd >= begun - 1);
+      const yearBefore = accounts
+        .get(identifier)!
+        .find((report) => report.periodEnd < periodEnd && report.periodEnd >= begun - 1);
       const paid = market.actions
-        .filter((action) => action.identifier === identifier && ACTION_KINDS[action.type] === 'cash' && action.exDay > yearBefore!.periodEnd && action.exDay <= periodEnd)
+        .filter(
+          (action) =>
+            action.identifier === identifier &&
+            ACTION_KINDS[action.type] === 'cash' &&
+            action.exDay > yearBefore!.periodEnd &&
+            action.exDay <= periodEnd,
+        )
         .reduce((sum, { value, exDay }) => sum + value * sharesAtOpen(n, exDay), 0);
-      expect(Math.abs(dividends - paid), `${identifier} ${formatDay(periodEnd)}`).toBeLessThanOrEqual(500 + 1e-9 * paid); // whole thousands
+      expect(Math.abs(dividends - paid), `${identifier} ${formatDay(periodEnd)}`).toBeLessThanOrEqual(
+        500 + 1e-9 * paid,
+      ); // whole thousands
       checked += paid > 0 ? 1 : 0;
     }
     expect(checked).toBeGreaterThan(500);
   });
 
   test('have a book that grows by earnings and new shares less dividends', () => {
-    const spunOff = new Set(market.actions.filter(({ type }) => type === 'SPIN_OFF').map(({ identifier }) => identifier));
+    const spunOff = new Set(
+      market.actions.filter(({ type }) => type === 'SPIN_OFF').map(({ identifier }) => identifier),
+    );
     let checked = 0;
     for (const [identifier, reports] of accounts) {
       if (spunOff.has(identifier)) continue;
@@ -124,7 +180,10 @@ describe('the accounts of a synthetic market', () => {
           issued += more * close[t * NAMES + n]!;
           rounding += Math.abs(more) * 0.005; // closes are whole cents, the prices that the accounts were made with are not
         }
-        expect(Math.abs(book - before.book - (earnings - dividends + issued)), `${identifier} ${formatDay(periodEnd)}`).toBeLessThanOrEqual(rounding);
+        expect(
+          Math.abs(book - before.book - (earnings - dividends + issued)),
+          `${identifier} ${formatDay(periodEnd)}`,
+        ).toBeLessThanOrEqual(rounding);
         checked += 1;
       });
     }
@@ -147,7 +206,8 @@ describe('the accounts of a synthetic market', () => {
     expect(losses).toBeGreaterThan(0.005);
     expect(losses).toBeLessThan(0.15);
     // Seven of ten names pay, at a yield of 2 % over all.
-    const payout = all.reduce((sum, { dividends }) => sum + dividends, 0) / all.reduce((sum, { earnings }) => sum + earnings, 0);
+    const payout =
+      all.reduce((sum, { dividends }) => sum + dividends, 0) / all.reduce((sum, { earnings }) => sum + earnings, 0);
     expect(payout).toBeGreaterThan(0.2);
     expect(payout).toBeLessThan(0.6);
   });
@@ -155,32 +215,49 @@ describe('the accounts of a synthetic market', () => {
   test('have ratios that are those of their amounts to the value of the shares at the end of the year', () => {
     let checked = 0;
     for (const { identifier, periodEnd, earnings, book, earningsYield, bookToPrice, returnOnEquity } of all) {
-      expect(returnOnEquity === null ? book <= 0 : Math.abs(Number(returnOnEquity) - earnings / book) <= 1e-6).toBe(true);
+      expect(returnOnEquity === null ? book <= 0 : Math.abs(Number(returnOnEquity) - earnings / book) <= 1e-6).toBe(
+        true,
+      );
       if (periodEnd < listedOf.get(identifier)!) continue;
       const cell = lastAtMost(SESSIONS, periodEnd) * NAMES + market.identifiers.indexOf(identifier);
       const worth = close[cell]! * shares[cell]!;
       // A close is rounded by half a cent.
-      expect(Math.abs(earningsYield - earnings / worth)).toBeLessThanOrEqual(1e-6 + (0.006 / close[cell]!) * Math.abs(earningsYield));
-      expect(Math.abs(bookToPrice - book / worth)).toBeLessThanOrEqual(1e-6 + (0.006 / close[cell]!) * Math.abs(bookToPrice));
+      expect(Math.abs(earningsYield - earnings / worth)).toBeLessThanOrEqual(
+        1e-6 + (0.006 / close[cell]!) * Math.abs(earningsYield),
+      );
+      expect(Math.abs(bookToPrice - book / worth)).toBeLessThanOrEqual(
+        1e-6 + (0.006 / close[cell]!) * Math.abs(bookToPrice),
+      );
       checked += 1;
     }
     expect(checked).toBeGreaterThan(700);
   });
 
   test('are chosen by a rule as they were published on its day and no later', () => {
-    const sm = alignMarket({ market: { storeId: 's', contentHash: 'h', adjustment: 'none', ...market }, calendar, calendars });
-    const alive = (session: number) => Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
+    const sm = alignMarket({
+      market: { storeId: 's', contentHash: 'h', adjustment: 'none', ...market },
+      calendar,
+      calendars,
+    });
+    const alive = (session: number) =>
+      Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
     // Around the time when most reports come, session by session.
     const from = sm.sessionAt(dayFrom('2013-02-01'));
     let changes = 0;
     let previous = '';
     for (let session = from; session < from + 70; session++) {
-      const pipeline = { selection: [{ id: 'best', type: 'TopN', params: { field: 'EARNINGS', count: 10 } }], weighting: { type: 'EqualWeight' } };
+      const pipeline = {
+        selection: [{ id: 'best', type: 'TopN', params: { field: 'EARNINGS', count: 10 } }],
+        weighting: { type: 'EqualWeight' },
+      };
       const decision = deciderOf(sm, pipeline).decide(session, null);
       if (decision.kind !== 'decided') throw new Error(decision.finding.message);
       const day = sm.sessions[session]!;
       const expected = [...alive(session)]
-        .map((column) => ({ column, report: accounts.get(sm.identifiers[column]!)!.findLast(({ published }) => published <= day) }))
+        .map((column) => ({
+          column,
+          report: accounts.get(sm.identifiers[column]!)!.findLast(({ published }) => published <= day),
+        }))
         .filter(({ report }) => report !== undefined)
         .toSorted((a, b) => b.report!.earnings - a.report!.earnings || a.column - b.column)
         .slice(0, 10)

@@ -16,25 +16,46 @@ const { sessions: all } = openCalendars().get('XNYS')!;
 const SESSIONS = all.slice(firstAtLeast(all, dayFrom('2005-01-01')), lastAtMost(all, dayFrom('2014-12-31')) + 1);
 const T = SESSIONS.length - 1;
 const SPEC: SyntheticSpec = {
-  seed: 42, assets: 200, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
-  dividend_yield: 0.02, splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0.01, missing_rate: 0,
+  seed: 42,
+  assets: 200,
+  sessions: SESSIONS,
+  exchange: 'XNYS',
+  currency: 'USD',
+  sectors: 8,
+  market_return: 0.07,
+  market_volatility: 0.16,
+  specific_volatility: 0.25,
+  dividend_yield: 0.02,
+  splits_per_year: 0.03,
+  delistings_per_year: 0.01,
+  listings_per_year: 0.01,
+  missing_rate: 0,
 };
 
 /** Nothing but prices: every name lives throughout and no action moves them. */
-const still = generateMarket({ ...SPEC, dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 }, () => {});
+const still = generateMarket(
+  { ...SPEC, dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 },
+  () => {},
+);
 const lively = generateMarket(SPEC, () => {});
 const acted = new Set(still.actions.map(({ identifier }) => identifier)); // dear shares are split all the same
 const columns = still.identifiers.flatMap((identifier, n) => (acted.has(identifier) ? [] : [n]));
 
 const panel = (name: string) => still.fields.get(name)!;
-const column = (name: string, n: number) => Float64Array.from(SESSIONS, (_, t) => panel(name)[t * still.identifiers.length + n]!);
+const column = (name: string, n: number) =>
+  Float64Array.from(SESSIONS, (_, t) => panel(name)[t * still.identifiers.length + n]!);
 const returns = columns.map((n) => {
   const close = column('CLOSE', n);
   return Float64Array.from({ length: T }, (_, t) => close[t + 1]! / close[t]! - 1);
 });
-const sectors = columns.map((n) => String(still.reference.rows.get(still.identifiers[n]!)![0]!.values[still.reference.columns.indexOf('SECTOR')]));
+const sectors = columns.map((n) =>
+  String(still.reference.rows.get(still.identifiers[n]!)![0]!.values[still.reference.columns.indexOf('SECTOR')]),
+);
 /** The market: equal parts of every name. */
-const market = Float64Array.from({ length: T }, (_, t) => returns.reduce((sum, series) => sum + series[t]!, 0) / returns.length);
+const market = Float64Array.from(
+  { length: T },
+  (_, t) => returns.reduce((sum, series) => sum + series[t]!, 0) / returns.length,
+);
 
 const mean = (values: ArrayLike<number>) => {
   let sum = 0;
@@ -89,7 +110,13 @@ describe('the returns of a synthetic market', () => {
     expect(middle(daily)).toBeGreaterThan(4);
     expect(middle(daily)).toBeLessThan(15);
     expect(kurtosis(market)).toBeGreaterThan(4);
-    const monthly = returns.map((series) => kurtosis(Float64Array.from({ length: Math.floor(T / 21) }, (_, m) => series.subarray(m * 21, m * 21 + 21).reduce((sum, value) => sum + Math.log1p(value), 0))));
+    const monthly = returns.map((series) =>
+      kurtosis(
+        Float64Array.from({ length: Math.floor(T / 21) }, (_, m) =>
+          series.subarray(m * 21, m * 21 + 21).reduce((sum, value) => sum + Math.log1p(value), 0),
+        ),
+      ),
+    );
     expect(middle(monthly)).toBeLessThan(middle(daily));
     expect(middle(monthly)).toBeGreaterThan(2);
   });
@@ -102,7 +129,8 @@ describe('the returns of a synthetic market', () => {
 
   test('have sizes that are, for weeks', () => {
     // Squared returns of a GARCH process are correlated for as long as its variance lasts: a half after 35 days at 0.98.
-    for (const lag of [1, 5, 10, 20]) expect(autocorrelation(squares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
+    for (const lag of [1, 5, 10, 20])
+      expect(autocorrelation(squares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
     expect(middle(returns.map((series) => autocorrelation(squares(series), 1)))).toBeGreaterThan(2 * NOISE);
     const decay = [1, 60, 250].map((lag) => mean(returns.map((series) => autocorrelation(series.map(Math.abs), lag))));
     expect(decay[0]).toBeGreaterThan(decay[1]!);
@@ -112,7 +140,9 @@ describe('the returns of a synthetic market', () => {
   test('are as alike as one market and the sectors make them', () => {
     const within: number[] = [];
     const across: number[] = [];
-    for (let i = 0; i < returns.length; i++) for (let j = 0; j < i; j++) (sectors[i] === sectors[j] ? within : across).push(product(standard[i]!, standard[j]!));
+    for (let i = 0; i < returns.length; i++)
+      for (let j = 0; j < i; j++)
+        (sectors[i] === sectors[j] ? within : across).push(product(standard[i]!, standard[j]!));
     // Shares of the variance: market 0.0256, sector 0.0064, own 0.0625. A tenth either way for ten years of clustered volatility.
     const total = 0.0256 + 0.0064 + 0.0625;
     expect(Math.abs(mean(across) - 0.0256 / total)).toBeLessThan(0.1);
@@ -123,7 +153,9 @@ describe('the returns of a synthetic market', () => {
   test('have as many common factors as there are sectors, the largest of them the market', () => {
     const n = returns.length;
     const matrix = new Float64Array(n * n);
-    for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : product(standard[i]!, standard[j]!);
+    for (let i = 0; i < n; i++)
+      for (let j = 0; j <= i; j++)
+        matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : product(standard[i]!, standard[j]!);
     const values = new Float64Array(n);
     expect(symmetricEigenvalues(matrix, n, values)).toBe(true);
     // What the names have for themselves, 0.66 of their variance, has eigenvalues up to here. Source: Marchenko & Pastur (1967). The
@@ -139,7 +171,9 @@ describe('the returns of a synthetic market', () => {
     const liveliness = columns.map((n, i) => {
       const volume = column('VOLUME', n).subarray(1).map(Math.log);
       const low = column('LOW', n);
-      const width = column('HIGH', n).map((high, t) => high / low[t]! - 1).subarray(1);
+      const width = column('HIGH', n)
+        .map((high, t) => high / low[t]! - 1)
+        .subarray(1);
       const size = returns[i]!.map(Math.abs);
       return { volume: correlation(volume, size), width: correlation(width, size) };
     });
@@ -187,14 +221,23 @@ describe('the names of a synthetic market', () => {
 
   test('are few large ones and many small ones, in every sector', () => {
     const names = lively.identifiers.length;
-    const caps = lively.identifiers.map((_, n) => lively.fields.get('CLOSE')![n]! * lively.fields.get('SHARES_OUTSTANDING')![n]!).filter((cap) => cap > 0).toSorted((a, b) => b - a);
+    const caps = lively.identifiers
+      .map((_, n) => lively.fields.get('CLOSE')![n]! * lively.fields.get('SHARES_OUTSTANDING')![n]!)
+      .filter((cap) => cap > 0)
+      .toSorted((a, b) => b - a);
     // By Zipf's law the k-th largest of n has 1 / k of the largest: the first tenth has ln(n / 10) / ln(n) of all, 0.57.
-    const share = caps.slice(0, caps.length / 10).reduce((sum, cap) => sum + cap, 0) / caps.reduce((sum, cap) => sum + cap, 0);
+    const share =
+      caps.slice(0, caps.length / 10).reduce((sum, cap) => sum + cap, 0) / caps.reduce((sum, cap) => sum + cap, 0);
     expect(share).toBeGreaterThan(0.4);
     const position = lively.reference.columns.indexOf('SECTOR');
     const held = new Set([...lively.reference.rows.values()].map((rows) => rows[0]!.values[position]));
-    expect([...held].toSorted()).toEqual(SECTORS.slice(0, SPEC.sectors).map(({ sector }) => sector).toSorted());
+    expect([...held].toSorted()).toEqual(
+      SECTORS.slice(0, SPEC.sectors)
+        .map(({ sector }) => sector)
+        .toSorted(),
+    );
     const float = lively.fields.get('FREE_FLOAT')!;
-    for (let cell = 0; cell < names; cell++) if (float[cell] === float[cell]) expect(float[cell]! > 0 && float[cell]! <= 1).toBe(true);
+    for (let cell = 0; cell < names; cell++)
+      if (float[cell] === float[cell]) expect(float[cell]! > 0 && float[cell]! <= 1).toBe(true);
   });
 });

@@ -14,8 +14,20 @@ const { sessions: all } = openCalendars().get('XNYS')!;
 const SESSIONS = all.slice(firstAtLeast(all, dayFrom('2005-01-01')), lastAtMost(all, dayFrom('2014-12-31')) + 1);
 
 const SPEC: SyntheticSpec = {
-  seed: 42, assets: 60, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
-  dividend_yield: 0.02, splits_per_year: 0.1, delistings_per_year: 0.03, listings_per_year: 0.05, missing_rate: 0,
+  seed: 42,
+  assets: 60,
+  sessions: SESSIONS,
+  exchange: 'XNYS',
+  currency: 'USD',
+  sectors: 8,
+  market_return: 0.07,
+  market_volatility: 0.16,
+  specific_volatility: 0.25,
+  dividend_yield: 0.02,
+  splits_per_year: 0.1,
+  delistings_per_year: 0.03,
+  listings_per_year: 0.05,
+  missing_rate: 0,
 };
 
 const make = (changes: Partial<SyntheticSpec> = {}) => generateMarket({ ...SPEC, ...changes }, () => {});
@@ -27,7 +39,8 @@ const panel = ({ fields }: MarketContent, name: string) => fields.get(name)!;
 function* bars(content: MarketContent) {
   const close = panel(content, 'CLOSE');
   const names = content.identifiers.length;
-  for (let cell = 0; cell < close.length; cell++) if (!Number.isNaN(close[cell])) yield { cell, t: Math.floor(cell / names), n: cell % names, close: close[cell]! };
+  for (let cell = 0; cell < close.length; cell++)
+    if (!Number.isNaN(close[cell])) yield { cell, t: Math.floor(cell / names), n: cell % names, close: close[cell]! };
 }
 
 const typesOf = ({ actions }: MarketContent) => new Set(actions.map(({ type }) => type));
@@ -53,7 +66,18 @@ describe('a synthetic market', () => {
 
   test('knows listings, delistings, mergers, spin-offs, splits and dividends', () => {
     const many = typesOf(make({ delistings_per_year: 0.2, listings_per_year: 0.4, splits_per_year: 0.5 }));
-    for (const type of ['DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE', 'DELISTING', 'ACQUISITION', 'MERGER', 'SPIN_OFF'] as const) expect(many).toContain(type);
+    for (const type of [
+      'DIVIDEND',
+      'SPECIAL_DIVIDEND',
+      'SPLIT',
+      'STOCK_DIVIDEND',
+      'BONUS_ISSUE',
+      'DELISTING',
+      'ACQUISITION',
+      'MERGER',
+      'SPIN_OFF',
+    ] as const)
+      expect(many).toContain(type);
   });
 
   test('without dividends, splits, listings or delistings has none of them', () => {
@@ -77,7 +101,10 @@ describe('a synthetic market', () => {
       });
     }
     const lastDay = SESSIONS[1499]!;
-    const shown = (content: MarketContent) => content.actions.filter(({ exDay }) => exDay <= lastDay).map(({ identifier, type, value, exDay }) => ({ identifier, type, value, exDay }));
+    const shown = (content: MarketContent) =>
+      content.actions
+        .filter(({ exDay }) => exDay <= lastDay)
+        .map(({ identifier, type, value, exDay }) => ({ identifier, type, value, exDay }));
     expect(shown(earlier)).toEqual(shown(market));
   });
 
@@ -89,18 +116,24 @@ describe('a synthetic market', () => {
       const from = market.dates.indexOf(start!);
       const to = end === null ? market.dates.length : market.dates.indexOf(end);
       expect(to).toBeGreaterThan(from);
-      for (let t = 0; t < market.dates.length; t++) expect(Number.isNaN(close[t * names + n])).toBe(t < from || t >= to);
+      for (let t = 0; t < market.dates.length; t++)
+        expect(Number.isNaN(close[t * names + n])).toBe(t < from || t >= to);
     }
   });
 
   test('says that a name is delisted only from that day on', () => {
     const column = market.reference.columns.indexOf('DELISTED');
     for (const rows of market.reference.rows.values()) expect(rows[0]!.values[column]).toBeNull();
-    const gone = new Map(market.universes.flatMap(({ identifier, end }) => (end === null ? [] : [[identifier, end] as const])));
+    const gone = new Map(
+      market.universes.flatMap(({ identifier, end }) => (end === null ? [] : [[identifier, end] as const])),
+    );
     expect(gone.size).toBeGreaterThan(0);
     for (const [identifier, rows] of market.reference.rows) {
       const told = rows.filter(({ values }) => values[column] !== null);
-      expect(told.map(({ validFrom }) => validFrom), identifier).toEqual(gone.has(identifier) ? [gone.get(identifier)] : []);
+      expect(
+        told.map(({ validFrom }) => validFrom),
+        identifier,
+      ).toEqual(gone.has(identifier) ? [gone.get(identifier)] : []);
     }
   });
 

@@ -7,7 +7,13 @@ import { indexBody, loadedService, type LoadedService } from './loaded-service.j
 let service: LoadedService;
 beforeAll(async () => {
   service = await loadedService(['--workers', '1']);
-  await service.ask('POST', '/data/synthetic', { store_id: 'market', seed: 7, assets: 20, start: '2020-01-02', end: '2023-12-29' });
+  await service.ask('POST', '/data/synthetic', {
+    store_id: 'market',
+    seed: 7,
+    assets: 20,
+    start: '2020-01-02',
+    end: '2023-12-29',
+  });
   expect((await service.finished('generate:market')).error).toBeNull();
   await service.ask('PUT', '/indices/ONE', { ...indexBody('ONE'), base_date: '2020-01-02' });
   await service.ask('POST', '/analytics/ONE/backtest', {});
@@ -22,17 +28,31 @@ interface Refused {
 test('a key has a hundred jobs waiting; more are told to come back, and another key is let in', async () => {
   const [first, second] = service.keys;
   await service.ask('POST', '/analytics/ONE/simulate', { horizon: 750, paths: 1_000_000 }, second);
-  while ((await service.ask('GET', '/jobs/simulate:ONE')).body.status !== 'running') await new Promise((resolve) => setTimeout(resolve, 5));
+  while ((await service.ask('GET', '/jobs/simulate:ONE')).body.status !== 'running')
+    await new Promise((resolve) => setTimeout(resolve, 5));
   const body = { index_id: 'ONE', start: '2023-11-01' };
-  const answers = await Promise.all(Array.from({ length: 150 }, (_, i) => service.ask<Refused>('POST', `/risk-models/m${i}/estimate`, body, first)));
+  const answers = await Promise.all(
+    Array.from({ length: 150 }, (_, i) => service.ask<Refused>('POST', `/risk-models/m${i}/estimate`, body, first)),
+  );
   const refused = answers.filter(({ status }) => status !== 202);
   expect(answers.length - refused.length).toBe(LIMITS.MAX_KEY_QUEUED_JOBS);
-  for (const { status, retryAfter, body: { error } } of refused) expect([status, error.code, Number(retryAfter) > 0, error.detail]).toEqual([429, 'RATE_LIMITED', true, { queued: 100, limit: 100 }]);
+  for (const {
+    status,
+    retryAfter,
+    body: { error },
+  } of refused)
+    expect([status, error.code, Number(retryAfter) > 0, error.detail]).toEqual([
+      429,
+      'RATE_LIMITED',
+      true,
+      { queued: 100, limit: 100 },
+    ]);
   // The same work again is the job that waits already, not one more.
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
   await service.ask('DELETE', '/jobs/simulate:ONE');
-  for (let i = 0; i < 150; i++) if (answers[i]!.status === 202) expect((await service.finished(`risk:m${i}`)).status).toBe('succeeded');
+  for (let i = 0; i < 150; i++)
+    if (answers[i]!.status === 202) expect((await service.finished(`risk:m${i}`)).status).toBe('succeeded');
   expect((await service.ask('POST', '/risk-models/again/estimate', body, first)).status).toBe(202);
   expect((await service.finished('risk:again')).status).toBe('succeeded');
 }, 120_000);

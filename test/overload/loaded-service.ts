@@ -30,7 +30,9 @@ export interface LoadedService {
 
 export async function loadedService(words: readonly string[] = [], clients = 2): Promise<LoadedService> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-overload-'));
-  const issued = Array.from({ length: clients }, (_, i) => issueKey({ name: `client-${i}`, scopes: ['admin'], expires: null }, Date.now()));
+  const issued = Array.from({ length: clients }, (_, i) =>
+    issueKey({ name: `client-${i}`, scopes: ['admin'], expires: null }, Date.now()),
+  );
   const service = await serving(join(base, 'home'), ['--log-level', 'error', '--drain-ms', '0', ...words], {
     DIVISOR_API_KEYS: issued.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(','),
   });
@@ -42,7 +44,10 @@ export async function loadedService(words: readonly string[] = [], clients = 2):
   function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]!): Promise<Answer<T>> {
     const began = performance.now();
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const headers = { 'x-api-key': key, ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) };
+    const headers = {
+      'x-api-key': key,
+      ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    };
     return new Promise((resolve, reject) => {
       const outgoing = request({ agent, hostname, port, method, path, headers }, (incoming) => {
         const chunks: Buffer[] = [];
@@ -52,7 +57,12 @@ export async function loadedService(words: readonly string[] = [], clients = 2):
           const ms = performance.now() - began;
           const told = Buffer.concat(chunks).toString('utf8');
           const isJson = incoming.headers['content-type']?.includes('json') === true;
-          resolve({ status: incoming.statusCode ?? 0, retryAfter: incoming.headers['retry-after'], body: (isJson ? JSON.parse(told) : told) as T, ms });
+          resolve({
+            status: incoming.statusCode ?? 0,
+            retryAfter: incoming.headers['retry-after'],
+            body: (isJson ? JSON.parse(told) : told) as T,
+            ms,
+          });
         });
       });
       outgoing.on('error', reject);
@@ -86,7 +96,14 @@ export async function loadedService(words: readonly string[] = [], clients = 2):
   };
 }
 
-export const indexBody = (id: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2015-01-02', rebalance: { frequency: 'monthly' }, pipeline: { selection: [], weighting: { type: 'MarketCapWeight', cap: 0.1 } } });
+export const indexBody = (id: string) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2015-01-02',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { selection: [], weighting: { type: 'MarketCapWeight', cap: 0.1 } },
+});
 
 export interface Percentiles {
   readonly p50: number;
@@ -101,4 +118,5 @@ export function percentiles(times: readonly number[]): Percentiles {
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
 }
 
-export const told = ({ p50, p95, p99, max }: Percentiles) => `p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${max.toFixed(1)} ms`;
+export const told = ({ p50, p95, p99, max }: Percentiles) =>
+  `p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${max.toFixed(1)} ms`;

@@ -17,7 +17,13 @@ let service: LoadedService;
 
 beforeAll(async () => {
   service = await loadedService(['--workers', String(WORKERS)], CLIENTS);
-  await service.ask('POST', '/data/synthetic', { store_id: 'market', seed: 7, assets: IS_SOAK ? 500 : 150, start: '2015-01-02', end: '2024-12-31' });
+  await service.ask('POST', '/data/synthetic', {
+    store_id: 'market',
+    seed: 7,
+    assets: IS_SOAK ? 500 : 150,
+    start: '2015-01-02',
+    end: '2024-12-31',
+  });
   expect((await service.finished('generate:market')).error).toBeNull();
   for (const id of ['ONE', 'TWO', 'THREE']) {
     await service.ask('PUT', `/indices/${id}`, indexBody(id));
@@ -32,7 +38,8 @@ async function reached(jobId: string, state: string): Promise<void> {
   for (;;) {
     const { body, status } = await service.ask<JobStatus>('GET', `/jobs/${jobId}`);
     if (body.status === state) return;
-    if (status !== 200 || (body.status !== 'pending' && body.status !== 'running')) throw new Error(`${jobId} is ${JSON.stringify(body).slice(0, 500)}`);
+    if (status !== 200 || (body.status !== 'pending' && body.status !== 'running'))
+      throw new Error(`${jobId} is ${JSON.stringify(body).slice(0, 500)}`);
     await pause(2);
   }
 }
@@ -41,7 +48,10 @@ async function reached(jobId: string, state: string): Promise<void> {
 async function saturate(): Promise<() => Promise<void>> {
   const ids = ['ONE', 'TWO'];
   const jobs: string[] = [];
-  for (const id of ids) jobs.push((await service.ask('POST', `/analytics/${id}/simulate`, { horizon: 1500, paths: 1_000_000 })).body.job_id);
+  for (const id of ids)
+    jobs.push(
+      (await service.ask('POST', `/analytics/${id}/simulate`, { horizon: 1500, paths: 1_000_000 })).body.job_id,
+    );
   for (const jobId of jobs) await reached(jobId, 'running');
   return async () => {
     for (const jobId of jobs) await service.ask('DELETE', `/jobs/${jobId}`);
@@ -64,7 +74,8 @@ describe('with every worker busy for minutes', () => {
     const found = percentiles(times);
     console.log(`GET with ${WORKERS} busy workers: ${told(found)}`);
     if (IS_SOAK) expect(found.p99).toBeLessThan(50);
-    for (const id of ['ONE', 'TWO']) expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
+    for (const id of ['ONE', 'TWO'])
+      expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
   }, 60_000);
 
   test('previews and other light work go their own way', async () => {
@@ -76,7 +87,8 @@ describe('with every worker busy for minutes', () => {
     }
     console.log(`preview with ${WORKERS} busy workers: ${told(percentiles(times))}`);
     if (IS_SOAK) expect(percentiles(times).p95).toBeLessThan(5000);
-    for (const id of ['ONE', 'TWO']) expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
+    for (const id of ['ONE', 'TWO'])
+      expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
   }, 60_000);
 });
 
@@ -85,7 +97,8 @@ test('a cancelled job is readable as cancelled at once, and its worker works aga
   const returned: number[] = [];
   for (let i = 0; i < (IS_SOAK ? 100 : 10); i++) {
     const end = await saturate();
-    const small = (await service.ask('POST', '/risk-models/small/estimate', { index_id: 'ONE', start: '2024-01-02' })).body.job_id;
+    const small = (await service.ask('POST', '/risk-models/small/estimate', { index_id: 'ONE', start: '2024-01-02' }))
+      .body.job_id;
     const began = performance.now();
     await service.ask('DELETE', '/jobs/simulate:ONE');
     expect((await service.ask('GET', '/jobs/simulate:ONE')).body.status).toBe('cancelled');
@@ -106,7 +119,8 @@ test('clients take turns: one that comes after another’s thirty jobs does not 
   const body = { index_id: 'ONE', intensity_method: 'ledoit_wolf' };
   const end = await saturate(); // so that all of them wait when the first of them starts
   const many: string[] = [];
-  for (let i = 0; i < 30; i++) many.push((await service.ask('POST', `/risk-models/m${i}/estimate`, body, first)).body.job_id);
+  for (let i = 0; i < 30; i++)
+    many.push((await service.ask('POST', `/risk-models/m${i}/estimate`, body, first)).body.job_id);
   const late = (await service.ask('POST', '/risk-models/late/estimate', body, second)).body.job_id;
   await end();
   const lateStatus = await service.finished(late);
@@ -122,63 +136,92 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
   const { hostname, port } = new URL(service.url);
   await service.ask('GET', '/analytics/ONE/record');
   const before = await service.resident();
-  const readers = await Promise.all(Array.from({ length: 50 }, async (): Promise<Socket> => {
-    const socket = connect(Number(port), hostname);
-    await once(socket, 'connect');
-    socket.write(`GET /analytics/ONE/record HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.keys[0]}\r\n\r\n`);
-    await once(socket, 'readable'); // its first bytes are there and are never taken
-    return socket;
-  }));
+  const readers = await Promise.all(
+    Array.from({ length: 50 }, async (): Promise<Socket> => {
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      socket.write(`GET /analytics/ONE/record HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.keys[0]}\r\n\r\n`);
+      await once(socket, 'readable'); // its first bytes are there and are never taken
+      return socket;
+    }),
+  );
   const times: number[] = [];
   for (let i = 0; i < 100; i++) times.push((await service.ask('GET', '/health')).ms);
   const grown = (await service.resident()) - before;
-  console.log(`50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${told(percentiles(times))}`);
+  console.log(
+    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${told(percentiles(times))}`,
+  );
   for (const reader of readers) reader.destroy();
   expect(grown).toBeLessThan(100);
   if (IS_SOAK) expect(percentiles(times).p95).toBeLessThan(500);
 }, 60_000);
 
-test.runIf(IS_SOAK)('ten thousand jobs may wait, more are told to come back, and all that were accepted end', async () => {
-  const end = await saturate();
-  const before = await service.resident();
-  const accepted: string[] = [];
-  let refused = 0;
-  const body = { index_id: 'ONE', start: '2024-11-01' };
-  for (let from = 0; from < 12_000; from += 50) {
-    const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => service.ask<JobStatus & { readonly error: { readonly code: string } }>('POST', `/risk-models/q${from + i}/estimate`, body, service.keys[Math.floor((from + i) / 100)])));
-    for (const { status, body: answer, retryAfter } of answers) {
-      if (status === 202) accepted.push(answer.job_id);
-      else {
-        expect([status, answer.error.code, Number(retryAfter) > 0]).toEqual([503, 'OVERLOADED', true]);
-        refused++;
+test.runIf(IS_SOAK)(
+  'ten thousand jobs may wait, more are told to come back, and all that were accepted end',
+  async () => {
+    const end = await saturate();
+    const before = await service.resident();
+    const accepted: string[] = [];
+    let refused = 0;
+    const body = { index_id: 'ONE', start: '2024-11-01' };
+    for (let from = 0; from < 12_000; from += 50) {
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, i) =>
+          service.ask<JobStatus & { readonly error: { readonly code: string } }>(
+            'POST',
+            `/risk-models/q${from + i}/estimate`,
+            body,
+            service.keys[Math.floor((from + i) / 100)],
+          ),
+        ),
+      );
+      for (const { status, body: answer, retryAfter } of answers) {
+        if (status === 202) accepted.push(answer.job_id);
+        else {
+          expect([status, answer.error.code, Number(retryAfter) > 0]).toEqual([503, 'OVERLOADED', true]);
+          refused++;
+        }
       }
     }
-  }
-  const grown = (await service.resident()) - before;
-  console.log(`12,000 submissions: ${accepted.length} accepted, ${refused} refused, ${grown.toFixed(0)} MB more resident`);
-  expect(accepted.length).toBe(10_000);
-  expect(grown).toBeLessThan(200);
-  await end();
-  const began = performance.now();
-  for (const jobId of accepted) expect((await service.finished(jobId)).status).toBe('succeeded');
-  console.log(`they ended ${((performance.now() - began) / 1000).toFixed(0)} s later`);
-}, 900_000);
+    const grown = (await service.resident()) - before;
+    console.log(
+      `12,000 submissions: ${accepted.length} accepted, ${refused} refused, ${grown.toFixed(0)} MB more resident`,
+    );
+    expect(accepted.length).toBe(10_000);
+    expect(grown).toBeLessThan(200);
+    await end();
+    const began = performance.now();
+    for (const jobId of accepted) expect((await service.finished(jobId)).status).toBe('succeeded');
+    console.log(`they ended ${((performance.now() - began) / 1000).toFixed(0)} s later`);
+  },
+  900_000,
+);
 
-test.runIf(IS_SOAK)('a thousand jobs leave no memory behind', async () => {
-  const sizes: number[] = [];
-  for (let hundred = 0; hundred < 12; hundred++) {
-    for (let i = 0; i < 100; i++) {
-      const id = ['ONE', 'TWO', 'THREE'][i % 3]!;
-      const { body } = await service.ask('POST', i % 2 === 0 ? `/analytics/${id}/backtest` : '/risk-models/again/estimate', i % 2 === 0 ? { transaction_cost_bps: hundred + i / 1000 } : { index_id: id, start: '2022-01-03' });
-      expect((await service.finished(body.job_id)).status).toBe('succeeded');
+test.runIf(IS_SOAK)(
+  'a thousand jobs leave no memory behind',
+  async () => {
+    const sizes: number[] = [];
+    for (let hundred = 0; hundred < 12; hundred++) {
+      for (let i = 0; i < 100; i++) {
+        const id = ['ONE', 'TWO', 'THREE'][i % 3]!;
+        const { body } = await service.ask(
+          'POST',
+          i % 2 === 0 ? `/analytics/${id}/backtest` : '/risk-models/again/estimate',
+          i % 2 === 0 ? { transaction_cost_bps: hundred + i / 1000 } : { index_id: id, start: '2022-01-03' },
+        );
+        expect((await service.finished(body.job_id)).status).toBe('succeeded');
+      }
+      sizes.push(await service.resident());
     }
-    sizes.push(await service.resident());
-  }
-  const after = sizes.slice(2);
-  const slope = slopeOf(after);
-  console.log(`resident after each hundred jobs, MB: ${sizes.map((size) => size.toFixed(0)).join(' ')}; slope ${slope.toFixed(2)} MB per 100 jobs`);
-  expect(slope).toBeLessThan(5);
-}, 1_800_000);
+    const after = sizes.slice(2);
+    const slope = slopeOf(after);
+    console.log(
+      `resident after each hundred jobs, MB: ${sizes.map((size) => size.toFixed(0)).join(' ')}; slope ${slope.toFixed(2)} MB per 100 jobs`,
+    );
+    expect(slope).toBeLessThan(5);
+  },
+  1_800_000,
+);
 
 /** Least squares over equal steps. */
 function slopeOf(values: readonly number[]): number {

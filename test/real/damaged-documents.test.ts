@@ -64,7 +64,10 @@ interface Body {
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: Body }> {
-  const answer = await fetch(service.url + path, { method, ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }) });
+  const answer = await fetch(service.url + path, {
+    method,
+    ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  });
   const text = await answer.text();
   return { status: answer.status, body: text === '' ? {} : (JSON.parse(text) as Body) };
 }
@@ -78,9 +81,17 @@ async function ok(method: string, path: string, body?: unknown): Promise<unknown
 describe(`of ${COUNT} strategies and ${COUNT} runs, of which one each was damaged on disk`, () => {
   test('the others are listed and the damaged are counted', async () => {
     const strategies = (await ask('GET', '/strategies')).body;
-    expect([strategies.strategies!.length, strategies.skipped, strategies.skipped_causes]).toEqual([COUNT - 1, 1, { unreadable: 1, invalid: 0, unsupported: 0 }]);
+    expect([strategies.strategies!.length, strategies.skipped, strategies.skipped_causes]).toEqual([
+      COUNT - 1,
+      1,
+      { unreadable: 1, invalid: 0, unsupported: 0 },
+    ]);
     const runs = (await ask('GET', '/analytics/backtests')).body;
-    expect([runs.backtests!.length, runs.skipped, runs.skipped_causes]).toEqual([COUNT - 1, 1, { unreadable: 1, invalid: 0, unsupported: 0 }]);
+    expect([runs.backtests!.length, runs.skipped, runs.skipped_causes]).toEqual([
+      COUNT - 1,
+      1,
+      { unreadable: 1, invalid: 0, unsupported: 0 },
+    ]);
     expect(runs.backtests!.map((run) => run.index_id)).not.toContain(DAMAGED);
   });
 

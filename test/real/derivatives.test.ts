@@ -22,22 +22,52 @@ afterAll(() => service?.close());
 
 const rate = fc.integer({ min: -300, max: 1500 }).map((points) => points / 10_000);
 const spot = fc.integer({ min: 100, max: 1_000_000 }).map((cents) => cents / 100);
-const onDay = (from: number, to: number) => fc.integer({ min: from, max: to }).map((days) => new Date(Date.UTC(2024, 0, 1 + days)).toISOString().slice(0, 10));
+const onDay = (from: number, to: number) =>
+  fc.integer({ min: from, max: to }).map((days) => new Date(Date.UTC(2024, 0, 1 + days)).toISOString().slice(0, 10));
 
-const futures = fc.record({
-  spot, as_of: onDay(0, 300), expiry: onDay(310, 2000), risk_free_rate: rate, dividend_yield: rate, borrow_rate: rate, multiplier: fc.constantFrom(1, 10, 50), contracts: fc.integer({ min: -20, max: 20 }),
-  premium: fc.integer({ min: -50, max: 50 }), dividends: fc.array(fc.record({ ex_date: onDay(301, 309), part: fc.integer({ min: 0, max: 20 }) }), { maxLength: 3 }),
-}).map(({ premium, dividends, ...request }) => ({
-  ...request,
-  market_price: request.spot * (1 + premium / 1000),
-  ...(dividends.length > 0 ? { dividend_yield: 0, dividends: dividends.map(({ ex_date, part }) => ({ ex_date, amount: (request.spot * part) / 10_000 })) } : {}),
-}));
+const futures = fc
+  .record({
+    spot,
+    as_of: onDay(0, 300),
+    expiry: onDay(310, 2000),
+    risk_free_rate: rate,
+    dividend_yield: rate,
+    borrow_rate: rate,
+    multiplier: fc.constantFrom(1, 10, 50),
+    contracts: fc.integer({ min: -20, max: 20 }),
+    premium: fc.integer({ min: -50, max: 50 }),
+    dividends: fc.array(fc.record({ ex_date: onDay(301, 309), part: fc.integer({ min: 0, max: 20 }) }), {
+      maxLength: 3,
+    }),
+  })
+  .map(({ premium, dividends, ...request }) => ({
+    ...request,
+    market_price: request.spot * (1 + premium / 1000),
+    ...(dividends.length > 0
+      ? {
+          dividend_yield: 0,
+          dividends: dividends.map(({ ex_date, part }) => ({ ex_date, amount: (request.spot * part) / 10_000 })),
+        }
+      : {}),
+  }));
 
-const swap = fc.record({
-  spot, moved: fc.integer({ min: -300, max: 300 }), notional: fc.constantFrom(1_000_000, 12_345.67), start: onDay(0, 200), as_of: onDay(200, 900), maturity: onDay(901, 2500),
-  direction: fc.constantFrom('receive', 'pay'), return_type: fc.constantFrom('total', 'price'), reset_frequency: fc.constantFrom('none', 'monthly', 'quarterly', 'semi_annual', 'annual'),
-  risk_free_rate: rate, spread: rate, dividend_yield: rate, borrow_rate: rate,
-}).map(({ moved, ...request }) => ({ ...request, initial_level: request.spot * (1 + moved / 1000) }));
+const swap = fc
+  .record({
+    spot,
+    moved: fc.integer({ min: -300, max: 300 }),
+    notional: fc.constantFrom(1_000_000, 12_345.67),
+    start: onDay(0, 200),
+    as_of: onDay(200, 900),
+    maturity: onDay(901, 2500),
+    direction: fc.constantFrom('receive', 'pay'),
+    return_type: fc.constantFrom('total', 'price'),
+    reset_frequency: fc.constantFrom('none', 'monthly', 'quarterly', 'semi_annual', 'annual'),
+    risk_free_rate: rate,
+    spread: rate,
+    dividend_yield: rate,
+    borrow_rate: rate,
+  })
+  .map(({ moved, ...request }) => ({ ...request, initial_level: request.spot * (1 + moved / 1000) }));
 
 type Priced = Record<string, number | null | [string, string, number, number][]>;
 
@@ -51,50 +81,197 @@ describe.skipIf(!hasPython)('prices over HTTP', () => {
   test.each([
     ['futures', '/derivatives/futures/price', futures],
     ['trs', '/derivatives/trs/price', swap],
-  ] as const)('of %s are those of another implementation, in fifty digits', async (kind, path, arbitrary) => {
-    const requests = fc.sample<unknown>(arbitrary, { numRuns: REQUESTS, seed: 20 });
-    const expected = await pricedByPython(requests.map((request) => [kind, request]));
-    for (const [i, request] of requests.entries()) {
-      const answer = await service.ok<Record<string, unknown> & { spot: number; notional: number; periods?: { start: string; end: string; equity: number; financing: number }[] }>('POST', path, request);
-      const scale = kind === 'trs' ? answer.notional : answer.spot;
-      const { periods, ...figures } = expected[i]!;
-      for (const [name, value] of Object.entries(figures)) {
-        const found = answer[name];
-        if (value === null) expect(found, name).toBeNull();
-        else expect(Math.abs(Number(found) - Number(value)), `${name} of ${JSON.stringify(request)}`).toBeLessThan(1e-10 * Math.max(1, Math.abs(Number(value)), name === 'par_spread' || name.startsWith('implied') ? 1 : scale));
+  ] as const)(
+    'of %s are those of another implementation, in fifty digits',
+    async (kind, path, arbitrary) => {
+      const requests = fc.sample<unknown>(arbitrary, { numRuns: REQUESTS, seed: 20 });
+      const expected = await pricedByPython(requests.map((request) => [kind, request]));
+      for (const [i, request] of requests.entries()) {
+        const answer = await service.ok<
+          Record<string, unknown> & {
+            spot: number;
+            notional: number;
+            periods?: { start: string; end: string; equity: number; financing: number }[];
+          }
+        >('POST', path, request);
+        const scale = kind === 'trs' ? answer.notional : answer.spot;
+        const { periods, ...figures } = expected[i]!;
+        for (const [name, value] of Object.entries(figures)) {
+          const found = answer[name];
+          if (value === null) expect(found, name).toBeNull();
+          else
+            expect(Math.abs(Number(found) - Number(value)), `${name} of ${JSON.stringify(request)}`).toBeLessThan(
+              1e-10 *
+                Math.max(1, Math.abs(Number(value)), name === 'par_spread' || name.startsWith('implied') ? 1 : scale),
+            );
+        }
+        if (!Array.isArray(periods)) continue;
+        expect(answer.periods!.map(({ start, end }) => [start, end])).toEqual(
+          periods.map(([start, end]) => [start, end]),
+        );
+        answer.periods!.forEach(({ equity, financing }, k) => {
+          expect(Math.abs(equity - periods[k]![2])).toBeLessThan(1e-10 * scale);
+          expect(Math.abs(financing - periods[k]![3])).toBeLessThan(1e-10 * scale);
+        });
       }
-      if (!Array.isArray(periods)) continue;
-      expect(answer.periods!.map(({ start, end }) => [start, end])).toEqual(periods.map(([start, end]) => [start, end]));
-      answer.periods!.forEach(({ equity, financing }, k) => {
-        expect(Math.abs(equity - periods[k]![2])).toBeLessThan(1e-10 * scale);
-        expect(Math.abs(financing - periods[k]![3])).toBeLessThan(1e-10 * scale);
-      });
-    }
-  }, 60_000);
+    },
+    60_000,
+  );
 });
 
 describe('what cannot be priced', () => {
   const future = { spot: 4000, as_of: '2024-01-02', expiry: '2024-06-21' };
   test.each([
-    ['an expiry on the day', 'POST', '/derivatives/futures/price', { ...future, expiry: '2024-01-02' }, 'EXPIRY_NOT_AFTER_AS_OF'],
-    ['a rate in percent', 'POST', '/derivatives/futures/price', { ...future, risk_free_rate: 4.5 }, 'RATE_OUT_OF_RANGE'],
-    ['neither an index nor a spot', 'POST', '/derivatives/futures/price', { as_of: '2024-01-02', expiry: '2024-06-21' }, 'VALIDATION_FAILED'],
+    [
+      'an expiry on the day',
+      'POST',
+      '/derivatives/futures/price',
+      { ...future, expiry: '2024-01-02' },
+      'EXPIRY_NOT_AFTER_AS_OF',
+    ],
+    [
+      'a rate in percent',
+      'POST',
+      '/derivatives/futures/price',
+      { ...future, risk_free_rate: 4.5 },
+      'RATE_OUT_OF_RANGE',
+    ],
+    [
+      'neither an index nor a spot',
+      'POST',
+      '/derivatives/futures/price',
+      { as_of: '2024-01-02', expiry: '2024-06-21' },
+      'VALIDATION_FAILED',
+    ],
     ['an index and a spot', 'POST', '/derivatives/futures/price', { ...future, index_id: 'FOUR' }, 'VALIDATION_FAILED'],
-    ['a spot without a date', 'POST', '/derivatives/futures/price', { spot: 4000, expiry: '2024-06-21' }, 'VALIDATION_FAILED'],
-    ['a yield beside dividends', 'POST', '/derivatives/futures/price', { ...future, dividend_yield: 0.01, dividends: [{ ex_date: '2024-03-01', amount: 10 }] }, 'VALIDATION_FAILED'],
-    ['a swap that has matured', 'POST', '/derivatives/trs/price', { spot: 100, as_of: '2024-06-03', start: '2024-01-02', maturity: '2024-06-03', notional: 1 }, 'EXPIRY_NOT_AFTER_AS_OF'],
-    ['a roll backwards', 'GET', '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=2024-06-21', undefined, 'EXPIRY_ORDER'],
-    ['a roll on one date', 'GET', '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=2024-09-20', undefined, 'EXPIRY_ORDER'],
-    ['an index before its first level', 'GET', '/derivatives/FOUR/roll?as_of=2023-01-03&front_expiry=2024-06-21&back_expiry=2024-09-20', undefined, 'NO_DATA_AT_DATE'],
-    ['a forward beyond all numbers', 'POST', '/derivatives/futures/price', { ...future, expiry: '9999-12-31', risk_free_rate: 1 }, 'NUMERIC_FAILURE', 'fair_value'],
-    ['a notional beyond all numbers', 'POST', '/derivatives/futures/price', { ...future, multiplier: 1e300, contracts: 1e300 }, 'NUMERIC_FAILURE', 'notional'],
-    ['dividends that are worth more than the spot', 'POST', '/derivatives/futures/price', { ...future, dividends: [{ ex_date: '2024-03-01', amount: 5000 }] }, 'NUMERIC_FAILURE', 'worth 5000 on the valuation date; less than the spot of 4000'],
-    ['a swap beyond all numbers', 'POST', '/derivatives/trs/price', { spot: 100, as_of: '2024-01-02', start: '2024-01-02', maturity: '9999-12-31', notional: 1, reset_frequency: 'none', risk_free_rate: -1 }, 'NUMERIC_FAILURE', 'value'],
-    ['a swap of too many periods', 'POST', '/derivatives/trs/price', { spot: 100, as_of: '2024-01-02', start: '2024-01-02', maturity: '2124-01-04', notional: 1, reset_frequency: 'monthly' }, 'VALIDATION_FAILED', 'more than 1200 periods of 2024-01-02 to 2124-01-04'],
-    ['a roll beyond all numbers', 'GET', '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=9999-06-18&risk_free_rate=1', undefined, 'NUMERIC_FAILURE', 'back_price'],
-    ['a roll to nothing', 'GET', '/derivatives/FOUR/roll?front_expiry=9998-09-18&back_expiry=9999-06-18&risk_free_rate=-1', undefined, 'NUMERIC_FAILURE', 'annualised_roll'],
-    ['a term structure beyond all numbers', 'GET', '/derivatives/FOUR/term-structure?expiries=2024-09-20,9999-06-18&risk_free_rate=1', undefined, 'NUMERIC_FAILURE', 'points[1].fair_value'],
-    ['an index that is not there', 'GET', '/derivatives/NONE/term-structure?expiries=2024-06-21', undefined, 'INDEX_NOT_FOUND'],
+    [
+      'a spot without a date',
+      'POST',
+      '/derivatives/futures/price',
+      { spot: 4000, expiry: '2024-06-21' },
+      'VALIDATION_FAILED',
+    ],
+    [
+      'a yield beside dividends',
+      'POST',
+      '/derivatives/futures/price',
+      { ...future, dividend_yield: 0.01, dividends: [{ ex_date: '2024-03-01', amount: 10 }] },
+      'VALIDATION_FAILED',
+    ],
+    [
+      'a swap that has matured',
+      'POST',
+      '/derivatives/trs/price',
+      { spot: 100, as_of: '2024-06-03', start: '2024-01-02', maturity: '2024-06-03', notional: 1 },
+      'EXPIRY_NOT_AFTER_AS_OF',
+    ],
+    [
+      'a roll backwards',
+      'GET',
+      '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=2024-06-21',
+      undefined,
+      'EXPIRY_ORDER',
+    ],
+    [
+      'a roll on one date',
+      'GET',
+      '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=2024-09-20',
+      undefined,
+      'EXPIRY_ORDER',
+    ],
+    [
+      'an index before its first level',
+      'GET',
+      '/derivatives/FOUR/roll?as_of=2023-01-03&front_expiry=2024-06-21&back_expiry=2024-09-20',
+      undefined,
+      'NO_DATA_AT_DATE',
+    ],
+    [
+      'a forward beyond all numbers',
+      'POST',
+      '/derivatives/futures/price',
+      { ...future, expiry: '9999-12-31', risk_free_rate: 1 },
+      'NUMERIC_FAILURE',
+      'fair_value',
+    ],
+    [
+      'a notional beyond all numbers',
+      'POST',
+      '/derivatives/futures/price',
+      { ...future, multiplier: 1e300, contracts: 1e300 },
+      'NUMERIC_FAILURE',
+      'notional',
+    ],
+    [
+      'dividends that are worth more than the spot',
+      'POST',
+      '/derivatives/futures/price',
+      { ...future, dividends: [{ ex_date: '2024-03-01', amount: 5000 }] },
+      'NUMERIC_FAILURE',
+      'worth 5000 on the valuation date; less than the spot of 4000',
+    ],
+    [
+      'a swap beyond all numbers',
+      'POST',
+      '/derivatives/trs/price',
+      {
+        spot: 100,
+        as_of: '2024-01-02',
+        start: '2024-01-02',
+        maturity: '9999-12-31',
+        notional: 1,
+        reset_frequency: 'none',
+        risk_free_rate: -1,
+      },
+      'NUMERIC_FAILURE',
+      'value',
+    ],
+    [
+      'a swap of too many periods',
+      'POST',
+      '/derivatives/trs/price',
+      {
+        spot: 100,
+        as_of: '2024-01-02',
+        start: '2024-01-02',
+        maturity: '2124-01-04',
+        notional: 1,
+        reset_frequency: 'monthly',
+      },
+      'VALIDATION_FAILED',
+      'more than 1200 periods of 2024-01-02 to 2124-01-04',
+    ],
+    [
+      'a roll beyond all numbers',
+      'GET',
+      '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=9999-06-18&risk_free_rate=1',
+      undefined,
+      'NUMERIC_FAILURE',
+      'back_price',
+    ],
+    [
+      'a roll to nothing',
+      'GET',
+      '/derivatives/FOUR/roll?front_expiry=9998-09-18&back_expiry=9999-06-18&risk_free_rate=-1',
+      undefined,
+      'NUMERIC_FAILURE',
+      'annualised_roll',
+    ],
+    [
+      'a term structure beyond all numbers',
+      'GET',
+      '/derivatives/FOUR/term-structure?expiries=2024-09-20,9999-06-18&risk_free_rate=1',
+      undefined,
+      'NUMERIC_FAILURE',
+      'points[1].fair_value',
+    ],
+    [
+      'an index that is not there',
+      'GET',
+      '/derivatives/NONE/term-structure?expiries=2024-06-21',
+      undefined,
+      'INDEX_NOT_FOUND',
+    ],
   ] as const)('%s is refused', async (_what, method, path, body, code, said?: string) => {
     const { status, body: answer } = await service.ask<{ error: { code: string } }>(method, path, body);
     expect([status, answer.error.code]).toEqual([code === 'INDEX_NOT_FOUND' ? 404 : 422, code]);
@@ -103,31 +280,61 @@ describe('what cannot be priced', () => {
 });
 
 test('an index is priced at its latest level, by a term structure whose points are its futures', async () => {
-  const { levels: { index, data } } = await service.ok<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/FOUR/levels');
+  const {
+    levels: { index, data },
+  } = await service.ok<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/FOUR/levels');
   const expiries = ['2024-06-21', '2024-03-15', '2024-09-20', '2024-06-21'];
   const terms = 'risk_free_rate=0.05&dividend_yield=0.015&borrow_rate=0.002';
-  const structure = await service.ok<{ as_of: string; spot: number; shape: string; points: { expiry: string; fair_value: number; roll_from_previous: number | null }[] }>(
-    'GET', `/derivatives/FOUR/term-structure?expiries=${expiries.join(',')}&${terms}`);
-  expect([structure.as_of, structure.spot, structure.shape]).toEqual([index.at(-1)!.slice(0, 10), data.at(-1), 'contango']);
+  const structure = await service.ok<{
+    as_of: string;
+    spot: number;
+    shape: string;
+    points: { expiry: string; fair_value: number; roll_from_previous: number | null }[];
+  }>('GET', `/derivatives/FOUR/term-structure?expiries=${expiries.join(',')}&${terms}`);
+  expect([structure.as_of, structure.spot, structure.shape]).toEqual([
+    index.at(-1)!.slice(0, 10),
+    data.at(-1),
+    'contango',
+  ]);
   expect(structure).toMatchObject({ risk_free_rate: 0.05, dividend_yield: 0.015, borrow_rate: 0.002 });
   expect(structure.points.map(({ expiry }) => expiry)).toEqual(['2024-03-15', '2024-06-21', '2024-09-20']);
   for (const { expiry, fair_value: fair } of structure.points) {
-    const future = await service.ok<{ fair_value: number; spot: number }>('POST', '/derivatives/futures/price', { index_id: 'FOUR', expiry, risk_free_rate: 0.05, dividend_yield: 0.015, borrow_rate: 0.002 });
+    const future = await service.ok<{ fair_value: number; spot: number }>('POST', '/derivatives/futures/price', {
+      index_id: 'FOUR',
+      expiry,
+      risk_free_rate: 0.05,
+      dividend_yield: 0.015,
+      borrow_rate: 0.002,
+    });
     expect([future.fair_value, future.spot]).toEqual([fair, structure.spot]);
   }
-  const roll = await service.ok<{ roll_cost: number; annualised_roll: number }>('GET', `/derivatives/FOUR/roll?front_expiry=2024-03-15&back_expiry=2024-06-21&${terms}`);
+  const roll = await service.ok<{ roll_cost: number; annualised_roll: number }>(
+    'GET',
+    `/derivatives/FOUR/roll?front_expiry=2024-03-15&back_expiry=2024-06-21&${terms}`,
+  );
   expect(roll.annualised_roll).toBeCloseTo(0.015 + 0.002 - 0.05, 12);
   expect(structure.points[1]!.roll_from_previous).toBe(roll.annualised_roll);
   expect(roll.roll_cost).toBe(structure.points[1]!.fair_value - structure.points[0]!.fair_value);
 });
 
 describe('on an index', () => {
-  interface Levels { readonly levels: { readonly index: readonly string[]; readonly data: readonly number[] } }
+  interface Levels {
+    readonly levels: { readonly index: readonly string[]; readonly data: readonly number[] };
+  }
   let levelOn: (day: string) => number;
 
   beforeAll(async () => {
-    expect((await service.job('/data/synthetic', { store_id: 'long', assets: 8, start: '2023-01-03', end: '2023-12-29' })).error).toBeNull();
-    await service.ok('PUT', '/indices/LONG', { id: 'LONG', name: 'Long', calendar: 'XNYS', base_date: '2023-01-03', pipeline: { weighting: { type: 'EqualWeight' } } });
+    expect(
+      (await service.job('/data/synthetic', { store_id: 'long', assets: 8, start: '2023-01-03', end: '2023-12-29' }))
+        .error,
+    ).toBeNull();
+    await service.ok('PUT', '/indices/LONG', {
+      id: 'LONG',
+      name: 'Long',
+      calendar: 'XNYS',
+      base_date: '2023-01-03',
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
     expect((await service.job('/analytics/LONG/backtest')).error).toBeNull();
     const { levels } = await service.ok<Levels>('GET', '/analytics/LONG/levels');
     levelOn = (day) => levels.data[levels.index.indexOf(day)]!;
@@ -135,24 +342,52 @@ describe('on an index', () => {
 
   test('spot and time are those of the latest session on or before the date that was asked for', async () => {
     const terms = { expiry: '2023-12-15', risk_free_rate: 0.05 };
-    const future = await service.ok('POST', '/derivatives/futures/price', { index_id: 'LONG', as_of: '2023-09-04', ...terms }); // Labor Day
-    expect(future).toMatchObject({ requested_as_of: '2023-09-04', as_of: '2023-09-01', spot: levelOn('2023-09-01'), days: 105 });
-    expect(await service.ok('GET', '/derivatives/LONG/term-structure?as_of=2023-09-04&expiries=2023-12-15&risk_free_rate=0.05')).toMatchObject({ requested_as_of: '2023-09-04', as_of: '2023-09-01', points: [{ days: 105 }] });
-    expect(await service.ok('GET', '/derivatives/LONG/roll?as_of=2023-09-04&front_expiry=2023-09-15&back_expiry=2023-12-15')).toMatchObject({ as_of: '2023-09-01', spot: levelOn('2023-09-01') });
+    const future = await service.ok('POST', '/derivatives/futures/price', {
+      index_id: 'LONG',
+      as_of: '2023-09-04',
+      ...terms,
+    }); // Labor Day
+    expect(future).toMatchObject({
+      requested_as_of: '2023-09-04',
+      as_of: '2023-09-01',
+      spot: levelOn('2023-09-01'),
+      days: 105,
+    });
+    expect(
+      await service.ok(
+        'GET',
+        '/derivatives/LONG/term-structure?as_of=2023-09-04&expiries=2023-12-15&risk_free_rate=0.05',
+      ),
+    ).toMatchObject({ requested_as_of: '2023-09-04', as_of: '2023-09-01', points: [{ days: 105 }] });
+    expect(
+      await service.ok('GET', '/derivatives/LONG/roll?as_of=2023-09-04&front_expiry=2023-09-15&back_expiry=2023-12-15'),
+    ).toMatchObject({ as_of: '2023-09-01', spot: levelOn('2023-09-01') });
   });
 
   test('a swap past a reset is measured from its level there', async () => {
     const swap = { index_id: 'LONG', notional: 1000, start: '2023-01-10', maturity: '2024-01-10', as_of: '2023-08-15' };
-    const answer = await service.ok<{ initial_level: number; accrued_equity: number; periods: { start: string; end: string }[] }>('POST', '/derivatives/trs/price', swap);
-    expect(answer.periods.map(({ start, end }) => [start, end])).toEqual([['2023-07-10', '2023-10-10'], ['2023-10-10', '2024-01-10']]);
+    const answer = await service.ok<{
+      initial_level: number;
+      accrued_equity: number;
+      periods: { start: string; end: string }[];
+    }>('POST', '/derivatives/trs/price', swap);
+    expect(answer.periods.map(({ start, end }) => [start, end])).toEqual([
+      ['2023-07-10', '2023-10-10'],
+      ['2023-10-10', '2024-01-10'],
+    ]);
     expect(answer.initial_level).toBe(levelOn('2023-07-10'));
     expect(answer.accrued_equity).toBeCloseTo(1000 * (levelOn('2023-08-15') / levelOn('2023-07-10') - 1), 10);
-    expect(await service.ok('POST', '/derivatives/trs/price', { ...swap, reset_frequency: 'none' })).toMatchObject({ initial_level: levelOn('2023-01-10') });
+    expect(await service.ok('POST', '/derivatives/trs/price', { ...swap, reset_frequency: 'none' })).toMatchObject({
+      initial_level: levelOn('2023-01-10'),
+    });
   });
 
   test('resets fall on sessions of its calendar, with a spot on weekdays', async () => {
     const swap = { notional: 1000, start: '2023-04-04', maturity: '2023-12-15', as_of: '2023-05-01' };
-    const ends = async (source: object) => (await service.ok<{ periods: { end: string }[] }>('POST', '/derivatives/trs/price', { ...swap, ...source })).periods.map(({ end }) => end);
+    const ends = async (source: object) =>
+      (
+        await service.ok<{ periods: { end: string }[] }>('POST', '/derivatives/trs/price', { ...swap, ...source })
+      ).periods.map(({ end }) => end);
     expect(await ends({ index_id: 'LONG' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
     expect(await ends({ spot: 100 })).toEqual(['2023-07-04', '2023-10-04', '2023-12-15']);
     // A run keeps its calendar, whatever becomes of the index.

@@ -22,7 +22,15 @@ const markets = [
     market: 'a generated market',
     skipped: false,
     isCashless: false,
-    load: async (service: LiveService) => service.job('/data/synthetic', { store_id: 'generated', seed: 7, assets: 260, start: '2009-01-02', end: '2013-12-31', sectors: 11 }),
+    load: async (service: LiveService) =>
+      service.job('/data/synthetic', {
+        store_id: 'generated',
+        seed: 7,
+        assets: 260,
+        start: '2009-01-02',
+        end: '2013-12-31',
+        sectors: 11,
+      }),
   },
   {
     market: '469 real names',
@@ -31,7 +39,14 @@ const markets = [
     async load(service: LiveService) {
       const folder = join(service.folder, 'sp500');
       await writeSp500Folder(folder);
-      await service.ok('POST', '/data/stores', { name: 'Real', store_id: 'real', kind: 'folder', location: folder, adjustment: 'splits', currency: 'USD' });
+      await service.ok('POST', '/data/stores', {
+        name: 'Real',
+        store_id: 'real',
+        kind: 'folder',
+        location: folder,
+        adjustment: 'splits',
+        currency: 'USD',
+      });
       return service.job('/data/stores/real/activate');
     },
   },
@@ -50,13 +65,20 @@ for (const { market, skipped, isCashless, load } of markets) {
       const saved = await service.ok<{ findings: { code: string }[] }>('PUT', `/indices/${document.id}`, document);
       // The real prices come without a single dividend, which those who ask for them are told.
       const { dividends = 'price' } = document.pipeline.treatment ?? {};
-      expect(saved.findings.map(({ code }) => code)).toEqual(isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : []);
-      const job = await service.job<{ rebalances: { weights: Record<string, number> }[]; index_level: { data: number[] }; findings: { code: string }[] }>(`/analytics/${document.id}/backtest`, { transaction_cost_bps: 5 });
+      expect(saved.findings.map(({ code }) => code)).toEqual(
+        isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : [],
+      );
+      const job = await service.job<{
+        rebalances: { weights: Record<string, number> }[];
+        index_level: { data: number[] };
+        findings: { code: string }[];
+      }>(`/analytics/${document.id}/backtest`, { transaction_cost_bps: 5 });
       expect(job.error).toBeNull();
       expect(job.result.findings.filter(({ code }) => code === 'REBALANCE_HELD')).toEqual([]);
       const counts = job.result.rebalances.map(({ weights }) => Object.keys(weights).length);
       expect(Math.min(...counts)).toBeGreaterThanOrEqual(25);
-      for (const { weights } of job.result.rebalances) expect(Math.abs(Object.values(weights).reduce((sum, weight) => sum + weight, 0) - 1)).toBeLessThan(1e-12);
+      for (const { weights } of job.result.rebalances)
+        expect(Math.abs(Object.values(weights).reduce((sum, weight) => sum + weight, 0) - 1)).toBeLessThan(1e-12);
       const attribution = await service.ok<{ reconciles: boolean }>('GET', `/analytics/${document.id}/attribution`);
       expect(attribution.reconciles).toBe(true);
     });

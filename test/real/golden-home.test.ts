@@ -8,23 +8,39 @@ import type { Route } from '#contract/route.js';
 import { liveService, type LiveService } from './live.js';
 
 /** What the home holds, by kind. */
-const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8')) as Readonly<Record<string, readonly string[]>>;
+const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8')) as Readonly<
+  Record<string, readonly string[]>
+>;
 
 /** What a parameter of a path can be on this home; what it does not hold is asked for by a name of nothing. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
-  index_id: IDS['index']!, job_id: IDS['job']!, render_id: IDS['render']!, model_id: IDS['risk-model']!, store_id: IDS['store']!,
-  template_id: IDS['template']!, watchlist_id: IDS['watchlist']!, identifier: ['A', 'NOBODY'],
+  index_id: IDS['index']!,
+  job_id: IDS['job']!,
+  render_id: IDS['render']!,
+  model_id: IDS['risk-model']!,
+  store_id: IDS['store']!,
+  template_id: IDS['template']!,
+  watchlist_id: IDS['watchlist']!,
+  identifier: ['A', 'NOBODY'],
 };
 
 /** Queries without which an operation answers nothing but a refusal. */
 const QUERIES: Readonly<Record<string, string>> = {
-  compareRuns: 'ids=EVEN', getFactorRisk: 'benchmark=EVEN', getGroupAttribution: 'by=SECTOR', getWeights: 'risk=true&benchmark=EVEN',
-  getAssetReferences: 'identifiers=A,B', getRoll: 'front_expiry=2024-03-15&back_expiry=2024-06-21', getTermStructure: 'expiries=2024-03-15,2024-06-21',
+  compareRuns: 'ids=EVEN',
+  getFactorRisk: 'benchmark=EVEN',
+  getGroupAttribution: 'by=SECTOR',
+  getWeights: 'risk=true&benchmark=EVEN',
+  getAssetReferences: 'identifiers=A,B',
+  getRoll: 'front_expiry=2024-03-15&back_expiry=2024-06-21',
+  getTermStructure: 'expiries=2024-03-15,2024-06-21',
 };
 
 function pathsOf({ path }: Route): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].reduce<string[]>(
-    (paths, [place, name]) => paths.flatMap((one) => (PARAMETERS[name!] ?? ['nothing']).map((value) => one.replace(place, encodeURIComponent(value)))),
+    (paths, [place, name]) =>
+      paths.flatMap((one) =>
+        (PARAMETERS[name!] ?? ['nothing']).map((value) => one.replace(place, encodeURIComponent(value))),
+      ),
     [path],
   );
 }
@@ -49,12 +65,18 @@ describe('a home of version 0.1.0', () => {
   const by = (isOne: (method: string) => boolean) => routes.filter(([, { method }]) => isOne(method));
 
   // Every answer is held to the document of the service by `ask`.
-  test.each(by((method) => method === 'GET'))('is answered by %s as the service documents it', async (operation, route) => {
-    for (const path of pathsOf(route)) {
-      const { status } = await service.ask('GET', QUERIES[operation] === undefined ? path : `${path}?${QUERIES[operation]}`);
-      expect(status, path).toBeLessThan(500);
-    }
-  });
+  test.each(by((method) => method === 'GET'))(
+    'is answered by %s as the service documents it',
+    async (operation, route) => {
+      for (const path of pathsOf(route)) {
+        const { status } = await service.ask(
+          'GET',
+          QUERIES[operation] === undefined ? path : `${path}?${QUERIES[operation]}`,
+        );
+        expect(status, path).toBeLessThan(500);
+      }
+    },
+  );
 
   test('has the record of a run with the members of today', async () => {
     const { body } = await service.ask<BacktestResultSummary>('GET', '/analytics/EVEN/record');
@@ -68,7 +90,10 @@ describe('a home of version 0.1.0', () => {
     expect(BacktestJobStatus.safeParse(body).error).toBeUndefined();
   });
 
-  test.each([...by((method) => method === 'POST' || method === 'PUT' || method === 'PATCH'), ...by((method) => method === 'DELETE')])('takes %s as the service documents it', async (_operation, route) => {
+  test.each([
+    ...by((method) => method === 'POST' || method === 'PUT' || method === 'PATCH'),
+    ...by((method) => method === 'DELETE'),
+  ])('takes %s as the service documents it', async (_operation, route) => {
     for (const path of pathsOf(route)) {
       const { status } = await service.ask(route.method, path, route.body?.example);
       expect(status, path).toBeLessThan(500);

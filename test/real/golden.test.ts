@@ -4,14 +4,22 @@ import { liveService, type LiveService } from './live.js';
 
 interface Expected {
   readonly index_level: number[];
-  readonly rebalances: Record<string, { raw: Record<string, number>; w: Record<string, number>; capped: string[]; redistributed: number }>;
+  readonly rebalances: Record<
+    string,
+    { raw: Record<string, number>; w: Record<string, number>; capped: string[]; redistributed: number }
+  >;
   readonly nav: number[];
   readonly level: number[];
   readonly returns: number[];
   readonly drawdown: number[];
   readonly total_costs: number;
   readonly metrics: Record<string, number>;
-  readonly attribution: { contributions: Record<string, number>; cost_drag: number; cap_drag: number; average_weight: Record<string, number> };
+  readonly attribution: {
+    contributions: Record<string, number>;
+    cost_drag: number;
+    cap_drag: number;
+    average_weight: Record<string, number>;
+  };
   readonly drift: { since: string; maximum: number; total_absolute: number; turnover: number };
   readonly hhi: number;
   readonly effective: number;
@@ -35,17 +43,38 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const close = (a: number, b: number) => Math.abs(a - b) <= 1e-10 * Math.max(1, Math.abs(b));
-function expectClose(actual: readonly number[] | Record<string, number>, expected: readonly number[] | Record<string, number>) {
+function expectClose(
+  actual: readonly number[] | Record<string, number>,
+  expected: readonly number[] | Record<string, number>,
+) {
   expect(Object.keys(actual)).toEqual(Object.keys(expected));
-  const off = Object.entries(expected).filter(([key, value]) => !close((actual as Record<string, number>)[key]!, value));
+  const off = Object.entries(expected).filter(
+    ([key, value]) => !close((actual as Record<string, number>)[key]!, value),
+  );
   expect(off.map(([key, value]) => [key, (actual as Record<string, number>)[key], value])).toEqual([]);
 }
 
 describe.each(['price', 'total'] as const)('the four-name market over HTTP, %s return', (variant) => {
   const id = `GOLD4-${variant}`;
   const expected = fixture.expected[variant];
-  interface Series { data: number[] }
-  interface Result { index_level: Series; level: Series; returns: Series; drawdown: Series; total_costs: number; metrics: Record<string, number>; rebalances: { date: string; weights: Record<string, number>; uncapped_weights: Record<string, number>; capped: string[]; redistributed: number }[] }
+  interface Series {
+    data: number[];
+  }
+  interface Result {
+    index_level: Series;
+    level: Series;
+    returns: Series;
+    drawdown: Series;
+    total_costs: number;
+    metrics: Record<string, number>;
+    rebalances: {
+      date: string;
+      weights: Record<string, number>;
+      uncapped_weights: Record<string, number>;
+      capped: string[];
+      redistributed: number;
+    }[];
+  }
   let result: Result;
 
   beforeAll(async () => {
@@ -67,7 +96,8 @@ describe.each(['price', 'total'] as const)('the four-name market over HTTP, %s r
   });
 
   test('gives the worked metrics', () => {
-    for (const [name, value] of Object.entries(expected.metrics)) expect([name, close(result.metrics[name]!, value)]).toEqual([name, true]);
+    for (const [name, value] of Object.entries(expected.metrics))
+      expect([name, close(result.metrics[name]!, value)]).toEqual([name, true]);
   });
 
   test('decides the worked compositions', () => {
@@ -82,8 +112,19 @@ describe.each(['price', 'total'] as const)('the four-name market over HTTP, %s r
   });
 
   test('attributes the return as worked', async () => {
-    const view = await service.ok<{ contributions: { asset_id: string; contribution: number; average_weight: number }[]; residual: number; reconciles: boolean; cost_drag: number; cap_drag: number }>('GET', `/analytics/${id}/attribution`);
-    const by = (field: 'contribution' | 'average_weight') => Object.fromEntries(view.contributions.toSorted((a, b) => (a.asset_id < b.asset_id ? -1 : 1)).map((row) => [row.asset_id, row[field]]));
+    const view = await service.ok<{
+      contributions: { asset_id: string; contribution: number; average_weight: number }[];
+      residual: number;
+      reconciles: boolean;
+      cost_drag: number;
+      cap_drag: number;
+    }>('GET', `/analytics/${id}/attribution`);
+    const by = (field: 'contribution' | 'average_weight') =>
+      Object.fromEntries(
+        view.contributions
+          .toSorted((a, b) => (a.asset_id < b.asset_id ? -1 : 1))
+          .map((row) => [row.asset_id, row[field]]),
+      );
     expectClose(by('contribution'), expected.attribution.contributions);
     expectClose(by('average_weight'), expected.attribution.average_weight);
     expect(close(view.cost_drag, expected.attribution.cost_drag)).toBe(true);
@@ -92,11 +133,22 @@ describe.each(['price', 'total'] as const)('the four-name market over HTTP, %s r
   });
 
   test('shows the worked drift and concentration', async () => {
-    const view = await service.ok<{ drift: { since: string; maximum: number; total_absolute: number; turnover: number } }>('GET', `/analytics/${id}/weights`);
+    const view = await service.ok<{
+      drift: { since: string; maximum: number; total_absolute: number; turnover: number };
+    }>('GET', `/analytics/${id}/weights`);
     expect(view.drift.since).toBe(expected.drift.since);
-    expectClose([view.drift.maximum, view.drift.total_absolute, view.drift.turnover], [expected.drift.maximum, expected.drift.total_absolute, expected.drift.turnover]);
-    const overview = await service.ok<{ concentration: { herfindahl: number; effective_assets: number } }>('GET', `/analytics/${id}/overview`);
-    expectClose([overview.concentration.herfindahl, overview.concentration.effective_assets], [expected.hhi, expected.effective]);
+    expectClose(
+      [view.drift.maximum, view.drift.total_absolute, view.drift.turnover],
+      [expected.drift.maximum, expected.drift.total_absolute, expected.drift.turnover],
+    );
+    const overview = await service.ok<{ concentration: { herfindahl: number; effective_assets: number } }>(
+      'GET',
+      `/analytics/${id}/overview`,
+    );
+    expectClose(
+      [overview.concentration.herfindahl, overview.concentration.effective_assets],
+      [expected.hhi, expected.effective],
+    );
   });
 
   test('keeps the worked portfolio value in the record', async () => {

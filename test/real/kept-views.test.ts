@@ -45,17 +45,31 @@ describe('what was measured for one question', () => {
     for (const view of changed) expect(JSON.stringify(view)).toContain('"stale":{"definition":false,"data":true,');
     const differing = questions.filter((_, k) => withoutState(together[k]) !== withoutState(changed[k]));
     // Sectors are read by these alone.
-    expect(differing.sort()).toEqual(questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort());
+    expect(differing.sort()).toEqual(
+      questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort(),
+    );
     expect(new Set(together.map((view) => JSON.stringify(view))).size).toBe(questions.length);
   }, 120_000);
 
   async function makeRuns(service: LiveService): Promise<void> {
     await serveRagged(service, sessions, MARKET);
     const index = (id: string, baseDate: string, count: number | null, weighting = 'EqualWeight'): object => ({
-      id, name: id, calendar: 'XNYS', base_date: baseDate, rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
-      pipeline: { selection: count === null ? [] : [{ id: 'largest', type: 'TopN', params: { count } }], weighting: { type: weighting } },
+      id,
+      name: id,
+      calendar: 'XNYS',
+      base_date: baseDate,
+      rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+      pipeline: {
+        selection: count === null ? [] : [{ id: 'largest', type: 'TopN', params: { count } }],
+        weighting: { type: weighting },
+      },
     });
-    for (const document of [index('ALL', FIRST, null), index('LATER', '2021-10-01', null, 'MarketCapWeight'), index('SOME', FIRST, 9)]) await service.ok('POST', '/indices', document);
+    for (const document of [
+      index('ALL', FIRST, null),
+      index('LATER', '2021-10-01', null, 'MarketCapWeight'),
+      index('SOME', FIRST, 9),
+    ])
+      await service.ok('POST', '/indices', document);
     for (const id of RUNS) expect((await service.job(`/analytics/${id}/backtest`)).error).toBeNull();
   }
 });
@@ -68,15 +82,23 @@ function withoutState(view: unknown): string {
 function questionsOf(): string[] {
   return RUNS.flatMap((id, k) => {
     const of = `/analytics/${id}`;
-    return RUNS.filter((benchmark) => benchmark !== id).flatMap((benchmark) => [
-      ...DATES.flatMap((date) => [
-        `${of}/factor-risk?benchmark=${benchmark}&model=market_sector&as_of=${date}`,
-        ...[1, 4, 20].map((factors) => `${of}/factor-risk?benchmark=${benchmark}&model=statistical&factors=${factors}&as_of=${date}`),
-        `${of}/weights?risk=true&benchmark=${benchmark}&as_of=${date}`,
-      ]),
-      `${of}/attribution/groups?by=SECTOR&benchmark=${benchmark}&start=2021-11-01`,
-      `${of}/attribution/groups?by=COUNTRY&benchmark=${benchmark}&start=2022-02-01`,
-      `/analytics/compare?ids=${id},${benchmark}`,
-    ]).concat(`${of}/weights?risk=true&as_of=${DATES[k]!}`, `${of}/rolling?window=${20 + k}`, `${of}/rolling?half_life=20`);
+    return RUNS.filter((benchmark) => benchmark !== id)
+      .flatMap((benchmark) => [
+        ...DATES.flatMap((date) => [
+          `${of}/factor-risk?benchmark=${benchmark}&model=market_sector&as_of=${date}`,
+          ...[1, 4, 20].map(
+            (factors) => `${of}/factor-risk?benchmark=${benchmark}&model=statistical&factors=${factors}&as_of=${date}`,
+          ),
+          `${of}/weights?risk=true&benchmark=${benchmark}&as_of=${date}`,
+        ]),
+        `${of}/attribution/groups?by=SECTOR&benchmark=${benchmark}&start=2021-11-01`,
+        `${of}/attribution/groups?by=COUNTRY&benchmark=${benchmark}&start=2022-02-01`,
+        `/analytics/compare?ids=${id},${benchmark}`,
+      ])
+      .concat(
+        `${of}/weights?risk=true&as_of=${DATES[k]!}`,
+        `${of}/rolling?window=${20 + k}`,
+        `${of}/rolling?half_life=20`,
+      );
   });
 }

@@ -32,7 +32,22 @@ export interface LiveService {
 
 export async function liveService(words: readonly string[] = []): Promise<LiveService> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-live-'));
-  const { settings } = readSettings(['--home', join(folder, 'home'), '--port', '0', '--drain-ms', '0', '--warm-up', 'off', '--data-roots', folder, ...words], {});
+  const { settings } = readSettings(
+    [
+      '--home',
+      join(folder, 'home'),
+      '--port',
+      '0',
+      '--drain-ms',
+      '0',
+      '--warm-up',
+      'off',
+      '--data-roots',
+      folder,
+      ...words,
+    ],
+    {},
+  );
   const running = await start(settings, createLog('error'));
   const { url } = running.server;
   // As it is served: the build has made it, and making it again takes half a second.
@@ -42,7 +57,12 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
   async function ask<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
     const response = await fetch(new URL(path, url), {
       method,
-      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body === undefined
+        ? {}
+        : {
+            headers: { 'content-type': 'application/json' },
+            body: typeof body === 'string' ? body : JSON.stringify(body),
+          }),
     });
     const text = await response.text();
     const type = response.headers.get('content-type');
@@ -50,14 +70,16 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
     const operation = operationOf(method, path);
     if (operation !== undefined) {
       const broken = conforms(operation, { status: response.status, type: text === '' ? null : type, body: parsed });
-      if (broken.length > 0) throw new Error(`${method} ${path} breaks its own document:\n${broken.slice(0, 5).join('\n')}`);
+      if (broken.length > 0)
+        throw new Error(`${method} ${path} breaks its own document:\n${broken.slice(0, 5).join('\n')}`);
     }
     return { status: response.status, headers: response.headers, body: parsed };
   }
 
   async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await ask<T>(method, path, body);
-    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 2000)}`);
+    if (answer.status >= 300)
+      throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 2000)}`);
     return answer.body;
   }
 
@@ -69,7 +91,8 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
     ok,
     async job<T>(path: string, body?: unknown) {
       let job = await ok<JobStatus>('POST', path, body ?? {});
-      while (job.status === 'pending' || job.status === 'running') job = await ok<JobStatus>('GET', `/jobs/${job.job_id}?wait=30`);
+      while (job.status === 'pending' || job.status === 'running')
+        job = await ok<JobStatus>('GET', `/jobs/${job.job_id}?wait=30`);
       return job as JobStatus & { readonly result: T };
     },
     async close() {
@@ -89,5 +112,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
 /** The operation of a request, fixed words before parameters. */
 function operationOf(method: string, path: string): string | undefined {
   const [bare = ''] = path.split('?');
-  return OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted((a, b) => b.words - a.words)[0]?.id;
+  return OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(
+    (a, b) => b.words - a.words,
+  )[0]?.id;
 }

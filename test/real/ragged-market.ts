@@ -34,7 +34,10 @@ const SECTORS = ['ENERGY', 'FINANCE', 'TECH'] as const;
 const REGULAR = 24;
 
 const oddities: readonly Oddity[] = [
-  ...Array.from({ length: REGULAR }, (_, k): Oddity => ({ name: `N${String(k).padStart(2, '0')}`, sector: SECTORS[k % SECTORS.length]! })),
+  ...Array.from({ length: REGULAR }, (_, k): Oddity => ({
+    name: `N${String(k).padStart(2, '0')}`,
+    sector: SECTORS[k % SECTORS.length]!,
+  })),
   { name: 'TWIN-A', sector: 'ENERGY', twinOf: 'N00' },
   { name: 'TWIN-B', sector: 'FINANCE', twinOf: 'N00' },
   { name: 'STILL-A', sector: 'STILL', isStill: true },
@@ -59,7 +62,10 @@ const oddities: readonly Oddity[] = [
  * names without a sector or any reference data at all.
  * @param dates sessions, ascending.
  */
-export function raggedMarket(dates: readonly string[], { seed, hasOtherSectors = false }: RaggedMarket): { readonly market: Table; readonly reference: Table } {
+export function raggedMarket(
+  dates: readonly string[],
+  { seed, hasOtherSectors = false }: RaggedMarket,
+): { readonly market: Table; readonly reference: Table } {
   const draw = generator(seed);
   const rows: Cell[][] = [];
   const closes = new Map<string, number[]>();
@@ -80,12 +86,14 @@ export function raggedMarket(dates: readonly string[], { seed, hasOtherSectors =
       if (t >= late * dates.length && (hasBar(t, draw()) || t === 0)) rows.push([name, dates[t]!, close, shares]);
     });
   }
-  const reference = oddities.filter(({ withoutReference }) => withoutReference !== true).flatMap(({ name, sector }, k): Cell[][] => {
-    const known = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
-    const first: Cell[] = [name, dates[0]!, known === '' ? null : known, k % 2 === 0 ? 'US' : 'CA'];
-    // Some change their sector on the way: what is known at the end counts.
-    return name === 'N05' ? [first, [name, dates[dates.length >> 1]!, 'ENERGY', 'US']] : [first];
-  });
+  const reference = oddities
+    .filter(({ withoutReference }) => withoutReference !== true)
+    .flatMap(({ name, sector }, k): Cell[][] => {
+      const known = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
+      const first: Cell[] = [name, dates[0]!, known === '' ? null : known, k % 2 === 0 ? 'US' : 'CA'];
+      // Some change their sector on the way: what is known at the end counts.
+      return name === 'N05' ? [first, [name, dates[dates.length >> 1]!, 'ENERGY', 'US']] : [first];
+    });
   return {
     market: { columns: ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], data: rows },
     reference: { columns: ['identifier', 'valid_from', 'SECTOR', 'COUNTRY'], data: reference },
@@ -94,9 +102,24 @@ export function raggedMarket(dates: readonly string[], { seed, hasOtherSectors =
 
 /** Sessions of New York, as a market that is made on them has them. */
 export async function sessionsOf(service: LiveService, start: string, end: string): Promise<string[]> {
-  expect((await service.job('/data/synthetic', { store_id: 'sessions', seed: 1, assets: 1, start, end, listings_per_year: 0, delistings_per_year: 0 })).error).toBeNull();
+  expect(
+    (
+      await service.job('/data/synthetic', {
+        store_id: 'sessions',
+        seed: 1,
+        assets: 1,
+        start,
+        end,
+        listings_per_year: 0,
+        delistings_per_year: 0,
+      })
+    ).error,
+  ).toBeNull();
   const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
-  const { prices } = await service.ok<{ prices: { index: string[] } }>('GET', `/data/prices/${identifiers[0]!.identifier}`);
+  const { prices } = await service.ok<{ prices: { index: string[] } }>(
+    'GET',
+    `/data/prices/${identifiers[0]!.identifier}`,
+  );
   return prices.index.map((date) => date.slice(0, 10));
 }
 
@@ -104,7 +127,13 @@ export async function sessionsOf(service: LiveService, start: string, end: strin
 export async function serveRagged(service: LiveService, dates: readonly string[], of: RaggedMarket): Promise<void> {
   const { market, reference } = raggedMarket(dates, of);
   const frame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });
-  await service.ok('POST', '/data/import', { name: 'Ragged', store_id: 'ragged', format: 'csv', on_exists: 'replace', tables: { market: frame(market), reference: frame(reference) } });
+  await service.ok('POST', '/data/import', {
+    name: 'Ragged',
+    store_id: 'ragged',
+    format: 'csv',
+    on_exists: 'replace',
+    tables: { market: frame(market), reference: frame(reference) },
+  });
   const { active } = await service.ok<{ active: string | null }>('GET', '/data/stores');
   if (active !== 'ragged') expect((await service.job('/data/stores/ragged/activate')).error).toBeNull();
 }

@@ -38,7 +38,11 @@ interface StoredRecord {
 }
 
 const DAILY = {
-  id: 'DAILY', name: 'Daily', calendar: 'XNYS', base_date: '2019-01-02', rebalance: { frequency: 'daily' },
+  id: 'DAILY',
+  name: 'Daily',
+  calendar: 'XNYS',
+  base_date: '2019-01-02',
+  rebalance: { frequency: 'daily' },
   pipeline: { selection: [{ id: 'largest', type: 'TopN', params: { count: 20 } }], weighting: { type: 'EqualWeight' } },
 };
 
@@ -49,10 +53,32 @@ let days: readonly string[];
 
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);
-  expect((await service.job('/data/synthetic', { store_id: 'long', seed: 3, assets: 30, start: '2019-01-02', end: '2023-12-29' })).error).toBeNull();
+  expect(
+    (
+      await service.job('/data/synthetic', {
+        store_id: 'long',
+        seed: 3,
+        assets: 30,
+        start: '2019-01-02',
+        end: '2023-12-29',
+      })
+    ).error,
+  ).toBeNull();
   await service.ok('PUT', '/indices/DAILY', DAILY);
-  const { assets: [first] } = await service.ok<{ assets: readonly { identifier: string }[] }>('POST', '/indices/DAILY/preview', { as_of: '2019-01-02' });
-  expect((await service.job('/analytics/DAILY/backtest', { transaction_cost_bps: 5, initial_capital: 250_000, benchmark: { kind: 'identifier', id: first!.identifier, price_column: 'CLOSE' } })).error).toBeNull();
+  const {
+    assets: [first],
+  } = await service.ok<{ assets: readonly { identifier: string }[] }>('POST', '/indices/DAILY/preview', {
+    as_of: '2019-01-02',
+  });
+  expect(
+    (
+      await service.job('/analytics/DAILY/backtest', {
+        transaction_cost_bps: 5,
+        initial_capital: 250_000,
+        benchmark: { kind: 'identifier', id: first!.identifier, price_column: 'CLOSE' },
+      })
+    ).error,
+  ).toBeNull();
   record = await service.ok('GET', '/analytics/DAILY/record');
   days = (await service.ok<{ levels: Series }>('GET', '/analytics/DAILY/levels')).levels.index;
   expect(days.length).toBe(1258);
@@ -81,12 +107,22 @@ describe('the record of a run longer than what is served of it', () => {
     expect(positions.index).toEqual(positions.data.map((_, i) => i));
     const keys = positions.data.map(([date, name]) => `${date} ${name}`);
     expect(keys).toEqual(keys.toSorted());
-    const held = record.portfolio.weights.data.reduce((count, row) => count + row.filter((weight) => Number(weight) > 0).length, 0);
+    const held = record.portfolio.weights.data.reduce(
+      (count, row) => count + row.filter((weight) => Number(weight) > 0).length,
+      0,
+    );
     const before = total - held;
     // Of the dates before those of the weights panel each holds its names as well.
     expect(before / (days.length - LIMITS.MAX_WEIGHT_DATES)).toBeCloseTo(20, 0);
     const worth = new Map<string, number>();
-    for (const [date, , units, price, value] of positions.data as readonly (readonly [string, string, number, number, number, number])[]) {
+    for (const [date, , units, price, value] of positions.data as readonly (readonly [
+      string,
+      string,
+      number,
+      number,
+      number,
+      number,
+    ])[]) {
       expect(Math.abs(units * price - value)).toBeLessThan(1e-9 * value);
       worth.set(date, (worth.get(date) ?? 0) + value);
     }
@@ -104,18 +140,32 @@ describe('the record of a run longer than what is served of it', () => {
     expect(nav.index.slice(1)).toEqual(days);
     expect(transactions.columns).toEqual(['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason']);
     expect(transactions.data.length).toBe(total);
-    const { result } = await service.ok<{ result: { total_costs: number; rebalances: readonly unknown[]; rebalances_total: number } }>('GET', '/jobs/backtest:DAILY');
+    const { result } = await service.ok<{
+      result: { total_costs: number; rebalances: readonly unknown[]; rebalances_total: number };
+    }>('GET', '/jobs/backtest:DAILY');
     expect(transactions.data.reduce((sum, row) => sum + Number(row[6]), 0)).toBeCloseTo(result.total_costs, 6);
     expect([result.rebalances.length, result.rebalances_total]).toEqual([days.length, days.length]);
   });
 
   test('has a benchmark that is a bare series as such', () => {
     const { levels, weights, weights_dates_total: dates, rebalances, rebalances_total: total } = record.benchmark!;
-    expect([levels.data[0], weights.index, weights.columns, weights.data, dates, rebalances, total]).toEqual([100, [], [], [], 0, [], 0]);
+    expect([levels.data[0], weights.index, weights.columns, weights.data, dates, rebalances, total]).toEqual([
+      100,
+      [],
+      [],
+      [],
+      0,
+      [],
+      0,
+    ]);
   });
 
   test('has both books of a derived index', async () => {
-    await service.ok('POST', '/indices/DAILY/optimise', { id: 'CHILD', name: 'Child', constraints: [{ type: 'PositionBounds', params: { upper: 0.0505 } }] });
+    await service.ok('POST', '/indices/DAILY/optimise', {
+      id: 'CHILD',
+      name: 'Child',
+      constraints: [{ type: 'PositionBounds', params: { upper: 0.0505 } }],
+    });
     expect((await service.job('/analytics/CHILD/backtest', { start: '2023-11-01' })).error).toBeNull();
     const { index } = await service.ok<StoredRecord>('GET', '/analytics/CHILD/record');
     expect([record.index.target === null, record.index.optimised]).toEqual([false, null]);

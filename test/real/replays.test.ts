@@ -23,16 +23,31 @@ const replay = async (id: string): Promise<ReplayView> => {
 describe('replays over HTTP', () => {
   test('there must be a run', async () => {
     expect((await service.ask('POST', '/analytics/NONE/replay')).status).toBe(404);
-    expect((await service.ask<{ error: { code: string } }>('POST', '/analytics/FOUR/replay')).body.error.code).toBe('RUN_NOT_FOUND');
+    expect((await service.ask<{ error: { code: string } }>('POST', '/analytics/FOUR/replay')).body.error.code).toBe(
+      'RUN_NOT_FOUND',
+    );
     expect((await service.ask('POST', '/analytics/FOUR/replay', { fast: true })).status).toBe(404);
   });
 
   test('the same inputs give the same bits, of an index and of a strategy', async () => {
-    await service.ok('POST', '/strategies', { id: 'S', name: 'S', index_id: 'FOUR', exposure: 0.7, drift_tolerance: 0.02, transaction_cost_bps: 12 });
+    await service.ok('POST', '/strategies', {
+      id: 'S',
+      name: 'S',
+      index_id: 'FOUR',
+      exposure: 0.7,
+      drift_tolerance: 0.02,
+      transaction_cost_bps: 12,
+    });
     for (const id of ['FOUR', 'S']) {
       await service.job(`/analytics/${id}/backtest`, id === 'FOUR' ? fixture.backtest : {});
       const view = await replay(id);
-      expect(view).toMatchObject({ index_id: id, equal: true, first_difference: null, inputs_equal: true, definition_changed: false });
+      expect(view).toMatchObject({
+        index_id: id,
+        equal: true,
+        first_difference: null,
+        inputs_equal: true,
+        definition_changed: false,
+      });
       expect(view.replayed_run_hash).toBe(view.stored_run_hash);
     }
     expect((await service.ask('POST', '/analytics/FOUR/replay', { fast: true })).status).toBe(422);
@@ -47,19 +62,30 @@ describe('replays over HTTP', () => {
     const { market } = fixture.import.tables;
     const data = structuredClone(market.data);
     data.at(-1)[2] *= 2;
-    const changed = { ...fixture.import, store_id: 'changed', tables: { ...fixture.import.tables, market: { ...market, data } } };
+    const changed = {
+      ...fixture.import,
+      store_id: 'changed',
+      tables: { ...fixture.import.tables, market: { ...market, data } },
+    };
     await service.ok('POST', '/data/import', changed);
     const view = await replay('FOUR');
     expect(view).toMatchObject({ equal: false, inputs_equal: false });
     expect(view.stored_content_hash).not.toBe(view.replayed_content_hash);
-    expect(view.first_difference).toMatchObject({ part: 'price', replayed: 2 * (view.first_difference!.stored as number) });
+    expect(view.first_difference).toMatchObject({
+      part: 'price',
+      replayed: 2 * (view.first_difference!.stored as number),
+    });
     await service.job('/data/stores/' + fixture.import.store_id + '/activate');
     expect((await replay('FOUR')).equal).toBe(true);
   });
 
   test('a stored number that was tampered with is found', async () => {
-    const files = readdirSync(service.folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.art')).map((name) => join(service.folder, name));
-    const columns = files.filter((path) => statSync(path).isFile() && readFileSync(path).subarray(0, 8).toString() === 'DVSRUN01');
+    const files = readdirSync(service.folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.art'))
+      .map((name) => join(service.folder, name));
+    const columns = files.filter(
+      (path) => statSync(path).isFile() && readFileSync(path).subarray(0, 8).toString() === 'DVSRUN01',
+    );
     expect(columns.length).toBe(2);
     for (const path of columns) {
       const bytes = readFileSync(path);
@@ -69,6 +95,10 @@ describe('replays over HTTP', () => {
       writeFileSync(path, bytes);
     }
     const view = await replay('FOUR');
-    expect(view).toMatchObject({ equal: false, inputs_equal: true, first_difference: { part: 'value', date: '2024-01-05', name: null } });
+    expect(view).toMatchObject({
+      equal: false,
+      inputs_equal: true,
+      first_difference: { part: 'value', date: '2024-01-05', name: null },
+    });
   });
 });

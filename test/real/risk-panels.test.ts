@@ -34,31 +34,54 @@ describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a r
   async function estimate(request: Partial<RiskModelRequest>, setting: 'wasm' | 'reference' | 'openblas' = 'wasm') {
     const { engine } = await openEngine(setting);
     const window = windowOf(FILES[name]);
-    const { coverage, diagnostics, covariance } = estimateRiskModel(engine, window, window.sm.identifiers.map((_, column) => column), RiskModelRequest.parse(request));
-    return { names: Array.from(coverage.columns, (column) => window.sm.identifiers[column]!), observations: coverage.sessions.length, diagnostics, matrix: covariance.slice() };
+    const { coverage, diagnostics, covariance } = estimateRiskModel(
+      engine,
+      window,
+      window.sm.identifiers.map((_, column) => column),
+      RiskModelRequest.parse(request),
+    );
+    return {
+      names: Array.from(coverage.columns, (column) => window.sm.identifiers[column]!),
+      observations: coverage.sessions.length,
+      diagnostics,
+      matrix: covariance.slice(),
+    };
   }
 
-  test.each(['wasm', 'reference', 'openblas'] as const)('covers the names and has the moments that numpy has, on %s', async (setting) => {
-    const { names, observations, diagnostics, matrix } = await estimate({ intensity: 0 }, setting);
-    expect(names).toEqual(expected.names);
-    expect(observations).toBe(expected.observations);
-    const n = names.length;
-    expectClose(names.map((_, i) => Math.sqrt(matrix[i * (n + 1)]!)), expected.volatilities, 1e-12);
-    names.forEach((_, j) => expect(Math.abs(matrix[j]! - expected.first_row[j]!) / (expected.volatilities[0]! * expected.volatilities[j]!)).toBeLessThanOrEqual(1e-12));
-    const largest = expected.eigenvalues.at(-1)!;
-    expect(Math.abs(diagnostics.smallestEigenvalue - expected.eigenvalues[0]!)).toBeLessThanOrEqual(1e-12 * largest);
-    expect(diagnostics.conditionNumber / (largest / expected.eigenvalues[0]!)).toBeCloseTo(1, 9);
-  });
+  test.each(['wasm', 'reference', 'openblas'] as const)(
+    'covers the names and has the moments that numpy has, on %s',
+    async (setting) => {
+      const { names, observations, diagnostics, matrix } = await estimate({ intensity: 0 }, setting);
+      expect(names).toEqual(expected.names);
+      expect(observations).toBe(expected.observations);
+      const n = names.length;
+      expectClose(
+        names.map((_, i) => Math.sqrt(matrix[i * (n + 1)]!)),
+        expected.volatilities,
+        1e-12,
+      );
+      names.forEach((_, j) =>
+        expect(
+          Math.abs(matrix[j]! - expected.first_row[j]!) / (expected.volatilities[0]! * expected.volatilities[j]!),
+        ).toBeLessThanOrEqual(1e-12),
+      );
+      const largest = expected.eigenvalues.at(-1)!;
+      expect(Math.abs(diagnostics.smallestEigenvalue - expected.eigenvalues[0]!)).toBeLessThanOrEqual(1e-12 * largest);
+      expect(diagnostics.conditionNumber / (largest / expected.eigenvalues[0]!)).toBeCloseTo(1, 9);
+    },
+  );
 
   test('has the published intensity towards constant correlation', async () => {
     const { diagnostics } = await estimate({ intensity_method: 'ledoit_wolf' });
     expect(diagnostics.intensity).toBeCloseTo(expected.constant_correlation_intensity, 11);
   });
 
-  test('has scikit-learn\'s intensity towards the identity, but for the degrees of freedom', async () => {
+  test("has scikit-learn's intensity towards the identity, but for the degrees of freedom", async () => {
     const { diagnostics } = await estimate({ intensity_method: 'ledoit_wolf', target: 'scaled_identity' });
     // Both are 1/n times a ratio that the divisor hardly moves.
-    expect(Math.abs(diagnostics.intensity / expected.sklearn_identity_intensity_ddof0 - 1)).toBeLessThan(3 / expected.observations);
+    expect(Math.abs(diagnostics.intensity / expected.sklearn_identity_intensity_ddof0 - 1)).toBeLessThan(
+      3 / expected.observations,
+    );
   });
 });
 
@@ -69,15 +92,39 @@ function windowOf(file: string) {
   const header = head!.split(',').slice(1);
   const identifiers = header.toSorted(compareText);
   const rows = lines.map((line) => line.split(','));
-  const close = Float64Array.from(rows.flatMap((row) => identifiers.map((identifier) => { const cell = row[1 + header.indexOf(identifier)]; return cell === undefined || cell === '' ? Number.NaN : Number(cell); })));
+  const close = Float64Array.from(
+    rows.flatMap((row) =>
+      identifiers.map((identifier) => {
+        const cell = row[1 + header.indexOf(identifier)];
+        return cell === undefined || cell === '' ? Number.NaN : Number(cell);
+      }),
+    ),
+  );
   const market = narrowMarket(
     {
-      storeId: 'real', contentHash: '', adjustment: 'total', identifiers, dates: Int32Array.from(rows, (row) => dayFrom(row[0]!)), fields: new Map([['CLOSE', close]]),
-      reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+      storeId: 'real',
+      contentHash: '',
+      adjustment: 'total',
+      identifiers,
+      dates: Int32Array.from(rows, (row) => dayFrom(row[0]!)),
+      fields: new Map([['CLOSE', close]]),
+      reference: { columns: [], rows: new Map() },
+      actions: [],
+      universes: [],
     },
     { columns: identifiers.map((_, column) => column), from: null, to: null },
   );
-  const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars: { list: () => [], get: () => undefined } });
-  const growth = growthOf(sm, { variant: 'total', withholdingTax: 0, specialDividends: 'reinvest', splits: 'apply', currency: '' });
+  const sm = alignMarket({
+    market,
+    calendar: daysCalendar(market.dates),
+    calendars: { list: () => [], get: () => undefined },
+  });
+  const growth = growthOf(sm, {
+    variant: 'total',
+    withholdingTax: 0,
+    specialDividends: 'reinvest',
+    splits: 'apply',
+    currency: '',
+  });
   return { sm, growth, from: 0, to: sm.sessions.length - 1 };
 }

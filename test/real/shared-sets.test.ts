@@ -6,11 +6,46 @@ import { liveService, type LiveService } from './live.js';
 
 /** Price sets with the exchange they were made on and where runs begin; a benchmark is one of the names. */
 const SETS = [
-  { set: 'us-large-20', file: 'us-large-20/sp500_dataset.csv.gz', calendar: 'XNYS', base: '1990-01-02', currency: 'USD', benchmark: 'AAPL' },
-  { set: 'uk-large-64', file: 'uk-large-64/ftse100_dataset.csv.gz', calendar: 'XLON', base: '2000-01-04', currency: 'GBP', benchmark: null },
-  { set: 'ragged-20', file: 'ragged-20/stock_prices.csv', calendar: 'XNYS', base: '1990-01-02', currency: 'USD', benchmark: 'GE' },
-  { set: 'small-11', file: 'small-11/stock_prices.csv', calendar: 'XNYS', base: '2016-01-05', currency: 'USD', benchmark: null },
-  { set: 'statistics', file: 'statistics/test_data.csv', calendar: 'XNYS', base: '2004-11-19', currency: 'USD', benchmark: null },
+  {
+    set: 'us-large-20',
+    file: 'us-large-20/sp500_dataset.csv.gz',
+    calendar: 'XNYS',
+    base: '1990-01-02',
+    currency: 'USD',
+    benchmark: 'AAPL',
+  },
+  {
+    set: 'uk-large-64',
+    file: 'uk-large-64/ftse100_dataset.csv.gz',
+    calendar: 'XLON',
+    base: '2000-01-04',
+    currency: 'GBP',
+    benchmark: null,
+  },
+  {
+    set: 'ragged-20',
+    file: 'ragged-20/stock_prices.csv',
+    calendar: 'XNYS',
+    base: '1990-01-02',
+    currency: 'USD',
+    benchmark: 'GE',
+  },
+  {
+    set: 'small-11',
+    file: 'small-11/stock_prices.csv',
+    calendar: 'XNYS',
+    base: '2016-01-05',
+    currency: 'USD',
+    benchmark: null,
+  },
+  {
+    set: 'statistics',
+    file: 'statistics/test_data.csv',
+    calendar: 'XNYS',
+    base: '2004-11-19',
+    currency: 'USD',
+    benchmark: null,
+  },
 ] as const;
 
 interface Series {
@@ -20,7 +55,9 @@ interface Series {
 
 interface Overview {
   readonly level: Series;
-  readonly metrics: Readonly<Record<'annualised_return' | 'max_drawdown' | 'sharpe_ratio' | 'total_return' | 'volatility', number>>;
+  readonly metrics: Readonly<
+    Record<'annualised_return' | 'max_drawdown' | 'sharpe_ratio' | 'total_return' | 'volatility', number>
+  >;
   readonly rebalances: number;
 }
 
@@ -32,21 +69,56 @@ interface Reconciliation {
 for (const { set, file, calendar, base, currency, benchmark } of SETS) {
   describe.skipIf(!hasRealSets)(`runs over ${set}`, () => {
     let service: LiveService;
-    const against = benchmark === null ? {} : { benchmark: { kind: 'identifier', id: benchmark, price_column: 'CLOSE' } };
+    const against =
+      benchmark === null ? {} : { benchmark: { kind: 'identifier', id: benchmark, price_column: 'CLOSE' } };
 
     beforeAll(async () => {
       service = await liveService(['--workers', '1']);
       const folder = join(service.folder, set);
       await mkdir(folder);
       await writeFile(join(folder, 'market.csv'), longCsv(file));
-      await writeFile(join(folder, 'reference.csv'), `identifier,CURRENCY,EXCHANGE\n${namesOf(longCsv(file)).map((name) => `${name},${currency},${calendar}`).join('\n')}\n`);
-      await service.ok('POST', '/data/stores', { name: set, store_id: set, kind: 'folder', location: folder, adjustment: 'total' });
+      await writeFile(
+        join(folder, 'reference.csv'),
+        `identifier,CURRENCY,EXCHANGE\n${namesOf(longCsv(file))
+          .map((name) => `${name},${currency},${calendar}`)
+          .join('\n')}\n`,
+      );
+      await service.ok('POST', '/data/stores', {
+        name: set,
+        store_id: set,
+        kind: 'folder',
+        location: folder,
+        adjustment: 'total',
+      });
       expect((await service.job(`/data/stores/${set}/activate`)).error).toBeNull();
-      const definition = (id: string, pipeline: object, from: string = base) => ({ id, name: id, calendar, base_date: from, currency, rebalance: { frequency: 'quarterly', anchor: 'third_friday' }, pipeline });
+      const definition = (id: string, pipeline: object, from: string = base) => ({
+        id,
+        name: id,
+        calendar,
+        base_date: from,
+        currency,
+        rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+        pipeline,
+      });
       await service.ok('PUT', '/indices/EVEN', definition('EVEN', { weighting: { type: 'EqualWeight' } }));
-      await service.ok('PUT', '/indices/QUIET', definition('QUIET', { weighting: { type: 'InverseVolatilityWeight', params: { window: 120 }, cap: 0.5 } }, addYears(base, 1)));
+      await service.ok(
+        'PUT',
+        '/indices/QUIET',
+        definition(
+          'QUIET',
+          { weighting: { type: 'InverseVolatilityWeight', params: { window: 120 }, cap: 0.5 } },
+          addYears(base, 1),
+        ),
+      );
       await service.ok('POST', '/strategies', {
-        id: 'FOLLOW', name: 'Follow', index_id: 'EVEN', rebalance: { frequency: 'monthly', anchor: 'last_session' }, drift_tolerance: 0.02, exposure: 0.9, transaction_cost_bps: 15, ...against,
+        id: 'FOLLOW',
+        name: 'Follow',
+        index_id: 'EVEN',
+        rebalance: { frequency: 'monthly', anchor: 'last_session' },
+        drift_tolerance: 0.02,
+        exposure: 0.9,
+        transaction_cost_bps: 15,
+        ...against,
       });
     }, 60_000);
     afterAll(() => service?.close());
@@ -55,22 +127,36 @@ for (const { set, file, calendar, base, currency, benchmark } of SETS) {
       ['EVEN', { transaction_cost_bps: 10, ...against }],
       ['QUIET', {}],
       ['FOLLOW', {}],
-    ] as const)('%s holds every identity, has the statistics of its levels, and follows from itself again', async (id, request) => {
-      const { error } = await service.job(`/analytics/${id}/backtest`, request);
-      expect(error).toBeNull();
-      const { checks } = await service.ok<Reconciliation>('GET', `/analytics/${id}/reconcile`);
-      expect(checks.filter(({ holds }) => !holds)).toEqual([]);
-      expect(checks.length).toBeGreaterThan(25);
-      const { level, metrics, rebalances } = await service.ok<Overview>('GET', `/analytics/${id}/overview`);
-      expect(rebalances).toBeGreaterThan(10);
-      const expected = statisticsOf(level.data);
-      for (const [name, value] of Object.entries(expected)) expect(Math.abs(metrics[name as keyof typeof metrics] / value - 1), name).toBeLessThan(1e-11);
-      expect((await service.job(`/analytics/${id}/replay`)).result).toMatchObject({ equal: true, inputs_equal: true });
-    }, 60_000);
+    ] as const)(
+      '%s holds every identity, has the statistics of its levels, and follows from itself again',
+      async (id, request) => {
+        const { error } = await service.job(`/analytics/${id}/backtest`, request);
+        expect(error).toBeNull();
+        const { checks } = await service.ok<Reconciliation>('GET', `/analytics/${id}/reconcile`);
+        expect(checks.filter(({ holds }) => !holds)).toEqual([]);
+        expect(checks.length).toBeGreaterThan(25);
+        const { level, metrics, rebalances } = await service.ok<Overview>('GET', `/analytics/${id}/overview`);
+        expect(rebalances).toBeGreaterThan(10);
+        const expected = statisticsOf(level.data);
+        for (const [name, value] of Object.entries(expected))
+          expect(Math.abs(metrics[name as keyof typeof metrics] / value - 1), name).toBeLessThan(1e-11);
+        expect((await service.job(`/analytics/${id}/replay`)).result).toMatchObject({
+          equal: true,
+          inputs_equal: true,
+        });
+      },
+      60_000,
+    );
 
     test('contributions by sector and by name add up to the same return', async () => {
-      const byName = await service.ok<{ total_return: number; reconciles: boolean }>('GET', '/analytics/EVEN/attribution');
-      const byGroup = await service.ok<{ total_return: number; reconciles: boolean }>('GET', '/analytics/EVEN/attribution/groups?by=EXCHANGE');
+      const byName = await service.ok<{ total_return: number; reconciles: boolean }>(
+        'GET',
+        '/analytics/EVEN/attribution',
+      );
+      const byGroup = await service.ok<{ total_return: number; reconciles: boolean }>(
+        'GET',
+        '/analytics/EVEN/attribution/groups?by=EXCHANGE',
+      );
       expect([byName.reconciles, byGroup.reconciles]).toEqual([true, true]);
       expect(byGroup.total_return).toBeCloseTo(byName.total_return, 9);
     });
@@ -78,7 +164,15 @@ for (const { set, file, calendar, base, currency, benchmark } of SETS) {
 }
 
 function namesOf(csv: string): string[] {
-  return [...new Set(csv.trim().split('\n').slice(1).map((line) => line.slice(0, line.indexOf(','))))];
+  return [
+    ...new Set(
+      csv
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => line.slice(0, line.indexOf(','))),
+    ),
+  ];
 }
 
 function addYears(date: string, years: number): string {
@@ -99,5 +193,11 @@ function statisticsOf(level: readonly number[]): Overview['metrics'] {
     worst = Math.min(worst, (value - peak) / peak);
   }
   const volatility = Math.sqrt(252 * variance);
-  return { total_return: total, volatility, sharpe_ratio: (252 * mean) / volatility, max_drawdown: worst, annualised_return: (1 + total) ** (252 / n) - 1 };
+  return {
+    total_return: total,
+    volatility,
+    sharpe_ratio: (252 * mean) / volatility,
+    max_drawdown: worst,
+    annualised_return: (1 + total) ** (252 / n) - 1,
+  };
 }

@@ -34,7 +34,10 @@ interface Table {
 
 function table(path: string): Table {
   const [header = '', ...lines] = gunzipSync(readFileSync(path)).toString('utf8').trim().split(/\r?\n/);
-  return { names: header.split(',').slice(1), rows: lines.map((line) => ({ date: line.split(',', 1)[0]!, cells: line.split(',').slice(1) })) };
+  return {
+    names: header.split(',').slice(1),
+    rows: lines.map((line) => ({ date: line.split(',', 1)[0]!, cells: line.split(',').slice(1) })),
+  };
 }
 
 interface Snapshot {
@@ -43,11 +46,19 @@ interface Snapshot {
 }
 
 function snapshotOf(): Map<string, Snapshot> {
-  const rows = readFileSync(SP500.snapshot, 'utf8').trim().split(/\r?\n/).slice(1).map((line) => line.match(/("[^"]*"|[^,]*)(?:,|$)/g)!.map((cell) => cell.replace(/,$/, '')));
-  return new Map(rows.flatMap((cells) => {
-    const [price, capitalisation] = [Number(cells[3]), Number(cells[9])];
-    return price > 0 && capitalisation > 0 ? [[cells[0]!, { shares: Math.round(capitalisation / price), dividendYield: cells[5] ?? '' }]] : [];
-  }));
+  const rows = readFileSync(SP500.snapshot, 'utf8')
+    .trim()
+    .split(/\r?\n/)
+    .slice(1)
+    .map((line) => line.match(/("[^"]*"|[^,]*)(?:,|$)/g)!.map((cell) => cell.replace(/,$/, '')));
+  return new Map(
+    rows.flatMap((cells) => {
+      const [price, capitalisation] = [Number(cells[3]), Number(cells[9])];
+      return price > 0 && capitalisation > 0
+        ? [[cells[0]!, { shares: Math.round(capitalisation / price), dividendYield: cells[5] ?? '' }]]
+        : [];
+    }),
+  );
 }
 
 function marketCsv(closes: Table, volumes: Table, snapshot: Map<string, Snapshot>): string {
@@ -56,14 +67,22 @@ function marketCsv(closes: Table, volumes: Table, snapshot: Map<string, Snapshot
     cells.flatMap((close, i) => {
       const name = closes.names[i]!;
       const column = volumeColumn.get(name);
-      return close === '' ? [] : [`${date},${name},${close},${column === undefined ? '' : volumes.rows[t]!.cells[column]},${snapshot.get(name)?.shares ?? ''}`];
+      return close === ''
+        ? []
+        : [
+            `${date},${name},${close},${column === undefined ? '' : volumes.rows[t]!.cells[column]},${snapshot.get(name)?.shares ?? ''}`,
+          ];
     }),
   );
   return ['date,identifier,CLOSE,VOLUME,SHARES_OUTSTANDING', ...lines, ''].join('\n');
 }
 
 function referenceCsv(held: ReadonlySet<string>, snapshot: Map<string, Snapshot>): string {
-  const rows = readFileSync(SP500.constituents, 'utf8').trim().split(/\r?\n/).slice(1).map((line) => /^([^,]+),(?:"[^"]*"|[^,]*),([^,]+),/.exec(line)!);
+  const rows = readFileSync(SP500.constituents, 'utf8')
+    .trim()
+    .split(/\r?\n/)
+    .slice(1)
+    .map((line) => /^([^,]+),(?:"[^"]*"|[^,]*),([^,]+),/.exec(line)!);
   const sector = new Map(rows.map((match) => [match[1]!, match[2]!]));
   const lines = [...held].map((name) => `${name},${sector.get(name) ?? ''},${snapshot.get(name)?.dividendYield ?? ''}`);
   return ['identifier,SECTOR,DIVIDEND_YIELD', ...lines, ''].join('\n');

@@ -21,16 +21,38 @@ type Opinion = Record<'equal' | 'inverse_volatility' | 'capped', Second> & { rea
 const shared = { calendar: 'XNYS', universe: { kind: 'all' } };
 const treatment = { dividends: 'price' };
 const documents: Record<'equal' | 'inverse_volatility' | 'capped', Record<string, unknown>> = {
-  equal: { ...shared, id: 'EQ', name: 'Equal weight, quarterly', base_date: '2010-01-04', rebalance: { frequency: 'quarterly' }, pipeline: { treatment, weighting: { type: 'EqualWeight' } } },
+  equal: {
+    ...shared,
+    id: 'EQ',
+    name: 'Equal weight, quarterly',
+    base_date: '2010-01-04',
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
+  },
   inverse_volatility: {
-    ...shared, id: 'IV', name: 'Inverse volatility, monthly', base_date: '2010-06-01', rebalance: { frequency: 'monthly' },
-    pipeline: { treatment, weighting: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } } },
+    ...shared,
+    id: 'IV',
+    name: 'Inverse volatility, monthly',
+    base_date: '2010-06-01',
+    rebalance: { frequency: 'monthly' },
+    pipeline: {
+      treatment,
+      weighting: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
+    },
   },
   capped: {
-    ...shared, id: 'VT', name: 'Sixty by value traded, capped at 5 %', base_date: '2010-06-01', rebalance: { frequency: 'quarterly' },
+    ...shared,
+    id: 'VT',
+    name: 'Sixty by value traded, capped at 5 %',
+    base_date: '2010-06-01',
+    rebalance: { frequency: 'quarterly' },
     pipeline: {
       selection: [
-        { id: 'sectors', type: 'CategoryFilter', params: { field: 'SECTOR', include: ['Information Technology', 'Health Care', 'Financials', 'Energy'] } },
+        {
+          id: 'sectors',
+          type: 'CategoryFilter',
+          params: { field: 'SECTOR', include: ['Information Technology', 'Health Care', 'Financials', 'Energy'] },
+        },
         { id: 'traded', type: 'TopN', params: { field: 'VALUE_TRADED', count: 60 } },
       ],
       treatment,
@@ -45,33 +67,58 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
   let findings: { code: string; message: string; path: string }[] = [];
 
   beforeAll(async () => {
-    opinion = JSON.parse(execFileSync('python3', ['test/real/sp500_levels.py', SP500.closes, SP500.volumes, SP500.constituents], { maxBuffer: 2 ** 26, encoding: 'utf8' })) as Opinion;
+    opinion = JSON.parse(
+      execFileSync('python3', ['test/real/sp500_levels.py', SP500.closes, SP500.volumes, SP500.constituents], {
+        maxBuffer: 2 ** 26,
+        encoding: 'utf8',
+      }),
+    ) as Opinion;
     service = await liveService();
     const folder = join(service.folder, 'sp500');
     await writeSp500Folder(folder);
-    const store = await service.ok<{ store_id: string; findings?: typeof findings }>('POST', '/data/stores', { name: 'S&P 500 2010-2013', store_id: 'sp500', kind: 'folder', location: folder, adjustment: 'splits' });
+    const store = await service.ok<{ store_id: string; findings?: typeof findings }>('POST', '/data/stores', {
+      name: 'S&P 500 2010-2013',
+      store_id: 'sp500',
+      kind: 'folder',
+      location: folder,
+      adjustment: 'splits',
+    });
     const loaded = await service.job<{ findings?: typeof findings }>(`/data/stores/${store.store_id}/activate`);
     expect(loaded.error).toBeNull();
-    findings = (await service.ok<{ findings?: typeof findings }>('GET', '/data/stores/sp500')).findings ?? loaded.result.findings ?? store.findings ?? [];
+    findings =
+      (await service.ok<{ findings?: typeof findings }>('GET', '/data/stores/sp500')).findings ??
+      loaded.result.findings ??
+      store.findings ??
+      [];
   });
   afterAll(() => service?.close());
 
-  test.each(['equal', 'inverse_volatility', 'capped'] as const)('levels of the %s index agree with numpy to 1e-9', async (name) => {
-    const document = documents[name];
-    await service.ok('PUT', `/indices/${String(document['id'])}`, document);
-    const job = await service.job<{ index_level: { index: string[]; data: number[] } }>(`/analytics/${String(document['id'])}/backtest`, {});
-    expect(job.error).toBeNull();
-    const { index, data } = job.result.index_level;
-    expect(index).toEqual(opinion[name].dates);
-    const worst = Math.max(...data.map((level, t) => Math.abs(level / opinion[name].levels[t]! - 1)));
-    expect(worst).toBeLessThan(1e-9);
-  });
+  test.each(['equal', 'inverse_volatility', 'capped'] as const)(
+    'levels of the %s index agree with numpy to 1e-9',
+    async (name) => {
+      const document = documents[name];
+      await service.ok('PUT', `/indices/${String(document['id'])}`, document);
+      const job = await service.job<{ index_level: { index: string[]; data: number[] } }>(
+        `/analytics/${String(document['id'])}/backtest`,
+        {},
+      );
+      expect(job.error).toBeNull();
+      const { index, data } = job.result.index_level;
+      expect(index).toEqual(opinion[name].dates);
+      const worst = Math.max(...data.map((level, t) => Math.abs(level / opinion[name].levels[t]! - 1)));
+      expect(worst).toBeLessThan(1e-9);
+    },
+  );
 
   test('the doubtful prints appear as PRICE_JUMP warnings', () => {
     const jumps = findings.filter(({ code }) => code === 'PRICE_JUMP').map(({ path, message }) => `${path} ${message}`);
     expect(jumps).toHaveLength(opinion.jumps.length);
     for (const [identifier, date] of opinion.jumps) {
-      expect([identifier, date, jumps.some((message) => message.includes(identifier) && message.includes(date))]).toEqual([identifier, date, true]);
+      expect([
+        identifier,
+        date,
+        jumps.some((message) => message.includes(identifier) && message.includes(date)),
+      ]).toEqual([identifier, date, true]);
     }
   });
 });

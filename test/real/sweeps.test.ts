@@ -20,68 +20,151 @@ interface Result {
 }
 
 const BASE = {
-  id: 'TEN', name: 'Ten', calendar: 'XNYS', base_date: '2019-01-02',
+  id: 'TEN',
+  name: 'Ten',
+  calendar: 'XNYS',
+  base_date: '2019-01-02',
   rebalance: { frequency: 'quarterly' },
-  pipeline: { selection: [{ id: 'size', type: 'TopN', params: { count: 10 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+  pipeline: {
+    selection: [{ id: 'size', type: 'TopN', params: { count: 10 } }],
+    treatment: { dividends: 'total' },
+    weighting: { type: 'MarketCapWeight' },
+  },
 };
 
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '2']);
-  const made = await service.job('/data/synthetic', { store_id: 'made', seed: 11, assets: 40, start: '2019-01-02', end: '2021-12-31', sectors: 5 });
+  const made = await service.job('/data/synthetic', {
+    store_id: 'made',
+    seed: 11,
+    assets: 40,
+    start: '2019-01-02',
+    end: '2021-12-31',
+    sectors: 5,
+  });
   expect(made.error).toBeNull();
   await service.ok('POST', '/indices', BASE);
 });
 afterAll(() => service?.close());
 
 async function refusal(body: unknown): Promise<{ status: number; code: string; findings: readonly Found[] }> {
-  const answer = await service.ask<{ error: ErrorDetail & { detail: { findings?: readonly Found[] } | null } }>('POST', '/analytics/sweeps', body);
+  const answer = await service.ask<{ error: ErrorDetail & { detail: { findings?: readonly Found[] } | null } }>(
+    'POST',
+    '/analytics/sweeps',
+    body,
+  );
   return { status: answer.status, code: answer.body.error.code, findings: answer.body.error.detail?.findings ?? [] };
 }
 
 describe('sweeps over HTTP', () => {
   test('every variant of a grid has the metrics of its single run', async () => {
-    const grid = { '/document/pipeline/weighting/cap': [null, 0.15], '/document/pipeline/selection/0/params/count': [5, 10], '/request/transaction_cost_bps': [0, 20] };
-    const job = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'grid', index_id: 'TEN', grid, rank_by: 'total_return', partitions: 8 });
+    const grid = {
+      '/document/pipeline/weighting/cap': [null, 0.15],
+      '/document/pipeline/selection/0/params/count': [5, 10],
+      '/request/transaction_cost_bps': [0, 20],
+    };
+    const job = await service.job<SweepView>('/analytics/sweeps', {
+      sweep_id: 'grid',
+      index_id: 'TEN',
+      grid,
+      rank_by: 'total_return',
+      partitions: 8,
+    });
     expect(job.error).toBeNull();
     const { rows, selection, overfitting, variants, refused } = job.result;
     expect([variants, refused, rows.length, selection!.trials]).toEqual([8, 0, 8, 8]);
     expect(rows.map(({ variant }) => variant).toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-    expect(rows.map(({ metrics }) => metrics!.total_return)).toEqual(rows.map(({ metrics }) => metrics!.total_return).toSorted((a, b) => b - a));
+    expect(rows.map(({ metrics }) => metrics!.total_return)).toEqual(
+      rows.map(({ metrics }) => metrics!.total_return).toSorted((a, b) => b - a),
+    );
     expect([overfitting!.partitions, overfitting!.combinations]).toEqual([8, 70]);
     for (const { variant, patch, metrics, total_costs: costs, start, end, observations } of rows) {
       const weighting = { ...BASE.pipeline.weighting, cap: patch['/document/pipeline/weighting/cap'] };
-      const selected = [{ ...BASE.pipeline.selection[0], params: { count: patch['/document/pipeline/selection/0/params/count'] } }];
-      await service.ok('PUT', `/indices/V${variant}`, { ...BASE, id: `V${variant}`, pipeline: { ...BASE.pipeline, weighting, selection: selected } });
-      const single = await service.job<Result & { level: { index: string[] } }>(`/analytics/V${variant}/backtest`, { transaction_cost_bps: patch['/request/transaction_cost_bps'] });
+      const selected = [
+        { ...BASE.pipeline.selection[0], params: { count: patch['/document/pipeline/selection/0/params/count'] } },
+      ];
+      await service.ok('PUT', `/indices/V${variant}`, {
+        ...BASE,
+        id: `V${variant}`,
+        pipeline: { ...BASE.pipeline, weighting, selection: selected },
+      });
+      const single = await service.job<Result & { level: { index: string[] } }>(`/analytics/V${variant}/backtest`, {
+        transaction_cost_bps: patch['/request/transaction_cost_bps'],
+      });
       expect(single.result.metrics).toEqual(metrics);
       expect(single.result.total_costs).toBe(costs);
-      expect([single.result.level.index[0], single.result.level.index.at(-1), single.result.level.index.length]).toEqual([start, end, observations]);
+      expect([
+        single.result.level.index[0],
+        single.result.level.index.at(-1),
+        single.result.level.index.length,
+      ]).toEqual([start, end, observations]);
     }
   });
 
-  test.skipIf(!hasPython)('what the choice is worth is what another implementation finds in the levels of the single runs', async () => {
-    const patches = [{}, { '/document/pipeline/weighting/cap': 0.15 }, { '/document/pipeline/selection/0/params/count': 5 }, { '/request/start': '2019-07-01' }, { '/document/rebalance/frequency': 'annual' }, { '/strategy/exposure': 0.4 }];
-    const { result } = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'worth', index_id: 'TEN', patches, partitions: 8 });
-    const single = { ...BASE, id: 'SINGLE' };
-    const documents = [single, { ...single, pipeline: { ...BASE.pipeline, weighting: { ...BASE.pipeline.weighting, cap: 0.15 } } }, { ...single, pipeline: { ...BASE.pipeline, selection: [{ ...BASE.pipeline.selection[0], params: { count: 5 } }] } }, single, { ...single, rebalance: { frequency: 'annual' } }, single];
-    await service.ok('PUT', '/indices/SINGLE', single);
-    await service.ok('PUT', '/strategies/PART', { id: 'PART', name: 'Part', index_id: 'SINGLE', exposure: 0.4 });
-    const levels: Record<string, number>[] = [];
-    for (const [i, document] of documents.entries()) {
-      await service.ok('PUT', '/indices/SINGLE', document);
-      const { level } = (await service.job<{ level: { index: string[]; data: number[] } }>(`/analytics/${i === 5 ? 'PART' : 'SINGLE'}/backtest`, i === 3 ? { start: '2019-07-01' } : {})).result;
-      levels.push(Object.fromEntries(level.index.map((day, t) => [day, level.data[t]!])));
-    }
-    const expected = JSON.parse(execFileSync('python3', ['test/real/sweep.py'], { input: JSON.stringify({ levels, partitions: 8 }), encoding: 'utf8' })) as { deflated: number[]; expected_maximum: number; overfitting: Record<string, number> };
-    for (const { variant, deflated_sharpe_ratio: deflated } of result.rows) expect(deflated).toBeCloseTo(expected.deflated[variant]!, 10);
-    expect(result.selection!.expected_maximum_sharpe_ratio).toBeCloseTo(expected.expected_maximum, 12);
-    expect(result.selection!.deflated_sharpe_ratio).toBe(result.rows[0]!.deflated_sharpe_ratio);
-    for (const [name, value] of Object.entries(expected.overfitting)) expect(result.overfitting![name as keyof SweepView['overfitting']], name).toBeCloseTo(value, 10);
-  });
+  test.skipIf(!hasPython)(
+    'what the choice is worth is what another implementation finds in the levels of the single runs',
+    async () => {
+      const patches = [
+        {},
+        { '/document/pipeline/weighting/cap': 0.15 },
+        { '/document/pipeline/selection/0/params/count': 5 },
+        { '/request/start': '2019-07-01' },
+        { '/document/rebalance/frequency': 'annual' },
+        { '/strategy/exposure': 0.4 },
+      ];
+      const { result } = await service.job<SweepView>('/analytics/sweeps', {
+        sweep_id: 'worth',
+        index_id: 'TEN',
+        patches,
+        partitions: 8,
+      });
+      const single = { ...BASE, id: 'SINGLE' };
+      const documents = [
+        single,
+        { ...single, pipeline: { ...BASE.pipeline, weighting: { ...BASE.pipeline.weighting, cap: 0.15 } } },
+        {
+          ...single,
+          pipeline: { ...BASE.pipeline, selection: [{ ...BASE.pipeline.selection[0], params: { count: 5 } }] },
+        },
+        single,
+        { ...single, rebalance: { frequency: 'annual' } },
+        single,
+      ];
+      await service.ok('PUT', '/indices/SINGLE', single);
+      await service.ok('PUT', '/strategies/PART', { id: 'PART', name: 'Part', index_id: 'SINGLE', exposure: 0.4 });
+      const levels: Record<string, number>[] = [];
+      for (const [i, document] of documents.entries()) {
+        await service.ok('PUT', '/indices/SINGLE', document);
+        const { level } = (
+          await service.job<{ level: { index: string[]; data: number[] } }>(
+            `/analytics/${i === 5 ? 'PART' : 'SINGLE'}/backtest`,
+            i === 3 ? { start: '2019-07-01' } : {},
+          )
+        ).result;
+        levels.push(Object.fromEntries(level.index.map((day, t) => [day, level.data[t]!])));
+      }
+      const expected = JSON.parse(
+        execFileSync('python3', ['test/real/sweep.py'], {
+          input: JSON.stringify({ levels, partitions: 8 }),
+          encoding: 'utf8',
+        }),
+      ) as { deflated: number[]; expected_maximum: number; overfitting: Record<string, number> };
+      for (const { variant, deflated_sharpe_ratio: deflated } of result.rows)
+        expect(deflated).toBeCloseTo(expected.deflated[variant]!, 10);
+      expect(result.selection!.expected_maximum_sharpe_ratio).toBeCloseTo(expected.expected_maximum, 12);
+      expect(result.selection!.deflated_sharpe_ratio).toBe(result.rows[0]!.deflated_sharpe_ratio);
+      for (const [name, value] of Object.entries(expected.overfitting))
+        expect(result.overfitting![name as keyof SweepView['overfitting']], name).toBeCloseTo(value, 10);
+    },
+  );
 
   test('patches are run in their order, the result depends on nothing else', async () => {
-    const body = { sweep_id: 'again', document: { ...BASE, id: 'UNSTORED' }, patches: [{}, { '/strategy/exposure': 0.5 }, { '/document/rebalance/frequency': 'annual' }] };
+    const body = {
+      sweep_id: 'again',
+      document: { ...BASE, id: 'UNSTORED' },
+      patches: [{}, { '/strategy/exposure': 0.5 }, { '/document/rebalance/frequency': 'annual' }],
+    };
     const first = await service.job<SweepView>('/analytics/sweeps', body);
     const second = await service.job<SweepView>('/analytics/sweeps', body);
     expect(second.result).toEqual(first.result);
@@ -92,27 +175,67 @@ describe('sweeps over HTTP', () => {
 
   test('variants of one plan count as one trial, are named, and have one figure', async () => {
     const cap = { '/document/pipeline/weighting/cap': 0.15 };
-    const patches = [{}, cap, { '/request/transaction_cost_bps': 0 }, { '/strategy/exposure': 0.4 }, { ...cap, '/document/rebalance/frequency': 'quarterly' }];
-    const { result } = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'alike', index_id: 'TEN', patches, partitions: 8 });
-    const distinct = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'unlike', index_id: 'TEN', patches: [patches[0], patches[1], patches[3]], partitions: 8 });
-    expect([result.variants, result.selection!.trials, result.identical_variants]).toEqual([5, 3, [[0, 2], [1, 4]]]);
+    const patches = [
+      {},
+      cap,
+      { '/request/transaction_cost_bps': 0 },
+      { '/strategy/exposure': 0.4 },
+      { ...cap, '/document/rebalance/frequency': 'quarterly' },
+    ];
+    const { result } = await service.job<SweepView>('/analytics/sweeps', {
+      sweep_id: 'alike',
+      index_id: 'TEN',
+      patches,
+      partitions: 8,
+    });
+    const distinct = await service.job<SweepView>('/analytics/sweeps', {
+      sweep_id: 'unlike',
+      index_id: 'TEN',
+      patches: [patches[0], patches[1], patches[3]],
+      partitions: 8,
+    });
+    expect([result.variants, result.selection!.trials, result.identical_variants]).toEqual([
+      5,
+      3,
+      [
+        [0, 2],
+        [1, 4],
+      ],
+    ]);
     expect(result.selection).toEqual(distinct.result.selection);
     expect(result.overfitting).toEqual(distinct.result.overfitting);
     expect(distinct.result.identical_variants).toEqual([]);
-    expect(result.verdict).toEqual(['Variants of one plan count as one trial: 0 = 2, 1 = 4.', ...distinct.result.verdict!]);
+    expect(result.verdict).toEqual([
+      'Variants of one plan count as one trial: 0 = 2, 1 = 4.',
+      ...distinct.result.verdict!,
+    ]);
     expect(result.verdict!.join(' ')).toContain('Tested against a true Sharpe ratio of zero');
   });
 
   test('a variant that cannot run says why and the others are ranked', async () => {
-    const patches = [{}, { '/document/pipeline/selection/0': { id: 'none', type: 'PriceFilter', params: { minimum: 1e9 } } }];
+    const patches = [
+      {},
+      { '/document/pipeline/selection/0': { id: 'none', type: 'PriceFilter', params: { minimum: 1e9 } } },
+    ];
     const { result } = await service.job<SweepView>('/analytics/sweeps', { index_id: 'TEN', patches });
-    expect(result.rows.map(({ rank, variant, error }) => [rank, variant, error?.code ?? null])).toEqual([[1, 0, null], [null, 1, 'EMPTY_INDEX']]);
+    expect(result.rows.map(({ rank, variant, error }) => [rank, variant, error?.code ?? null])).toEqual([
+      [1, 0, null],
+      [null, 1, 'EMPTY_INDEX'],
+    ]);
     expect([result.refused, result.overfitting]).toEqual([1, null]);
   });
 
   test('everything wrong with the variants is told before anything runs', async () => {
     expect(await refusal({ index_id: 'NONE', patches: [{}] })).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
-    const broken = await refusal({ index_id: 'TEN', patches: [{ '/document/pipeline/weighting/cap': 2 }, {}, { '/document/pipeline/weighting/capp': 0.1 }, { '/request/costs': 1 }] });
+    const broken = await refusal({
+      index_id: 'TEN',
+      patches: [
+        { '/document/pipeline/weighting/cap': 2 },
+        {},
+        { '/document/pipeline/weighting/capp': 0.1 },
+        { '/request/costs': 1 },
+      ],
+    });
     expect([broken.status, broken.code]).toEqual([422, 'VALIDATION_FAILED']);
     expect(broken.findings.map(({ code, path }) => [code, path])).toEqual([
       ['OUT_OF_RANGE', 'patches[0]/document.pipeline.weighting.cap'],
@@ -120,16 +243,31 @@ describe('sweeps over HTTP', () => {
       ['UNKNOWN_FIELD', 'patches[3]/request.costs'],
     ]);
     const values = Array.from({ length: 2000 }, (_, i) => i / 4000);
-    expect((await refusal({ index_id: 'TEN', grid: { '/document/pipeline/weighting/cap': values, '/request/transaction_cost_bps': values } })).findings).toMatchObject([{ code: 'OUT_OF_RANGE', path: 'grid' }]);
+    expect(
+      (
+        await refusal({
+          index_id: 'TEN',
+          grid: { '/document/pipeline/weighting/cap': values, '/request/transaction_cost_bps': values },
+        })
+      ).findings,
+    ).toMatchObject([{ code: 'OUT_OF_RANGE', path: 'grid' }]);
     expect((await service.ask('GET', '/jobs/sweep:none')).status).toBe(404);
   });
 
   test('it reports progress and is cancelled as any job', async () => {
-    const grid = { '/document/pipeline/selection/0/params/count': Array.from({ length: 40 }, (_, i) => i + 1), '/document/rebalance/frequency': ['daily', 'weekly'] };
-    const started = await service.ok<JobStatus>('POST', '/analytics/sweeps', { sweep_id: 'long', index_id: 'TEN', grid });
+    const grid = {
+      '/document/pipeline/selection/0/params/count': Array.from({ length: 40 }, (_, i) => i + 1),
+      '/document/rebalance/frequency': ['daily', 'weekly'],
+    };
+    const started = await service.ok<JobStatus>('POST', '/analytics/sweeps', {
+      sweep_id: 'long',
+      index_id: 'TEN',
+      grid,
+    });
     expect(started.job_id).toBe('sweep:long');
     let seen = started;
-    while (seen.progress === 0 && seen.status !== 'succeeded') seen = await service.ok<JobStatus>('GET', '/jobs/sweep:long');
+    while (seen.progress === 0 && seen.status !== 'succeeded')
+      seen = await service.ok<JobStatus>('GET', '/jobs/sweep:long');
     const cancelled = await service.ok<JobStatus>('DELETE', '/jobs/sweep:long');
     expect(cancelled.status).toBe('cancelled');
     expect(cancelled.progress).toBeLessThan(1);

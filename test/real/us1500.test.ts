@@ -24,23 +24,48 @@ describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
     const folder = join(service.folder, 'us1500');
     await mkdir(folder);
     await writeFile(join(folder, 'market.parquet'), parquet(lines, names));
-    await service.ok('POST', '/data/stores', { name: 'US 1500', store_id: 'us1500', kind: 'folder', location: folder, adjustment: 'total' });
+    await service.ok('POST', '/data/stores', {
+      name: 'US 1500',
+      store_id: 'us1500',
+      kind: 'folder',
+      location: folder,
+      adjustment: 'total',
+    });
     const loaded = await service.job('/data/stores/us1500/activate');
     expect(loaded.error).toBeNull();
   });
   afterAll(() => service?.close());
 
   test('loads every name and day', async () => {
-    expect(await service.ok('GET', '/data/stores/us1500')).toMatchObject({ identifiers: names.length, start: dates[0], end: dates.at(-1), status: 'ready', active: true });
+    expect(await service.ok('GET', '/data/stores/us1500')).toMatchObject({
+      identifiers: names.length,
+      start: dates[0],
+      end: dates.at(-1),
+      status: 'ready',
+      active: true,
+    });
   });
 
   test('backtests all of them', async () => {
-    await service.ok('PUT', '/indices/ALL', { id: 'ALL', name: 'All names', calendar: 'XNYS', base_date: dates[0], rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'EqualWeight' } } });
-    const job = await service.job<{ rebalances: { weights: Record<string, number> }[]; level: { index: string[] } }>('/analytics/ALL/backtest', { transaction_cost_bps: 5 });
+    await service.ok('PUT', '/indices/ALL', {
+      id: 'ALL',
+      name: 'All names',
+      calendar: 'XNYS',
+      base_date: dates[0],
+      rebalance: { frequency: 'monthly' },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    const job = await service.job<{ rebalances: { weights: Record<string, number> }[]; level: { index: string[] } }>(
+      '/analytics/ALL/backtest',
+      { transaction_cost_bps: 5 },
+    );
     expect(job.error).toBeNull();
     expect(Object.keys(job.result.rebalances.at(-1)!.weights)).toHaveLength(names.length);
     expect(job.result.level.index.at(-1)).toBe(dates.at(-1));
-    const attribution = await service.ok<{ reconciles: boolean; contributions: unknown[] }>('GET', '/analytics/ALL/attribution');
+    const attribution = await service.ok<{ reconciles: boolean; contributions: unknown[] }>(
+      'GET',
+      '/analytics/ALL/attribution',
+    );
     expect(attribution.reconciles).toBe(true);
     expect(attribution.contributions).toHaveLength(names.length);
   });

@@ -38,26 +38,57 @@ interface Market {
 const QUARTERLY = { frequency: 'quarterly', anchor: 'third_friday' };
 
 const lively: Omit<Market, 'variant'> = {
-  baseDate: '2022-01-03', rebalance: QUARTERLY, own: 25, other: 35, groups: 12, names: 30,
+  baseDate: '2022-01-03',
+  rebalance: QUARTERLY,
+  own: 25,
+  other: 35,
+  groups: 12,
+  names: 30,
   async serve(service) {
-    const market = { store_id: 'lively', seed: 11, assets: 60, start: '2022-01-03', end: '2024-06-28', missing_rate: 0.002, delistings_per_year: 0.08, listings_per_year: 0.08, splits_per_year: 0.2 };
+    const market = {
+      store_id: 'lively',
+      seed: 11,
+      assets: 60,
+      start: '2022-01-03',
+      end: '2024-06-28',
+      missing_rate: 0.002,
+      delistings_per_year: 0.08,
+      listings_per_year: 0.08,
+      splits_per_year: 0.2,
+    };
     expect((await service.job('/data/synthetic', market)).error).toBeNull();
   },
 };
 
 const ragged: Omit<Market, 'variant'> = {
-  baseDate: '2021-01-04', rebalance: { frequency: 'monthly' }, own: null, other: 14, groups: 6, names: 35,
+  baseDate: '2021-01-04',
+  rebalance: { frequency: 'monthly' },
+  own: null,
+  other: 14,
+  groups: 6,
+  names: 35,
   async serve(service) {
     await serveRagged(service, await sessionsOf(service, '2021-01-04', '2023-03-31'), { seed: 5 });
   },
 };
 
 const sp500: Omit<Market, 'variant'> = {
-  baseDate: '2011-10-03', rebalance: QUARTERLY, own: 120, other: 14, groups: 3, names: 110,
+  baseDate: '2011-10-03',
+  rebalance: QUARTERLY,
+  own: 120,
+  other: 14,
+  groups: 3,
+  names: 110,
   async serve(service) {
     const location = join(service.folder, 'sp500');
     await writeSp500Folder(location);
-    await service.ok('POST', '/data/stores', { name: 'Real names', store_id: 'sp500', kind: 'folder', location, adjustment: 'splits' });
+    await service.ok('POST', '/data/stores', {
+      name: 'Real names',
+      store_id: 'sp500',
+      kind: 'folder',
+      location,
+      adjustment: 'splits',
+    });
     expect((await service.job('/data/stores/sp500/activate')).error).toBeNull();
   },
 };
@@ -73,57 +104,97 @@ const markets: Readonly<Record<string, Market>> = {
 function differences(expected: Json, found: Json | undefined, absolute = ABSOLUTE, path = ''): string[] {
   if (Array.isArray(expected)) {
     const items = Array.isArray(found) ? (found as readonly Json[]) : [];
-    return items.length === expected.length ? (expected as readonly Json[]).flatMap((item, i) => differences(item, items[i], absolute, `${path}[${i}]`)) : [`${path} has ${items.length} items, not ${expected.length}`];
+    return items.length === expected.length
+      ? (expected as readonly Json[]).flatMap((item, i) => differences(item, items[i], absolute, `${path}[${i}]`))
+      : [`${path} has ${items.length} items, not ${expected.length}`];
   }
   if (typeof expected === 'object' && expected !== null) {
     const members = (typeof found === 'object' && found !== null ? found : {}) as Record<string, Json>; // no array where an object is wanted
-    return Object.entries(expected).flatMap(([key, member]) => differences(member, members[key], absolute, path === '' ? key : `${path}.${key}`));
+    return Object.entries(expected).flatMap(([key, member]) =>
+      differences(member, members[key], absolute, path === '' ? key : `${path}.${key}`),
+    );
   }
-  const isSame = typeof expected === 'number' && typeof found === 'number' ? Math.abs(found - expected) <= RELATIVE * Math.abs(expected) + absolute : found === expected;
+  const isSame =
+    typeof expected === 'number' && typeof found === 'number'
+      ? Math.abs(found - expected) <= RELATIVE * Math.abs(expected) + absolute
+      : found === expected;
   return isSame ? [] : [`${path} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`];
 }
 
 /** Names whose contributions differ by rounding stand in any order: both sides by name. */
 function byName(view: Json): Json {
-  if (typeof view !== 'object' || view === null || !('contributions' in view) || !Array.isArray(view.contributions)) return view;
+  if (typeof view !== 'object' || view === null || !('contributions' in view) || !Array.isArray(view.contributions))
+    return view;
   const rows = view.contributions as readonly { readonly asset_id: string }[]; // Rows of contributions have names.
   return { ...view, contributions: rows.toSorted((a, b) => (a.asset_id < b.asset_id ? -1 : 1)) as unknown as Json };
 }
 
-describe.skipIf(!hasNumpy).each(Object.entries(markets))('views of a run of %s are those of another implementation', (_what, { variant, baseDate, rebalance, own, other, groups, names, serve }) => {
-  let service: LiveService;
-  let expected: Views;
+describe.skipIf(!hasNumpy).each(Object.entries(markets))(
+  'views of a run of %s are those of another implementation',
+  (_what, { variant, baseDate, rebalance, own, other, groups, names, serve }) => {
+    let service: LiveService;
+    let expected: Views;
 
-  beforeAll(async () => {
-    service = await liveService(['--workers', '1']);
-    await serve(service);
-    const index = (count: number | null, weighting: object) => ({
-      calendar: 'XNYS', base_date: baseDate, rebalance,
-      pipeline: { selection: count === null ? [] : [{ id: 'largest', type: 'TopN', params: { count } }], treatment: { dividends: variant }, weighting },
+    beforeAll(async () => {
+      service = await liveService(['--workers', '1']);
+      await serve(service);
+      const index = (count: number | null, weighting: object) => ({
+        calendar: 'XNYS',
+        base_date: baseDate,
+        rebalance,
+        pipeline: {
+          selection: count === null ? [] : [{ id: 'largest', type: 'TopN', params: { count } }],
+          treatment: { dividends: variant },
+          weighting,
+        },
+      });
+      const documents = {
+        OTHER: index(other, { type: 'EqualWeight' }),
+        RUN: index(own, { type: 'MarketCapWeight', cap: 0.06 }),
+        'RUN-UNCAPPED': index(own, { type: 'MarketCapWeight' }),
+      };
+      for (const [id, document] of Object.entries(documents)) {
+        await service.ok('PUT', `/indices/${id}`, { id, name: id, ...document });
+        expect(
+          (
+            await service.job(
+              `/analytics/${id}/backtest`,
+              id === 'RUN' ? { transaction_cost_bps: 15, benchmark: { id: 'OTHER', kind: 'index' } } : {},
+            )
+          ).error,
+        ).toBeNull();
+      }
+      const { stdout } = await promisify(execFile)(
+        'python3',
+        ['test/real/views.py', service.url, 'RUN', 'OTHER', variant],
+        { maxBuffer: 2 ** 26 },
+      );
+      expected = JSON.parse(stdout) as Views;
+    }, 120_000);
+    afterAll(() => service?.close());
+
+    test.each([
+      ['results', /\/jobs\//, 1],
+      ['overviews', /overview/, 1],
+      ['attributions', /attribution\?/, 3],
+      ['attributions by group', /attribution\/groups/, groups],
+      ['names', /assets\//, names],
+      ['weights with their risks', /weights/, 3],
+      ['factor risks', /factor-risk/, 12],
+      ['rolling risks', /rolling/, 8],
+      ['comparisons', /compare/, 1],
+    ])('%s', async (_kind, pattern, least) => {
+      const views = Object.entries(expected).filter(([path]) => pattern.test(path));
+      expect(views.length).toBeGreaterThanOrEqual(least);
+      for (const [path, view] of views)
+        expect(
+          differences(
+            byName(view),
+            byName(await service.ok<Json>('GET', path)),
+            /rolling/.test(path) ? ABSOLUTE_ROLLING : ABSOLUTE,
+          ),
+          path,
+        ).toEqual([]);
     });
-    const documents = { OTHER: index(other, { type: 'EqualWeight' }), RUN: index(own, { type: 'MarketCapWeight', cap: 0.06 }), 'RUN-UNCAPPED': index(own, { type: 'MarketCapWeight' }) };
-    for (const [id, document] of Object.entries(documents)) {
-      await service.ok('PUT', `/indices/${id}`, { id, name: id, ...document });
-      expect((await service.job(`/analytics/${id}/backtest`, id === 'RUN' ? { transaction_cost_bps: 15, benchmark: { id: 'OTHER', kind: 'index' } } : {})).error).toBeNull();
-    }
-    const { stdout } = await promisify(execFile)('python3', ['test/real/views.py', service.url, 'RUN', 'OTHER', variant], { maxBuffer: 2 ** 26 });
-    expected = JSON.parse(stdout) as Views;
-  }, 120_000);
-  afterAll(() => service?.close());
-
-  test.each([
-    ['results', /\/jobs\//, 1],
-    ['overviews', /overview/, 1],
-    ['attributions', /attribution\?/, 3],
-    ['attributions by group', /attribution\/groups/, groups],
-    ['names', /assets\//, names],
-    ['weights with their risks', /weights/, 3],
-    ['factor risks', /factor-risk/, 12],
-    ['rolling risks', /rolling/, 8],
-    ['comparisons', /compare/, 1],
-  ])('%s', async (_kind, pattern, least) => {
-    const views = Object.entries(expected).filter(([path]) => pattern.test(path));
-    expect(views.length).toBeGreaterThanOrEqual(least);
-    for (const [path, view] of views) expect(differences(byName(view), byName(await service.ok<Json>('GET', path)), /rolling/.test(path) ? ABSOLUTE_ROLLING : ABSOLUTE), path).toEqual([]);
-  });
-});
+  },
+);

@@ -28,20 +28,41 @@ interface Attribution {
 }
 
 interface Result {
-  readonly benchmark: { readonly observations: number; readonly benchmark_return: number; readonly start: string; readonly end: string; readonly beta: number } | null;
+  readonly benchmark: {
+    readonly observations: number;
+    readonly benchmark_return: number;
+    readonly start: string;
+    readonly end: string;
+    readonly beta: number;
+  } | null;
 }
 
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);
-  const rows = Object.entries(CLOSES).flatMap(([name, closes]) => closes.flatMap((close, t) => (close === null ? [] : [[name, DATES[t], close]])));
-  const table = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({ index: data.map((_, i) => i), columns, data });
+  const rows = Object.entries(CLOSES).flatMap(([name, closes]) =>
+    closes.flatMap((close, t) => (close === null ? [] : [[name, DATES[t], close]])),
+  );
+  const table = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+    index: data.map((_, i) => i),
+    columns,
+    data,
+  });
   await service.ok('POST', '/data/import', {
-    store_id: 'hand', name: 'hand', adjustment: 'none', activate: true,
+    store_id: 'hand',
+    name: 'hand',
+    adjustment: 'none',
+    activate: true,
     tables: {
       market: table(['identifier', 'date', 'CLOSE'], rows),
-      corporate_actions: table(['identifier', 'type', 'value', 'ex_date', 'status'], [['GONE', 'DELISTING', 0, '2024-01-09', 'paid']]),
-      reference: table(['identifier', 'CURRENCY', 'EXCHANGE', 'SECTOR'], Object.keys(CLOSES).map((name) => [name, 'USD', 'XNYS', name === 'A' ? 'S1' : 'S2'])),
+      corporate_actions: table(
+        ['identifier', 'type', 'value', 'ex_date', 'status'],
+        [['GONE', 'DELISTING', 0, '2024-01-09', 'paid']],
+      ),
+      reference: table(
+        ['identifier', 'CURRENCY', 'EXCHANGE', 'SECTOR'],
+        Object.keys(CLOSES).map((name) => [name, 'USD', 'XNYS', name === 'A' ? 'S1' : 'S2']),
+      ),
     },
   });
   await service.ok('PUT', '/indices/HAND', index('HAND', ['A', 'B', 'GONE']));
@@ -51,8 +72,16 @@ afterAll(() => service?.close());
 
 function index(id: string, names: readonly string[], weighting: object = {}, base = DATES[0]): object {
   return {
-    id, name: id, calendar: 'XNYS', base_date: base, rebalance: { frequency: 'none' },
-    pipeline: { selection: [{ id: 'names', type: 'IncludeList', params: { identifiers: names } }], treatment: { dividends: 'price', delisting: 'last_price' }, weighting: { type: 'EqualWeight', ...weighting } },
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: base,
+    rebalance: { frequency: 'none' },
+    pipeline: {
+      selection: [{ id: 'names', type: 'IncludeList', params: { identifiers: names } }],
+      treatment: { dividends: 'price', delisting: 'last_price' },
+      weighting: { type: 'EqualWeight', ...weighting },
+    },
   };
 }
 
@@ -63,7 +92,8 @@ async function run(id: string, request: object = {}): Promise<Result> {
 }
 
 const attribution = (query = '', id = 'HAND') => service.ok<Attribution>('GET', `/analytics/${id}/attribution${query}`);
-const byName = ({ contributions }: Attribution): Record<string, number> => Object.fromEntries(contributions.map(({ asset_id: id, contribution }) => [id, contribution]));
+const byName = ({ contributions }: Attribution): Record<string, number> =>
+  Object.fromEntries(contributions.map(({ asset_id: id, contribution }) => [id, contribution]));
 
 describe('windows of a run', () => {
   test('of two periods are linked as a hand does it', async () => {
@@ -94,12 +124,30 @@ describe('windows of a run', () => {
   });
 
   test.each([
-    ['outside the run', '?start=2025-01-01&end=2025-06-30', 'RANGE_TOO_SHORT', 'start 2025-01-01 to end 2025-06-30 holds 0 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.'],
-    ['of one date', '?start=2024-01-10', 'RANGE_TOO_SHORT', 'start 2024-01-10 to end 2024-01-10 holds 1 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.'],
-    ['that end before they begin', '?start=2024-01-05&end=2024-01-03', 'INVALID_RANGE', 'start 2024-01-05 is after end 2024-01-03.'],
+    [
+      'outside the run',
+      '?start=2025-01-01&end=2025-06-30',
+      'RANGE_TOO_SHORT',
+      'start 2025-01-01 to end 2025-06-30 holds 0 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.',
+    ],
+    [
+      'of one date',
+      '?start=2024-01-10',
+      'RANGE_TOO_SHORT',
+      'start 2024-01-10 to end 2024-01-10 holds 1 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.',
+    ],
+    [
+      'that end before they begin',
+      '?start=2024-01-05&end=2024-01-03',
+      'INVALID_RANGE',
+      'start 2024-01-05 is after end 2024-01-03.',
+    ],
   ])('%s are refused', async (_what, query, code, message) => {
     for (const view of ['attribution', 'attribution/groups']) {
-      const { status, body } = await service.ask<{ error: { code: string; message: string } }>('GET', `/analytics/HAND/${view}${query}`);
+      const { status, body } = await service.ask<{ error: { code: string; message: string } }>(
+        'GET',
+        `/analytics/HAND/${view}${query}`,
+      );
       expect([status, body.error.code, body.error.message]).toEqual([422, code, message]);
     }
   });
@@ -113,9 +161,19 @@ describe('windows of a run', () => {
     const parts = byName(view);
     expect([parts['GONE']! < 0, parts['A']! > 0]).toEqual([true, true]);
     expect(parts['B']).toBe(0);
-    const { weights } = await service.ok<{ weights: { identifier: string; weight: number }[] }>('GET', '/analytics/HAND/weights');
-    expect(weights).toMatchObject([{ identifier: 'A', weight: expect.closeTo(1.21 / 2.11, 14) }, { identifier: 'B', weight: expect.closeTo(0.9 / 2.11, 14) }]);
-    expect((await service.ok<{ checks: { name: string; holds: boolean }[] }>('GET', '/analytics/HAND/reconcile')).checks.filter(({ holds }) => !holds)).toEqual([]);
+    const { weights } = await service.ok<{ weights: { identifier: string; weight: number }[] }>(
+      'GET',
+      '/analytics/HAND/weights',
+    );
+    expect(weights).toMatchObject([
+      { identifier: 'A', weight: expect.closeTo(1.21 / 2.11, 14) },
+      { identifier: 'B', weight: expect.closeTo(0.9 / 2.11, 14) },
+    ]);
+    expect(
+      (
+        await service.ok<{ checks: { name: string; holds: boolean }[] }>('GET', '/analytics/HAND/reconcile')
+      ).checks.filter(({ holds }) => !holds),
+    ).toEqual([]);
   });
 
   test('an asset that was never held is told so', async () => {
@@ -130,9 +188,15 @@ describe('what a run does not have is null, not zero', () => {
   test('neither benchmark nor cost nor cap', async () => {
     expect((await run('HAND')).benchmark).toBeNull();
     expect(await attribution()).toMatchObject({ cap_drag: null, cost_drag: null });
-    const { active_risk: active, weights } = await service.ok<{ active_risk: unknown; weights: { active_weight: unknown }[] }>('GET', '/analytics/HAND/weights');
+    const { active_risk: active, weights } = await service.ok<{
+      active_risk: unknown;
+      weights: { active_weight: unknown }[];
+    }>('GET', '/analytics/HAND/weights');
     expect([active, weights[0]!.active_weight]).toEqual([null, null]);
-    const groups = await service.ok<{ benchmark: unknown; active_return: unknown; groups: { allocation: unknown }[] }>('GET', '/analytics/HAND/attribution/groups?by=SECTOR');
+    const groups = await service.ok<{ benchmark: unknown; active_return: unknown; groups: { allocation: unknown }[] }>(
+      'GET',
+      '/analytics/HAND/attribution/groups?by=SECTOR',
+    );
     expect([groups.benchmark, groups.active_return, groups.groups[0]!.allocation]).toEqual([null, null, null]);
   });
 
@@ -161,14 +225,27 @@ describe('a benchmark', () => {
 
 interface Comparison {
   readonly index_ids: readonly string[];
-  readonly entries: readonly { readonly index_id: string; readonly level: { readonly index: readonly string[]; readonly data: readonly number[] }; readonly total_return: number }[];
+  readonly entries: readonly {
+    readonly index_id: string;
+    readonly level: { readonly index: readonly string[]; readonly data: readonly number[] };
+    readonly total_return: number;
+  }[];
   readonly observations: number;
   readonly start: string;
   readonly end: string;
 }
 
 describe('a comparison', () => {
-  const compare = (...ids: readonly string[]) => service.ask<Comparison & { error: { code: string; message: string; detail: { findings?: { code: string; path: string; message: string }[] } | null } }>('GET', `/analytics/compare?ids=${ids.join(',')}`);
+  const compare = (...ids: readonly string[]) =>
+    service.ask<
+      Comparison & {
+        error: {
+          code: string;
+          message: string;
+          detail: { findings?: { code: string; path: string; message: string }[] } | null;
+        };
+      }
+    >('GET', `/analytics/compare?ids=${ids.join(',')}`);
   const later = async (request: object = {}) => {
     await service.ok('PUT', '/indices/LATER', index('LATER', ['LATE'], {}, DATES[3]));
     await run('LATER', request);
@@ -184,16 +261,25 @@ describe('a comparison', () => {
     // HAND is worth 2.8 on session 3: A 1.1, B 0.9, GONE 0.8; A grows by a tenth two sessions later.
     expect(first.level.data).toEqual([100, 100, 291 / 2.8, 291 / 2.8].map((level) => expect.closeTo(level, 11)));
     expect(second.level.data).toEqual([100, 105, 110, 115].map((level) => expect.closeTo(level, 11)));
-    expect([first.total_return, second.total_return]).toEqual([expect.closeTo(2.91 / 2.8 - 1, 13), expect.closeTo(0.15, 13)]);
+    expect([first.total_return, second.total_return]).toEqual([
+      expect.closeTo(2.91 / 2.8 - 1, 13),
+      expect.closeTo(0.15, 13),
+    ]);
   });
 
   test('of one shared date has levels and no return', async () => {
     await run('HAND', { end: DATES[3] });
     await later();
-    for (const ids of [['HAND', 'LATER'], ['LATER', 'HAND']]) {
+    for (const ids of [
+      ['HAND', 'LATER'],
+      ['LATER', 'HAND'],
+    ]) {
       const { body } = await compare(...ids);
       expect(body).toMatchObject({ observations: 1, start: DATES[3], end: DATES[3] });
-      expect(body.entries.map(({ level, total_return: total }) => [level.data, total])).toEqual([[[100], 0], [[100], 0]]);
+      expect(body.entries.map(({ level, total_return: total }) => [level.data, total])).toEqual([
+        [[100], 0],
+        [[100], 0],
+      ]);
     }
   });
 
@@ -201,7 +287,15 @@ describe('a comparison', () => {
     await run('HAND', { end: DATES[3] });
     await later({ start: DATES[4] });
     const { status, body } = await compare('HAND', 'LATER');
-    expect([status, body.error]).toEqual([422, { code: 'NO_COMMON_DATES', message: 'The 2 runs share no date: HAND is from 2024-01-02 to 2024-01-05, LATER is from 2024-01-08 to 2024-01-10.', detail: null }]);
+    expect([status, body.error]).toEqual([
+      422,
+      {
+        code: 'NO_COMMON_DATES',
+        message:
+          'The 2 runs share no date: HAND is from 2024-01-02 to 2024-01-05, LATER is from 2024-01-08 to 2024-01-10.',
+        detail: null,
+      },
+    ]);
   });
 
   test('is of 2 to 32 runs, each once', async () => {
@@ -212,16 +306,28 @@ describe('a comparison', () => {
     }
     const most = await compare(...ids.slice(0, 32), 'N0');
     expect([most.status, most.body.entries.length, most.body.index_ids]).toEqual([200, 32, ids.slice(0, 32)]);
-    for (const [given, said] of [[ids, '33'], [['N0', 'N0'], '1']] as const) {
+    for (const [given, said] of [
+      [ids, '33'],
+      [['N0', 'N0'], '1'],
+    ] as const) {
       const { status, body } = await compare(...given);
-      expect([status, body.error.detail!.findings![0]]).toMatchObject([422, { code: 'OUT_OF_RANGE', path: 'ids', message: expect.stringContaining(said) as string }]);
+      expect([status, body.error.detail!.findings![0]]).toMatchObject([
+        422,
+        { code: 'OUT_OF_RANGE', path: 'ids', message: expect.stringContaining(said) as string },
+      ]);
       expect(body.error.detail!.findings![0]!.message).toContain('32');
     }
   });
 
   test('names a run that is not there', async () => {
-    expect((await compare('HAND', 'NOWHERE')).body.error).toMatchObject({ code: 'INDEX_NOT_FOUND', message: expect.stringContaining('NOWHERE') as string });
+    expect((await compare('HAND', 'NOWHERE')).body.error).toMatchObject({
+      code: 'INDEX_NOT_FOUND',
+      message: expect.stringContaining('NOWHERE') as string,
+    });
     await service.ok('PUT', '/indices/UNRUN', index('UNRUN', ['A']));
-    expect((await compare('HAND', 'UNRUN')).body.error).toMatchObject({ code: 'RUN_NOT_FOUND', message: expect.stringContaining('UNRUN') as string });
+    expect((await compare('HAND', 'UNRUN')).body.error).toMatchObject({
+      code: 'RUN_NOT_FOUND',
+      message: expect.stringContaining('UNRUN') as string,
+    });
   });
 });

@@ -11,14 +11,33 @@ interface Result {
 async function resultsWith(workers: number): Promise<string[]> {
   const service = await liveService(['--workers', String(workers)]);
   try {
-    expect((await service.job('/data/synthetic', { store_id: 'm', seed: 3, assets: 60, start: '2016-01-04', end: '2019-12-31' })).error).toBeNull();
+    expect(
+      (
+        await service.job('/data/synthetic', {
+          store_id: 'm',
+          seed: 3,
+          assets: 60,
+          start: '2016-01-04',
+          end: '2019-12-31',
+        })
+      ).error,
+    ).toBeNull();
     for (const [k, id] of RUNS.entries()) {
       await service.ok('PUT', `/indices/${id}`, {
-        id, name: id, calendar: 'XNYS', base_date: '2017-01-03', rebalance: { frequency: 'monthly' },
-        pipeline: { treatment: { dividends: 'total' }, weighting: { type: k % 2 === 0 ? 'MarketCapWeight' : 'InverseVolatilityWeight', cap: 0.05 + 0.01 * k } },
+        id,
+        name: id,
+        calendar: 'XNYS',
+        base_date: '2017-01-03',
+        rebalance: { frequency: 'monthly' },
+        pipeline: {
+          treatment: { dividends: 'total' },
+          weighting: { type: k % 2 === 0 ? 'MarketCapWeight' : 'InverseVolatilityWeight', cap: 0.05 + 0.01 * k },
+        },
       });
     }
-    const jobs = await Promise.all(RUNS.map((id) => service.job<Result>(`/analytics/${id}/backtest`, { transaction_cost_bps: 10 })));
+    const jobs = await Promise.all(
+      RUNS.map((id) => service.job<Result>(`/analytics/${id}/backtest`, { transaction_cost_bps: 10 })),
+    );
     const record = await service.ok<Record<string, unknown>>('GET', '/analytics/B/record');
     return [...jobs.map(({ result }) => JSON.stringify(result)), JSON.stringify({ ...record, run_at: null })];
   } finally {

@@ -73,19 +73,24 @@ test('a renamed source is compiled under its new name only', async () => {
   expect([exists('dist/src/before.js'), exists('dist/src/after.js')]).toEqual([false, true]);
 });
 
-test.each(['dist/src/main.js', 'dist/src/clients/typescript/divisor.d.ts', 'dist/kernels/wasm/kernels.wasm', 'dist/guide.json', 'dist/documentation/built.json'])(
-  '%s is made again where it is missing',
-  async (file) => {
-    await project.remove(file);
-    await build();
-    expect(exists(file)).toBe(true);
-  },
-);
+test.each([
+  'dist/src/main.js',
+  'dist/src/clients/typescript/divisor.d.ts',
+  'dist/kernels/wasm/kernels.wasm',
+  'dist/guide.json',
+  'dist/documentation/built.json',
+])('%s is made again where it is missing', async (file) => {
+  await project.remove(file);
+  await build();
+  expect(exists(file)).toBe(true);
+});
 
 test('what the compiler made of another state in between is not taken for this one', async () => {
   const text = await project.read('test/first.test.ts');
   await project.write('test/first.test.ts', 'export const first = 99;\n');
-  expect((await project.run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])).status).toBe(0);
+  expect((await project.run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])).status).toBe(
+    0,
+  );
   await project.write('test/first.test.ts', text);
   await build();
   expect(await project.read('dist/test/first.test.js')).not.toContain('99');
@@ -95,7 +100,7 @@ test('a source that does not compile fails each build until it is mended', async
   await project.write('src/wrong.ts', "export const count: number = 'one';\n");
   for (const _ of [1, 2]) {
     const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);
-    expect([status, written]).toEqual([1, expect.stringContaining("src/wrong.ts(1,14): error TS2322")]);
+    expect([status, written]).toEqual([1, expect.stringContaining('src/wrong.ts(1,14): error TS2322')]);
   }
   await project.remove('src/wrong.ts');
   await build();

@@ -50,7 +50,8 @@ export async function createProject(): Promise<Project> {
     await mkdir(dirname(at(path)), { recursive: true });
     await writeFile(at(path), text);
   };
-  for (const path of ['scripts', 'package.json', 'tsconfig.json', `${CLIENT}/tsconfig.json`]) await cp(path, at(path), { recursive: true });
+  for (const path of ['scripts', 'package.json', 'tsconfig.json', `${CLIENT}/tsconfig.json`])
+    await cp(path, at(path), { recursive: true });
   await symlink(resolve('node_modules'), at('node_modules'));
   await write('src/main.ts', SERVICE);
   await write('workers/main.ts', 'export const worker = 1;\n');
@@ -68,7 +69,8 @@ export async function createProject(): Promise<Project> {
     async run(command, words) {
       const child = spawn(command, words, { cwd: folder });
       let written = '';
-      for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (written += text));
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (text: string) => (written += text));
       const [status] = (await once(child, 'close')) as [number | null];
       return { status, written };
     },

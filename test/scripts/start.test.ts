@@ -25,14 +25,17 @@ function npm(script: string) {
   return { child, ended, writes, out: () => out };
 }
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s to the process of npm start ends the service, which says so', async (signal) => {
-  const { child, ended, writes, out } = npm('start');
-  await writes('listening');
-  child.kill(signal);
-  // The pipe closes when the last process that holds it has ended: the service among them.
-  await ended;
-  expect(out()).toContain(`stopped by ${signal}`);
-});
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s to the process of npm start ends the service, which says so',
+  async (signal) => {
+    const { child, ended, writes, out } = npm('start');
+    await writes('listening');
+    child.kill(signal);
+    // The pipe closes when the last process that holds it has ended: the service among them.
+    await ended;
+    expect(out()).toContain(`stopped by ${signal}`);
+  },
+);
 
 test('npm run dev starts the service anew after a change, and leaves it alone after one that does not compile', async () => {
   const { child, ended, writes, out } = npm('dev');

@@ -34,11 +34,13 @@ async function answersTo(bytes: string, isEnded = true): Promise<string> {
   return text;
 }
 
-const statuses = (text: string): number[] => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
+const statuses = (text: string): number[] =>
+  [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
 
 describe('a request cannot hide another one', () => {
   const hidden = 'GET /crash HTTP/1.1\r\nHost: localhost\r\nX-API-Key: admin\r\n\r\n';
-  const head = 'POST /things/check HTTP/1.1\r\nHost: localhost\r\nX-API-Key: read\r\nContent-Type: application/json\r\n';
+  const head =
+    'POST /things/check HTTP/1.1\r\nHost: localhost\r\nX-API-Key: read\r\nContent-Type: application/json\r\n';
   test.each([
     ['a length and chunks', `${head}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`],
     ['chunks and a length', `${head}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${hidden}`],
@@ -50,7 +52,10 @@ describe('a request cannot hide another one', () => {
     ['a space before the colon', `${head}Content-Length : 2\r\n\r\n{}${hidden}`],
     ['a header that is folded', `${head}X-A: b\r\n Content-Length: 2\r\n\r\n{}${hidden}`],
     ['a chunk of no size', `${head}Transfer-Encoding: chunked\r\n\r\n;x\r\n{}\r\n0\r\n\r\n${hidden}`],
-    ['a chunk whose size is too large for a number', `${head}Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n${hidden}`],
+    [
+      'a chunk whose size is too large for a number',
+      `${head}Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n${hidden}`,
+    ],
     ['a bare line feed after a chunk', `${head}Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n${hidden}`],
   ])('by %s', async (_name, bytes) => {
     const answered = statuses(await answersTo(bytes));
@@ -59,13 +64,22 @@ describe('a request cannot hide another one', () => {
   });
 
   test('and a second whole request on one connection is answered on its own', async () => {
-    expect(statuses(await answersTo('GET /live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', false))).toEqual([200, 401]);
+    expect(
+      statuses(
+        await answersTo(
+          'GET /live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+          false,
+        ),
+      ),
+    ).toEqual([200, 401]);
   });
 });
 
 test('what a client writes into a header of its own cannot begin another one of the answer', async () => {
   for (const value of ['a%0d%0aSet-Cookie: x=1', 'a\u0085b', 'ä', '"><script>', 'x'.repeat(129)]) {
-    const text = await answersTo(`GET /live HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: ${value}\r\nConnection: close\r\n\r\n`);
+    const text = await answersTo(
+      `GET /live HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: ${value}\r\nConnection: close\r\n\r\n`,
+    );
     expect(text).not.toMatch(/^set-cookie/im);
     expect(/^x-request-id: (.*)\r$/im.exec(text)?.[1]).toMatch(/^[\x21-\x7e]{1,128}$/);
   }
@@ -88,7 +102,9 @@ test(`${HALF_OPEN} clients that never finish their headers keep nobody waiting, 
   await Promise.all(closed);
   clearInterval(drip);
   const median = times.toSorted((a, b) => a - b)[50]!;
-  console.log(`with ${HALF_OPEN} half-open sockets a GET took ${median.toFixed(1)} ms (median); the last was gone after ${((performance.now() - began) / 1000).toFixed(1)} s`);
+  console.log(
+    `with ${HALF_OPEN} half-open sockets a GET took ${median.toFixed(1)} ms (median); the last was gone after ${((performance.now() - began) / 1000).toFixed(1)} s`,
+  );
   if (!IS_SOAK) return;
   expect(median).toBeLessThan(100);
   expect(performance.now() - began).toBeLessThan(15_000);

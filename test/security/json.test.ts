@@ -9,15 +9,20 @@ test.each([
   ['arrays', '[', ']'],
   ['objects', '{"a":', '}'],
   ['one in the other', '[{"a":', '}]'],
-])('%s are read to the depth of the limit and refused one level below, however deep they go on', (_name, open, close) => {
-  const levels = open.length === 6 && close.length === 2 ? 2 : 1;
-  const most = LIMITS.MAX_JSON_DEPTH / levels;
-  expect(scanJson(nested(open, close, most)).fault).toBeUndefined();
-  for (const depth of [most + 1, 5000, 200_000]) expect(scanJson(nested(open, close, depth)).fault?.reason).toMatch(/deep|nest|level/i);
-});
+])(
+  '%s are read to the depth of the limit and refused one level below, however deep they go on',
+  (_name, open, close) => {
+    const levels = open.length === 6 && close.length === 2 ? 2 : 1;
+    const most = LIMITS.MAX_JSON_DEPTH / levels;
+    expect(scanJson(nested(open, close, most)).fault).toBeUndefined();
+    for (const depth of [most + 1, 5000, 200_000])
+      expect(scanJson(nested(open, close, depth)).fault?.reason).toMatch(/deep|nest|level/i);
+  },
+);
 
 test('keys made to collide are read in the time of others', () => {
-  const body = (key: (i: number) => number) => Buffer.from(`{${Array.from({ length: 20_000 }, (_, i) => `"${key(i)}":0`).join(',')}}`);
+  const body = (key: (i: number) => number) =>
+    Buffer.from(`{${Array.from({ length: 20_000 }, (_, i) => `"${key(i)}":0`).join(',')}}`);
   const cpuMs = (bytes: Buffer) => {
     const before = process.cpuUsage();
     parseJson(bytes);

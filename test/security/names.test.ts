@@ -5,16 +5,33 @@ import { liveService, type LiveService } from '../real/live.js';
  * Names that mean something to a JavaScript object are names like any other. The same market is imported twice, once with harmless
  * names and once with these in the same order; every answer must be the other one with the names exchanged.
  */
-const HOSTILE = ['__defineGetter__', '__proto__', 'constructor', 'hasOwnProperty', 'length', 'prototype', 'toString', 'valueOf'];
+const HOSTILE = [
+  '__defineGetter__',
+  '__proto__',
+  'constructor',
+  'hasOwnProperty',
+  'length',
+  'prototype',
+  'toString',
+  'valueOf',
+];
 const HARMLESS = HOSTILE.map((_, i) => `N${i}-`.padEnd(12, 'x'));
 
-const DAYS = Array.from({ length: 60 }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i + 2 * Math.floor((i + 1) / 5))).toISOString().slice(0, 10)).filter((day) => !['2024-01-15', '2024-02-19'].includes(day));
+const DAYS = Array.from({ length: 60 }, (_, i) =>
+  new Date(Date.UTC(2024, 0, 2 + i + 2 * Math.floor((i + 1) / 5))).toISOString().slice(0, 10),
+).filter((day) => !['2024-01-15', '2024-02-19'].includes(day));
 
 function tablesOf(names: readonly string[]) {
-  const rows = DAYS.flatMap((day, t) => names.map((name, i) => [name, day, 100 + 10 * i + ((t * (i + 3)) % 7), 1e6 * (i + 1)]));
+  const rows = DAYS.flatMap((day, t) =>
+    names.map((name, i) => [name, day, 100 + 10 * i + ((t * (i + 3)) % 7), 1e6 * (i + 1)]),
+  );
   return {
     market: { index: rows.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE', 'MARKET_CAP'], data: rows },
-    reference: { index: names.map((_, i) => i), columns: ['identifier', 'SECTOR'], data: names.map((name, i) => [name, names[i % 3]]) },
+    reference: {
+      index: names.map((_, i) => i),
+      columns: ['identifier', 'SECTOR'],
+      data: names.map((name, i) => [name, names[i % 3]]),
+    },
   };
 }
 
@@ -23,11 +40,32 @@ beforeAll(async () => {
   for (const names of [HARMLESS, HOSTILE]) {
     const service = await liveService(['--workers', '1']);
     services.push(service);
-    await service.ok('POST', '/data/import', { store_id: 'market', name: 'Names', activate: true, tables: tablesOf(names) });
-    const index = (id: string, weighting: object, selection: readonly object[] = []) => ({ id, name: id, calendar: 'XNYS', base_date: DAYS[0], rebalance: { frequency: 'monthly' }, pipeline: { selection, weighting } });
+    await service.ok('POST', '/data/import', {
+      store_id: 'market',
+      name: 'Names',
+      activate: true,
+      tables: tablesOf(names),
+    });
+    const index = (id: string, weighting: object, selection: readonly object[] = []) => ({
+      id,
+      name: id,
+      calendar: 'XNYS',
+      base_date: DAYS[0],
+      rebalance: { frequency: 'monthly' },
+      pipeline: { selection, weighting },
+    });
     await service.ok('PUT', '/indices/constructor', index('constructor', { type: 'MarketCapWeight', cap: 0.25 }));
-    await service.ok('PUT', '/indices/__proto__', index('__proto__', { type: 'EqualWeight', group_caps: [{ field: 'SECTOR', cap: 0.5 }] }, [{ id: 'valueOf', type: 'ExcludeList', params: { identifiers: [names[2]] } }]));
-    await service.job('/analytics/constructor/backtest', { benchmark: { id: '__proto__', kind: 'index' }, transaction_cost_bps: 3 });
+    await service.ok(
+      'PUT',
+      '/indices/__proto__',
+      index('__proto__', { type: 'EqualWeight', group_caps: [{ field: 'SECTOR', cap: 0.5 }] }, [
+        { id: 'valueOf', type: 'ExcludeList', params: { identifiers: [names[2]] } },
+      ]),
+    );
+    await service.job('/analytics/constructor/backtest', {
+      benchmark: { id: '__proto__', kind: 'index' },
+      transaction_cost_bps: 3,
+    });
     await service.job('/analytics/__proto__/backtest', {});
     await service.job('/risk-models/__proto__/estimate', { index_id: 'constructor' });
     await service.ok('PUT', '/data/watchlists/toString', { name: 'Own', identifiers: names.slice(0, 3) });
@@ -47,28 +85,55 @@ const TIMES = /(?:^|_)(?:at|age|refreshed|bytes|hash|id|seconds|sha256|location|
 function timeless(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(timeless);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.entries(value).filter(([key]) => !TIMES.test(key)).map(([key, member]) => [key, timeless(member)]);
+  return Object.entries(value)
+    .filter(([key]) => !TIMES.test(key))
+    .map(([key, member]) => [key, timeless(member)]);
 }
 
 describe('an answer about hostile names is the answer about harmless ones', () => {
   test.each([
-    '/indices/constructor', '/indices/__proto__', '/indices', '/analytics/constructor/record', '/analytics/constructor/overview', '/analytics/constructor/weights?risk=true&benchmark=__proto__',
-    '/analytics/__proto__/weights?risk=true', '/analytics/constructor/attribution', '/analytics/constructor/factor-risk?benchmark=__proto__', '/analytics/compare?ids=constructor,__proto__', '/analytics/constructor/levels',
-    '/risk-models/__proto__', '/risk-models', '/data/watchlists/toString', '/data/watchlists', '/data/coverage', '/data/identifiers?limit=20', `/data/reference?identifiers=NAME0,NAME1,NAME5`,
-    '/analytics/constructor/assets/NAME1', '/data/prices/NAME1', '/data/reference/NAME1', '/data/corporate-actions/NAME2', '/indices/constructor/explain/NAME1', '/indices/constructor/methodology',
+    '/indices/constructor',
+    '/indices/__proto__',
+    '/indices',
+    '/analytics/constructor/record',
+    '/analytics/constructor/overview',
+    '/analytics/constructor/weights?risk=true&benchmark=__proto__',
+    '/analytics/__proto__/weights?risk=true',
+    '/analytics/constructor/attribution',
+    '/analytics/constructor/factor-risk?benchmark=__proto__',
+    '/analytics/compare?ids=constructor,__proto__',
+    '/analytics/constructor/levels',
+    '/risk-models/__proto__',
+    '/risk-models',
+    '/data/watchlists/toString',
+    '/data/watchlists',
+    '/data/coverage',
+    '/data/identifiers?limit=20',
+    `/data/reference?identifiers=NAME0,NAME1,NAME5`,
+    '/analytics/constructor/assets/NAME1',
+    '/data/prices/NAME1',
+    '/data/reference/NAME1',
+    '/data/corporate-actions/NAME2',
+    '/indices/constructor/explain/NAME1',
+    '/indices/constructor/methodology',
   ])('%s', async (path) => {
-    const [harmless, hostile] = await Promise.all(services.map(async (service, i) => {
-      const names = [HARMLESS, HOSTILE][i]!;
-      const answer = await fetch(service.url + path.replaceAll(/NAME(\d)/g, (_, at: string) => names[Number(at)]!));
-      return { status: answer.status, text: await answer.text() };
-    }));
+    const [harmless, hostile] = await Promise.all(
+      services.map(async (service, i) => {
+        const names = [HARMLESS, HOSTILE][i]!;
+        const answer = await fetch(service.url + path.replaceAll(/NAME(\d)/g, (_, at: string) => names[Number(at)]!));
+        return { status: answer.status, text: await answer.text() };
+      }),
+    );
     expect([harmless!.status, hostile!.status]).toEqual([200, 200]);
     expect(timeless(JSON.parse(hostile!.text))).toEqual(exchanged(harmless!.text));
     if (harmless!.text.includes(HARMLESS[1]!)) expect(hostile!.text).toContain('__proto__');
   });
 
   test('of a preview and a change that is only imagined', async () => {
-    for (const [path, body] of [['/indices/constructor/preview', {}], ['/indices/whatif', { index_id: 'constructor', patch: { pipeline: { weighting: { cap: 0.2 } } } }]] as const) {
+    for (const [path, body] of [
+      ['/indices/constructor/preview', {}],
+      ['/indices/whatif', { index_id: 'constructor', patch: { pipeline: { weighting: { cap: 0.2 } } } }],
+    ] as const) {
       const [harmless, hostile] = await Promise.all(services.map((service) => service.ok('POST', path, body)));
       expect(timeless(hostile)).toEqual(exchanged(JSON.stringify(harmless)));
     }
@@ -76,14 +141,25 @@ describe('an answer about hostile names is the answer about harmless ones', () =
 });
 
 test('no object of the process has gained a property', () => {
-  expect([({} as Record<string, unknown>)['polluted'], Object.keys(Object.prototype), Object.getPrototypeOf({}) === Object.prototype]).toEqual([undefined, [], true]);
+  expect([
+    ({} as Record<string, unknown>)['polluted'],
+    Object.keys(Object.prototype),
+    Object.getPrototypeOf({}) === Object.prototype,
+  ]).toEqual([undefined, [], true]);
 });
 
 test('a body cannot write a prototype, by its name or by its escapes', async () => {
-  for (const text of ['{"name":"x","identifiers":[],"__proto__":{"polluted":true}}', '{"name":"x","identifiers":[],"\\u005f_proto__":{"polluted":true}}']) {
+  for (const text of [
+    '{"name":"x","identifiers":[],"__proto__":{"polluted":true}}',
+    '{"name":"x","identifiers":[],"\\u005f_proto__":{"polluted":true}}',
+  ]) {
     const answer = await services[0]!.ask('PUT', '/data/watchlists/mine', text);
     expect(answer.status).toBe(400);
   }
-  const answer = await services[0]!.ask('PUT', '/data/watchlists/mine', '{"name":"x","identifiers":[],"constructor":{"prototype":{"polluted":true}}}');
+  const answer = await services[0]!.ask(
+    'PUT',
+    '/data/watchlists/mine',
+    '{"name":"x","identifiers":[],"constructor":{"prototype":{"polluted":true}}}',
+  );
   expect(answer.status).toBe(422);
 });

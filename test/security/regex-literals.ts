@@ -5,7 +5,8 @@ export interface RegexLiteral {
 }
 
 /** After these a slash begins a regular expression, not a division; an exclamation mark after a value only says that it is there. */
-const BEFORE_REGEX = /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
+const BEFORE_REGEX =
+  /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
 
 /** The regular expressions of a TypeScript source: strings, templates and comments are passed over. */
 export function regexLiterals(text: string): RegexLiteral[] {
@@ -43,7 +44,8 @@ export function regexLiterals(text: string): RegexLiteral[] {
   while (at < source.length) {
     const character = source[at]!;
     if (character === '\n') line++;
-    if (source.startsWith('//', at)) at = Math.max(at, source.indexOf('\n', at) < 0 ? source.length : source.indexOf('\n', at));
+    if (source.startsWith('//', at))
+      at = Math.max(at, source.indexOf('\n', at) < 0 ? source.length : source.indexOf('\n', at));
     else if (source.startsWith('/*', at)) {
       const end = source.indexOf('*/', at) + 2;
       line += source.slice(at, end).split('\n').length - 1;
@@ -71,14 +73,18 @@ export function regexLiterals(text: string): RegexLiteral[] {
   return found;
 }
 
-function readLiteral(source: string, start: number): { readonly body: string; readonly flags: string; readonly end: number } {
+function readLiteral(
+  source: string,
+  start: number,
+): { readonly body: string; readonly flags: string; readonly end: number } {
   let at = start + 1;
   let isClass = false;
   while (isClass || source[at] !== '/') {
     if (source[at] === '\\') at++;
     else if (source[at] === '[') isClass = true;
     else if (source[at] === ']') isClass = false;
-    if (++at > source.length || source[at] === '\n') throw new Error(`no end of the pattern at ${source.slice(start, start + 40)}`);
+    if (++at > source.length || source[at] === '\n')
+      throw new Error(`no end of the pattern at ${source.slice(start, start + 40)}`);
   }
   const flags = /^[a-z]*/.exec(source.slice(at + 1))![0];
   return { body: source.slice(start + 1, at), flags, end: at + 1 + flags.length };

@@ -11,32 +11,107 @@ const LENGTH = 20_000;
 /** A linear pass over so many characters takes less than a millisecond; a quadratic one more than a hundred. */
 const CPU_MS_MAX = 40;
 
-const sources = ['src', 'workers', 'kernels'].flatMap((room) =>
-  readdirSync(room, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !name.startsWith('wasm/')).map((name) => `${room}/${name}`)).toSorted();
+const sources = ['src', 'workers', 'kernels']
+  .flatMap((room) =>
+    readdirSync(room, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.startsWith('wasm/'))
+      .map((name) => `${room}/${name}`),
+  )
+  .toSorted();
 
 /** Patterns whose texts are short whatever a client sends. */
 const BOUNDED: Readonly<Record<string, string>> = {
   '/\\B(?=(?:\\d{3})+$)/g': 'the digits before the point of a number below 1e21',
 };
 
-const patterns = sources.flatMap((file) => regexLiterals(readFileSync(file, 'utf8')).map(({ pattern, line }) => ({ place: `${file}:${line}`, pattern })))
+const patterns = sources
+  .flatMap((file) =>
+    regexLiterals(readFileSync(file, 'utf8')).map(({ pattern, line }) => ({ place: `${file}:${line}`, pattern })),
+  )
   .filter(({ pattern }) => !Object.hasOwn(BOUNDED, String(pattern)));
 
-const PIECES = ['a', 'A', 'z9', '0', '1', '.', '1.', ' ', '\t', ' \t', '\n', '\r\n', '-', '_', '/', '\\', '"', "'", '<', '>', '<a ', '="', '&', '&#', '%', '%2', '@', ':', 'a:', '(', '((', '[', '{', '{{', '${', ',', ', ', ';', '*', '**', '+', '=', '#', '|', '`', '\u0000', 'é', '💥', 'a1', 'a b ', '0e', '://', 'a://'];
+const PIECES = [
+  'a',
+  'A',
+  'z9',
+  '0',
+  '1',
+  '.',
+  '1.',
+  ' ',
+  '\t',
+  ' \t',
+  '\n',
+  '\r\n',
+  '-',
+  '_',
+  '/',
+  '\\',
+  '"',
+  "'",
+  '<',
+  '>',
+  '<a ',
+  '="',
+  '&',
+  '&#',
+  '%',
+  '%2',
+  '@',
+  ':',
+  'a:',
+  '(',
+  '((',
+  '[',
+  '{',
+  '{{',
+  '${',
+  ',',
+  ', ',
+  ';',
+  '*',
+  '**',
+  '+',
+  '=',
+  '#',
+  '|',
+  '`',
+  '\u0000',
+  'é',
+  '💥',
+  'a1',
+  'a b ',
+  '0e',
+  '://',
+  'a://',
+];
 
 /** Texts made against a pattern: pieces with its own beginnings before them and something it does not want behind. */
 function texts(pattern: RegExp): string[] {
   const accepted = samples(pattern);
   const beginnings = ['', ...new Set(accepted.map((text) => text.slice(0, 8)))].slice(0, 4);
-  const repeated = PIECES.flatMap((piece) => beginnings.map((beginning) => `${beginning}${piece.repeat(Math.ceil(LENGTH / piece.length))}\u0001!`));
-  const stretched = accepted.slice(0, 6).flatMap((text) =>
-    Array.from({ length: Math.min(text.length, 12) }, (_, i) => `${text.slice(0, i)}${text[i]!.repeat(LENGTH)}${text.slice(i)}\u0001`));
+  const repeated = PIECES.flatMap((piece) =>
+    beginnings.map((beginning) => `${beginning}${piece.repeat(Math.ceil(LENGTH / piece.length))}\u0001!`),
+  );
+  const stretched = accepted
+    .slice(0, 6)
+    .flatMap((text) =>
+      Array.from(
+        { length: Math.min(text.length, 12) },
+        (_, i) => `${text.slice(0, i)}${text[i]!.repeat(LENGTH)}${text.slice(i)}\u0001`,
+      ),
+    );
   return [...repeated, ...stretched];
 }
 
 function samples(pattern: RegExp): string[] {
   try {
-    return fc.sample(fc.stringMatching(new RegExp(pattern.source, pattern.flags.replaceAll(/[^usv]/g, ''))), { numRuns: 8, seed: 1 }).filter((text) => text.length > 0);
+    return fc
+      .sample(fc.stringMatching(new RegExp(pattern.source, pattern.flags.replaceAll(/[^usv]/g, ''))), {
+        numRuns: 8,
+        seed: 1,
+      })
+      .filter((text) => text.length > 0);
   } catch {
     return []; // A construct the generator does not know; the pieces remain.
   }
@@ -52,7 +127,11 @@ function cpuMsOf(pattern: RegExp, text: string): number {
 
 test('the patterns of the program are found', () => {
   expect(patterns.length).toBeGreaterThan(40);
-  expect(regexLiterals("const a = b / c / d; const e = '/x/'; // /y/\nf(/[/]\\/z/gi, `${g.replace(/h/, '')}/i/`);").map(({ pattern }) => String(pattern))).toEqual(['/[/]\\/z/gi', '/h/']);
+  expect(
+    regexLiterals("const a = b / c / d; const e = '/x/'; // /y/\nf(/[/]\\/z/gi, `${g.replace(/h/, '')}/i/`);").map(
+      ({ pattern }) => String(pattern),
+    ),
+  ).toEqual(['/[/]\\/z/gi', '/h/']);
 });
 
 test.each(patterns)('$place $pattern runs in linear time', ({ pattern }) => {
@@ -61,14 +140,22 @@ test.each(patterns)('$place $pattern runs in linear time', ({ pattern }) => {
     // A collection of garbage may fall into one run, not into each of three.
     let ms = cpuMsOf(pattern, text);
     for (let again = 0; again < 2 && ms >= CPU_MS_MAX; again++) ms = Math.min(ms, cpuMsOf(pattern, text));
-    if (ms >= CPU_MS_MAX) slow.push(`${ms.toFixed(0)} ms for ${JSON.stringify(text.slice(0, 30))}... of ${text.length}`);
+    if (ms >= CPU_MS_MAX)
+      slow.push(`${ms.toFixed(0)} ms for ${JSON.stringify(text.slice(0, 30))}... of ${text.length}`);
     if (slow.length > 2) break;
   }
   expect(slow).toEqual([]);
 });
 
 test('no pattern is made of what a client sends', () => {
-  const made = sources.flatMap((file) => readFileSync(file, 'utf8').split('\n').flatMap((text, i) => (/new RegExp\(|[^.\w]RegExp\(/.test(text) ? [`${file}:${i + 1} ${text.trim()}`] : [])));
+  const made = sources.flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((text, i) => (/new RegExp\(|[^.\w]RegExp\(/.test(text) ? [`${file}:${i + 1} ${text.trim()}`] : [])),
+  );
   // The kinds of job, and the names of XML attributes, are written in the program.
-  expect(made.map((line) => line.replace(/:\d+ .*/, ''))).toEqual(['src/contract/jobs.ts', 'src/market/formats/xml-tokens.ts']);
+  expect(made.map((line) => line.replace(/:\d+ .*/, ''))).toEqual([
+    'src/contract/jobs.ts',
+    'src/market/formats/xml-tokens.ts',
+  ]);
 });

@@ -10,8 +10,14 @@ beforeAll(async () => {
 afterAll(() => service.close(), 60_000);
 
 const HOSTILE = [
-  '(unbalanced ( parentheses \\) endstream endobj', '>> /OpenAction << /S /JavaScript /JS (app.alert(1)) >>', '<script>alert(1)</script> [a](javascript:alert(1)) https://example.com',
-  '1 0 obj << /Type /Action /S /URI /URI (https://example.com) >> endobj', '/EmbeddedFile /Launch /SubmitForm', 'trailer << /Root 9 0 R >>\n%%EOF', '\u202egnp.exe', '\u0000\u0007\u001b]0;x\u0007',
+  '(unbalanced ( parentheses \\) endstream endobj',
+  '>> /OpenAction << /S /JavaScript /JS (app.alert(1)) >>',
+  '<script>alert(1)</script> [a](javascript:alert(1)) https://example.com',
+  '1 0 obj << /Type /Action /S /URI /URI (https://example.com) >> endobj',
+  '/EmbeddedFile /Launch /SubmitForm',
+  'trailer << /Root 9 0 R >>\n%%EOF',
+  '\u202egnp.exe',
+  '\u0000\u0007\u001b]0;x\u0007',
 ];
 
 test('hostile text is drawn and does nothing', async () => {
@@ -23,8 +29,23 @@ test('hostile text is drawn and does nothing', async () => {
   const pdf = Buffer.from(await response.arrayBuffer()).toString('latin1');
   expect(pdf.startsWith('%PDF-')).toBe(true);
   // Names of dictionaries stand in the clear; what is drawn lies in compressed streams or in strings of the title.
-  const outside = pdf.replaceAll(/stream\r?\n[\s\S]*?endstream/g, '').replaceAll(/\((?:\\[\s\S]|[^\\()])*\)|<[0-9a-fA-F\s]*>/g, '()');
-  for (const name of ['/JavaScript', '/JS', '/URI', '/Launch', '/EmbeddedFile', '/SubmitForm', '/OpenAction', '/AA', '/Annots', '/AcroForm', '/RichMedia']) expect(outside).not.toContain(`${name} `);
+  const outside = pdf
+    .replaceAll(/stream\r?\n[\s\S]*?endstream/g, '')
+    .replaceAll(/\((?:\\[\s\S]|[^\\()])*\)|<[0-9a-fA-F\s]*>/g, '()');
+  for (const name of [
+    '/JavaScript',
+    '/JS',
+    '/URI',
+    '/Launch',
+    '/EmbeddedFile',
+    '/SubmitForm',
+    '/OpenAction',
+    '/AA',
+    '/Annots',
+    '/AcroForm',
+    '/RichMedia',
+  ])
+    expect(outside).not.toContain(`${name} `);
   expect(pdf.match(/%%EOF/g)).toHaveLength(1);
   expect(response.headers.get('content-type')).toBe('application/pdf');
   expect(response.headers.get('content-disposition')).toMatch(/^inline; filename="[A-Za-z0-9._-]+"$/);
@@ -33,12 +54,21 @@ test('hostile text is drawn and does nothing', async () => {
 
 test('more blocks than a report may have are refused before anything is drawn', async () => {
   const blocks = Array.from({ length: 101 }, () => ({ kind: 'text', text: 'x' }));
-  const { status, body } = await service.ask<{ readonly error: { readonly code: string } }>('PUT', '/reports/templates/long', { template_id: 'long', name: 'Long', blocks });
+  const { status, body } = await service.ask<{ readonly error: { readonly code: string } }>(
+    'PUT',
+    '/reports/templates/long',
+    { template_id: 'long', name: 'Long', blocks },
+  );
   expect([status, body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
 
 test('a render is named by chance, not by number', async () => {
-  const render = async (): Promise<string> => (await service.job<{ readonly render_id: string }>('/reports/render', { template_id: 'hostile' }) as JobStatus & { readonly result: { readonly render_id: string } }).result.render_id;
+  const render = async (): Promise<string> =>
+    (
+      (await service.job<{ readonly render_id: string }>('/reports/render', {
+        template_id: 'hostile',
+      })) as JobStatus & { readonly result: { readonly render_id: string } }
+    ).result.render_id;
   const [first, second] = [await render(), await render()];
   expect(first.slice(-8)).toMatch(/^[0-9a-f]{8}$/);
   expect(first.slice(-8)).not.toBe(second.slice(-8));

@@ -32,19 +32,38 @@ beforeAll(async () => {
   const made = await finished(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
   stored = made.out.trim();
   const { record } = given;
-  service = await serving(home, ['--log-level', 'trace', '--workers', '1', '--drain-ms', '0', '--database-hosts', '127.0.0.1'], {
-    DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}`,
-  });
+  service = await serving(
+    home,
+    ['--log-level', 'trace', '--workers', '1', '--drain-ms', '0', '--database-hosts', '127.0.0.1'],
+    {
+      DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}`,
+    },
+  );
   const key = { authorization: `Bearer ${given.key}` };
-  for (const headers of [key, { 'x-api-key': stored }, { 'x-api-key': wrong }, { authorization: `Basic ${Buffer.from(`a:${PASSWORD}`).toString('base64')}` }, { ...key, 'x-api-key': stored }, {}]) {
+  for (const headers of [
+    key,
+    { 'x-api-key': stored },
+    { 'x-api-key': wrong },
+    { authorization: `Basic ${Buffer.from(`a:${PASSWORD}`).toString('base64')}` },
+    { ...key, 'x-api-key': stored },
+    {},
+  ]) {
     await ask('GET', '/indices', headers);
     await ask('GET', '/metrics', headers);
   }
   await ask('GET', `/indices?api_key=${given.key}`, key);
   await ask('GET', `/indices/${encodeURIComponent(given.key)}`, key);
   await ask('GET', `/nowhere/${given.key}`, key);
-  const databases = [`postgresql://reader:${PASSWORD}@127.0.0.1:1/x`, `postgres://reader:${PASSWORD}@db.example.com/x`, `postgresql://reader:${PASSWORD}@127.0.0.1:1/x?sslcert=/etc/passwd`, `mysql://reader:${PASSWORD}@127.0.0.1/x`, `postgresql://reader:${PASSWORD}@[::1/x`, `reader:${PASSWORD}@127.0.0.1`];
-  for (const location of databases) await ask('POST', '/data/stores', key, { name: 'Base', kind: 'database', location });
+  const databases = [
+    `postgresql://reader:${PASSWORD}@127.0.0.1:1/x`,
+    `postgres://reader:${PASSWORD}@db.example.com/x`,
+    `postgresql://reader:${PASSWORD}@127.0.0.1:1/x?sslcert=/etc/passwd`,
+    `mysql://reader:${PASSWORD}@127.0.0.1/x`,
+    `postgresql://reader:${PASSWORD}@[::1/x`,
+    `reader:${PASSWORD}@127.0.0.1`,
+  ];
+  for (const location of databases)
+    await ask('POST', '/data/stores', key, { name: 'Base', kind: 'database', location });
   await ask('POST', '/data/stores', key, { name: 'Base', kind: 'folder', location: databases[0] });
   await ask('GET', '/data/stores', key);
   await ask('GET', '/jobs', key);
@@ -65,13 +84,15 @@ test('no answer tells a secret', () => {
   expect(said.length).toBeGreaterThan(20);
   // What a request says of an id or a path of its own is told back to it; those are left out.
   const told = said.filter((text) => !/INVALID_IDENTIFIER|ROUTE_NOT_FOUND|INDEX_NOT_FOUND/.test(text));
-  for (const secret of SECRETS()) expect(told.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
+  for (const secret of SECRETS())
+    expect(told.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
 });
 
 test('no line of the log tells a secret, at the finest level', () => {
   const lines = service.err().trim().split('\n');
   expect(lines.length).toBeGreaterThan(20);
-  for (const secret of SECRETS()) expect(lines.filter((line) => line.includes(secret)).map((line) => line.slice(0, 800))).toEqual([]);
+  for (const secret of SECRETS())
+    expect(lines.filter((line) => line.includes(secret)).map((line) => line.slice(0, 800))).toEqual([]);
 });
 
 test('the home holds digests of keys, never a key', async () => {
@@ -79,14 +100,20 @@ test('the home holds digests of keys, never a key', async () => {
   expect(names.length).toBeGreaterThan(1);
   for (const entry of names) {
     const bytes = await readFile(join(entry.parentPath, entry.name));
-    for (const secret of [secretOf(given.key), secretOf(stored), PASSWORD]) expect([entry.name, bytes.includes(secret)]).toEqual([entry.name, false]);
+    for (const secret of [secretOf(given.key), secretOf(stored), PASSWORD])
+      expect([entry.name, bytes.includes(secret)]).toEqual([entry.name, false]);
   }
 });
 
 test('commands show no secret but the key they make, once', async () => {
   const { record } = given;
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
-  for (const words of [['config'], ['keys', 'list', '--home', home], ['doctor', '--home', home], ['verify', '--home', home]]) {
+  for (const words of [
+    ['config'],
+    ['keys', 'list', '--home', home],
+    ['doctor', '--home', home],
+    ['verify', '--home', home],
+  ]) {
     const { out, err } = await finished(words, environment);
     for (const secret of SECRETS()) expect([words[0], `${out}${err}`.includes(secret)]).toEqual([words[0], false]);
   }
@@ -94,7 +121,11 @@ test('commands show no secret but the key they make, once', async () => {
 
 test.runIf(IS_SOAK)('an unknown key takes no other time than a wrong one', async () => {
   const { createKeys } = await import('#services/operations/keys.js');
-  const keys = await createKeys({ documents: { list: () => ({ documents: [] }), ids: () => [] } as never, environment: [given.record], now: Date.now });
+  const keys = await createKeys({
+    documents: { list: () => ({ documents: [] }), ids: () => [] } as never,
+    environment: [given.record],
+    now: Date.now,
+  });
   const unknown = `dvs_${'Z'.repeat(12)}_${'w'.repeat(43)}`;
   const medians = [wrong, unknown].map((key) => {
     const times = Array.from({ length: 4000 }, () => {

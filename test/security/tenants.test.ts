@@ -8,7 +8,8 @@ import { openDocumentsReader } from '#store/stored-entries.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();
-const openRaw = (folder: string) => open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+const openRaw = (folder: string) =>
+  open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
 
 test('a store shows the documents of its own tenant only, whatever lies beside them', async () => {
   const folder = join(await newFolder(), 'documents');
@@ -20,7 +21,10 @@ test('a store shows the documents of its own tenant only, whatever lies beside t
   await raw.close();
   const store = await openDocumentStore({ folder });
   expect(await store.get('index', 'a')).toBeUndefined();
-  expect([await store.ids('index'), await store.list('index', (body) => body)]).toEqual([[], { documents: [], skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } }]);
+  expect([await store.ids('index'), await store.list('index', (body) => body)]).toEqual([
+    [],
+    { documents: [], skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } },
+  ]);
   await store.transaction((tx) => tx.put('index', 'a', { id: 'a', tenant: 'main' }));
   await store.transaction((tx) => tx.delete('index', 'a'));
   await store.close();
@@ -38,7 +42,9 @@ test('every document lies under the tenant of the service', async () => {
   for (const kind of DOCUMENT_KINDS) await store.transaction((tx) => tx.put(kind, 'x', {}));
   await store.close();
   const raw = openRaw(folder);
-  expect([...raw.getKeys()].map((key) => key.toString()).toSorted()).toEqual(DOCUMENT_KINDS.map((kind) => `main\u0000${kind}\u0000x`).toSorted());
+  expect([...raw.getKeys()].map((key) => key.toString()).toSorted()).toEqual(
+    DOCUMENT_KINDS.map((kind) => `main\u0000${kind}\u0000x`).toSorted(),
+  );
   await raw.close();
 });
 
@@ -50,6 +56,9 @@ test('a document moved under the key of another one is not served as that one', 
   await raw.put(Buffer.from('main\u0000key\u0000a'), value);
   await raw.close();
   const store = await openDocumentStore({ folder });
-  expect([await store.get('index', 'b'), await store.get('key', 'a')]).toEqual([{ id: 'b', unreadable: 'unreadable' }, { id: 'a', unreadable: 'unreadable' }]);
+  expect([await store.get('index', 'b'), await store.get('key', 'a')]).toEqual([
+    { id: 'b', unreadable: 'unreadable' },
+    { id: 'a', unreadable: 'unreadable' },
+  ]);
   await store.close();
 });

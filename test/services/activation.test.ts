@@ -11,7 +11,11 @@ afterAll(() => service.close());
 
 const MARKET = { assets: 150, start: '2016-01-01', end: '2022-12-30', listings_per_year: 0, delistings_per_year: 0 };
 const INDEX = {
-  name: 'Pinned', calendar: 'XNYS', base_date: '2017-06-01', rebalance: { frequency: 'weekly' }, pipeline: { weighting: { type: 'MinimumVarianceWeight', cap: 0.1 } },
+  name: 'Pinned',
+  calendar: 'XNYS',
+  base_date: '2017-06-01',
+  rebalance: { frequency: 'weekly' },
+  pipeline: { weighting: { type: 'MinimumVarianceWeight', cap: 0.1 } },
 };
 
 async function generated(id: string, seed: number, activate: boolean): Promise<DataStore> {
@@ -27,48 +31,72 @@ async function contentOf(id: string): Promise<string> {
   return (result as { readonly store_content_hash: string }).store_content_hash;
 }
 
-test('a run reads to its end the store that was served when it began, though another is served and its own is deleted meanwhile', { timeout: 120_000 }, async () => {
-  const [first, second] = [await generated('first', 1, true), await generated('second', 2, false)];
-  await service.ask('PUT', '/indices/PINNED', { ...INDEX, id: 'PINNED' });
-  await service.ask('PUT', '/indices/ALONE', { ...INDEX, id: 'ALONE' });
-  await service.ask('POST', '/analytics/PINNED/backtest');
-  const statusNow = async () => (await service.ask<JobStatus>('GET', '/jobs/backtest:PINNED')).body.status;
-  await expect.poll(statusNow, { interval: 5, timeout: 20_000 }).toBe('running');
-  await service.ask('POST', '/data/stores/second/activate');
-  expect(await service.finished('load:second')).toMatchObject({ status: 'succeeded' });
-  expect((await service.ask('DELETE', '/data/stores/first')).status).toBe(204);
-  expect(await statusNow()).toBe('running');
-  expect(await contentOf('PINNED')).toBe(first.content_hash);
+test(
+  'a run reads to its end the store that was served when it began, though another is served and its own is deleted meanwhile',
+  { timeout: 120_000 },
+  async () => {
+    const [first, second] = [await generated('first', 1, true), await generated('second', 2, false)];
+    await service.ask('PUT', '/indices/PINNED', { ...INDEX, id: 'PINNED' });
+    await service.ask('PUT', '/indices/ALONE', { ...INDEX, id: 'ALONE' });
+    await service.ask('POST', '/analytics/PINNED/backtest');
+    const statusNow = async () => (await service.ask<JobStatus>('GET', '/jobs/backtest:PINNED')).body.status;
+    await expect.poll(statusNow, { interval: 5, timeout: 20_000 }).toBe('running');
+    await service.ask('POST', '/data/stores/second/activate');
+    expect(await service.finished('load:second')).toMatchObject({ status: 'succeeded' });
+    expect((await service.ask('DELETE', '/data/stores/first')).status).toBe(204);
+    expect(await statusNow()).toBe('running');
+    expect(await contentOf('PINNED')).toBe(first.content_hash);
 
-  await service.ask('POST', '/analytics/ALONE/backtest');
-  expect(await contentOf('ALONE')).toBe(second.content_hash);
-});
+    await service.ask('POST', '/analytics/ALONE/backtest');
+    expect(await contentOf('ALONE')).toBe(second.content_hash);
+  },
+);
 
-test('requests while stores are switched see one store or the other, never a mix and never none', { timeout: 120_000 }, async () => {
-  const names = ['A', 'B', 'C'];
-  for (const price of [1, 2]) {
-    const data = ['2024-01-02', '2024-01-03'].flatMap((day) => names.map((name) => [name, day, price]));
-    const tables = {
-      market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
-      reference: { index: names.map((_, i) => i), columns: ['identifier', 'PRICE'], data: names.map((name) => [name, price]) },
-    };
-    expect((await service.ask('POST', '/data/import', { store_id: `at-${price}`, name: 'x', tables, activate: price === 1 })).status).toBe(201);
-  }
-  const seen = new Map<string, number>();
-  const switching = new AbortController();
-  const read = async () => {
-    while (!switching.signal.aborted) {
-      const { status, body } = await service.ask<{ entries?: { fields: { CLOSE: number; PRICE: number } }[] }>('GET', `/data/reference?identifiers=${names.join(',')}&fields=CLOSE,PRICE`);
-      const told = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
-      seen.set(told, (seen.get(told) ?? 0) + 1);
+test(
+  'requests while stores are switched see one store or the other, never a mix and never none',
+  { timeout: 120_000 },
+  async () => {
+    const names = ['A', 'B', 'C'];
+    for (const price of [1, 2]) {
+      const data = ['2024-01-02', '2024-01-03'].flatMap((day) => names.map((name) => [name, day, price]));
+      const tables = {
+        market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
+        reference: {
+          index: names.map((_, i) => i),
+          columns: ['identifier', 'PRICE'],
+          data: names.map((name) => [name, price]),
+        },
+      };
+      expect(
+        (
+          await service.ask('POST', '/data/import', {
+            store_id: `at-${price}`,
+            name: 'x',
+            tables,
+            activate: price === 1,
+          })
+        ).status,
+      ).toBe(201);
     }
-  };
-  const readers = [read(), read(), read()];
-  for (const id of ['at-2', 'at-1', 'at-2', 'at-1']) {
-    await service.ask('POST', `/data/stores/${id}/activate`);
-    expect(await service.finished(`load:${id}`)).toMatchObject({ status: 'succeeded' });
-  }
-  switching.abort();
-  await Promise.all(readers);
-  expect([...seen.keys()].sort()).toEqual(['200 1', '200 2']);
-});
+    const seen = new Map<string, number>();
+    const switching = new AbortController();
+    const read = async () => {
+      while (!switching.signal.aborted) {
+        const { status, body } = await service.ask<{ entries?: { fields: { CLOSE: number; PRICE: number } }[] }>(
+          'GET',
+          `/data/reference?identifiers=${names.join(',')}&fields=CLOSE,PRICE`,
+        );
+        const told = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
+        seen.set(told, (seen.get(told) ?? 0) + 1);
+      }
+    };
+    const readers = [read(), read(), read()];
+    for (const id of ['at-2', 'at-1', 'at-2', 'at-1']) {
+      await service.ask('POST', `/data/stores/${id}/activate`);
+      expect(await service.finished(`load:${id}`)).toMatchObject({ status: 'succeeded' });
+    }
+    switching.abort();
+    await Promise.all(readers);
+    expect([...seen.keys()].sort()).toEqual(['200 1', '200 2']);
+  },
+);

@@ -14,17 +14,32 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const DAYS = Array.from({ length: 30 }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i))).filter((day) => day.getUTCDay() % 6 !== 0).map((day) => day.toISOString().slice(0, 10));
+const DAYS = Array.from({ length: 30 }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i)))
+  .filter((day) => day.getUTCDay() % 6 !== 0)
+  .map((day) => day.toISOString().slice(0, 10));
 const market = (names: Readonly<Record<string, (t: number) => number>>) => ({
   index: DAYS.flatMap((_, t) => Object.keys(names).map((__, n) => 10 * t + n)),
   columns: ['identifier', 'date', 'CLOSE'],
   data: DAYS.flatMap((day, t) => Object.entries(names).map(([name, priceAt]) => [name, day, priceAt(t)])),
 });
 const TWO = { A: (t: number) => 100 + t, B: (t: number) => 50 + (t % 5) };
-const INDEX = { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02', rebalance: { frequency: 'none' }, pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } } };
+const INDEX = {
+  id: 'X',
+  name: 'X',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  rebalance: { frequency: 'none' },
+  pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },
+};
 
 async function serve(store: object): Promise<void> {
-  const { status, body } = await service.ask('POST', '/data/import', { store_id: 'prices', name: 'prices', on_exists: 'replace', activate: true, ...store });
+  const { status, body } = await service.ask('POST', '/data/import', {
+    store_id: 'prices',
+    name: 'prices',
+    on_exists: 'replace',
+    activate: true,
+    ...store,
+  });
   expect(status, JSON.stringify(body)).toBe(201);
 }
 
@@ -40,12 +55,24 @@ const ASSUMPTIONS: ReadonlySet<string> = new Set(['PRICE_BASIS', 'NO_DIVIDENDS',
 
 /** Assumptions by the place that told them. */
 async function toldOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
-  const codes = (findings: readonly Finding[]) => findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
+  const codes = (findings: readonly Finding[]) =>
+    findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
   expect((await service.ask('PUT', `/indices/${document.id}`, document)).status).toBe(200);
   return {
     validate: codes((await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', document)).body.findings),
-    preview: codes((await service.ask<PreviewResponse>('POST', `/indices/${document.id}/preview`, { as_of: '2024-01-10' })).body.findings as Finding[]),
-    whatIf: codes((await service.ask<WhatIfResponse>('POST', '/indices/whatif', { index_id: document.id, patch: { name: 'Y' }, as_of: '2024-01-10' })).body.findings as Finding[]),
+    preview: codes(
+      (await service.ask<PreviewResponse>('POST', `/indices/${document.id}/preview`, { as_of: '2024-01-10' })).body
+        .findings as Finding[],
+    ),
+    whatIf: codes(
+      (
+        await service.ask<WhatIfResponse>('POST', '/indices/whatif', {
+          index_id: document.id,
+          patch: { name: 'Y' },
+          as_of: '2024-01-10',
+        })
+      ).body.findings as Finding[],
+    ),
     run: codes(await run(document.id)),
   };
 }
@@ -53,32 +80,73 @@ const everywhere = (...codes: string[]) => ({ validate: codes, preview: codes, w
 
 describe('the price basis', () => {
   test('of prices that include dividends is told by every view of an index, and of one derived from it', async () => {
-    await serve({ adjustment: 'total', tables: { market: market(TWO), reference: { index: [0, 1], columns: ['identifier', 'CURRENCY'], data: [['A', 'USD'], ['B', 'USD']] } } });
+    await serve({
+      adjustment: 'total',
+      tables: {
+        market: market(TWO),
+        reference: {
+          index: [0, 1],
+          columns: ['identifier', 'CURRENCY'],
+          data: [
+            ['A', 'USD'],
+            ['B', 'USD'],
+          ],
+        },
+      },
+    });
     expect(await toldOf(INDEX)).toEqual(everywhere('PRICE_BASIS pipeline.treatment.dividends'));
-    const { body: saved } = await service.ask<{ index: Readonly<Record<string, unknown>> & { id: string } }>('POST', '/indices/X/optimise', { id: 'CHILD', name: 'Child' });
+    const { body: saved } = await service.ask<{ index: Readonly<Record<string, unknown>> & { id: string } }>(
+      'POST',
+      '/indices/X/optimise',
+      { id: 'CHILD', name: 'Child' },
+    );
     expect(await toldOf(saved.index)).toEqual(everywhere('PRICE_BASIS derivation.source_index_id'));
 
     expect((await service.ask<OverviewView>('GET', '/analytics/X/overview')).body.return_variant).toBe('total');
     expect((await service.ask('GET', '/analytics/X/levels')).body).toMatchObject({ variant: 'total' });
-    expect(await service.refusal('GET', '/analytics/X/levels?variant=price')).toMatchObject({ status: 422, code: 'VARIANT_NOT_AVAILABLE', detail: { variant: 'price', accepted: ['total'] } });
+    expect(await service.refusal('GET', '/analytics/X/levels?variant=price')).toMatchObject({
+      status: 422,
+      code: 'VARIANT_NOT_AVAILABLE',
+      detail: { variant: 'price', accepted: ['total'] },
+    });
     expect((await service.ask<{ reconciles: boolean }>('GET', '/analytics/X/reconcile')).body.reconciles).toBe(true);
     for (const id of ['X', 'CHILD']) {
-      const sentences = (await service.ask<Methodology>('GET', `/indices/${id}/methodology`)).body.sentences.map(({ text }) => text).join(' ');
+      const sentences = (await service.ask<Methodology>('GET', `/indices/${id}/methodology`)).body.sentences
+        .map(({ text }) => text)
+        .join(' ');
       expect(sentences).toContain('Prices include dividends of every kind, so that it is a total return index');
       expect(sentences).not.toContain('price return');
     }
   });
 
   test('is printed on the factsheet', async () => {
-    const { body } = await service.ask<{ job_id: string }>('POST', '/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'X' });
+    const { body } = await service.ask<{ job_id: string }>('POST', '/reports/render', {
+      template_id: 'FACTSHEET-A4',
+      index_id: 'X',
+    });
     const job = await service.finished(body.job_id);
     const { render_id } = job.result as { render_id: string };
-    const pages = readPdf(new Uint8Array(await (await service.download(`/reports/renders/${render_id}`)).arrayBuffer())).pages;
+    const pages = readPdf(
+      new Uint8Array(await (await service.download(`/reports/renders/${render_id}`)).arrayBuffer()),
+    ).pages;
     expect(pages[0]!.texts.map(({ text }) => text).join(' ')).toContain('USD, total return');
   });
 
   test('of a store without a dividend is told to an index that asks for them', async () => {
-    await serve({ adjustment: 'splits', tables: { market: market(TWO), reference: { index: [0, 1], columns: ['identifier', 'CURRENCY'], data: [['A', 'USD'], ['B', 'USD']] } } });
+    await serve({
+      adjustment: 'splits',
+      tables: {
+        market: market(TWO),
+        reference: {
+          index: [0, 1],
+          columns: ['identifier', 'CURRENCY'],
+          data: [
+            ['A', 'USD'],
+            ['B', 'USD'],
+          ],
+        },
+      },
+    });
     expect(await toldOf(INDEX)).toEqual(everywhere());
     const pipeline = { ...INDEX.pipeline, treatment: { dividends: 'net', withholding_tax: 0.15 } };
     expect(await toldOf({ ...INDEX, pipeline })).toEqual(everywhere('NO_DIVIDENDS pipeline.treatment.dividends'));
@@ -87,8 +155,10 @@ describe('the price basis', () => {
 
 describe('the currency of a store', () => {
   const FX = { ...TWO, EURUSD: (t: number) => 1.1 + t / 100 };
-  const change = async (request: object) => expect((await service.ask('PATCH', '/data/stores/prices', request)).status).toBe(200);
-  const lastLevel = async (indexId: string) => (await service.ask<{ levels: { data: number[] } }>('GET', `/analytics/${indexId}/levels`)).body.levels.data.at(-1)!;
+  const change = async (request: object) =>
+    expect((await service.ask('PATCH', '/data/stores/prices', request)).status).toBe(200);
+  const lastLevel = async (indexId: string) =>
+    (await service.ask<{ levels: { data: number[] } }>('GET', `/analytics/${indexId}/levels`)).body.levels.data.at(-1)!;
   const index = (currency: string) => ({ ...INDEX, currency, universe: { kind: 'list', identifiers: ['A', 'B'] } });
   const t = DAYS.length - 1;
   const own = 50 * (TWO.A(t) / TWO.A(0) + TWO.B(t) / TWO.B(0));
@@ -101,12 +171,18 @@ describe('the currency of a store', () => {
   });
 
   test('converts from the moment it is declared, for runs, previews and validations of a store that goes on being served', async () => {
-    const before = (await service.ask<{ run_hash: string; store_content_hash: string }>('GET', '/analytics/X/record')).body;
+    const before = (await service.ask<{ run_hash: string; store_content_hash: string }>('GET', '/analytics/X/record'))
+      .body;
     await change({ currency: 'USD' });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'USD', active: true });
     expect(await toldOf(index('EUR'))).toEqual(everywhere());
     expect(await lastLevel('X')).toBeCloseTo((own * FX.EURUSD(0)) / FX.EURUSD(t), 9);
-    const after = (await service.ask<{ run_hash: string; store_content_hash: string; full_run_reason: string }>('GET', '/analytics/X/record')).body;
+    const after = (
+      await service.ask<{ run_hash: string; store_content_hash: string; full_run_reason: string }>(
+        'GET',
+        '/analytics/X/record',
+      )
+    ).body;
     expect(after.full_run_reason).toBe('history_changed');
     expect(after.store_content_hash).toBe(before.store_content_hash); // The values are the same.
     expect(after.run_hash).not.toBe(before.run_hash);
@@ -120,31 +196,72 @@ describe('the currency of a store', () => {
     const { body } = await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'));
     expect(body.findings).toMatchObject([{ severity: 'warning', code: 'FX_MISSING', value: 'JPYEUR' }]);
     await service.ask('POST', '/analytics/X/backtest');
-    expect((await service.finished('backtest:X')).error).toMatchObject({ code: 'FX_MISSING', detail: { pair: 'JPYEUR' } });
-    expect(await service.refusal('POST', '/indices/X/preview', { as_of: '2024-01-10' })).toMatchObject({ status: 422, code: 'FX_MISSING' });
+    expect((await service.finished('backtest:X')).error).toMatchObject({
+      code: 'FX_MISSING',
+      detail: { pair: 'JPYEUR' },
+    });
+    expect(await service.refusal('POST', '/indices/X/preview', { as_of: '2024-01-10' })).toMatchObject({
+      status: 422,
+      code: 'FX_MISSING',
+    });
   });
 
   test('survives a restart, is kept by an append, and taken back by null', async () => {
     await change({ currency: 'USD' });
     await service.restart();
-    expect((await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(({ code }) => code)).toEqual([]);
+    expect(
+      (await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(
+        ({ code }) => code,
+      ),
+    ).toEqual([]);
     const later = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-02-01', 131]] };
     const append = { store_id: 'prices', name: 'prices', on_exists: 'append', tables: { market: later } };
-    expect(await service.refusal('POST', '/data/import', { ...append, currency: 'EUR' })).toMatchObject({ status: 422, detail: { findings: [{ code: 'NOT_IN_CHOICES', path: 'currency', accepted: ['USD'], value: 'EUR' }] } });
+    expect(await service.refusal('POST', '/data/import', { ...append, currency: 'EUR' })).toMatchObject({
+      status: 422,
+      detail: { findings: [{ code: 'NOT_IN_CHOICES', path: 'currency', accepted: ['USD'], value: 'EUR' }] },
+    });
     expect((await service.ask('POST', '/data/import', append)).body).toMatchObject({ store: { currency: 'USD' } });
     await change({ currency: null });
-    expect((await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(({ code }) => code)).toEqual(['CURRENCY_ASSUMED']);
+    expect(
+      (await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(
+        ({ code }) => code,
+      ),
+    ).toEqual(['CURRENCY_ASSUMED']);
   });
 
   test('is declared by an import, a folder and a synthetic market as well', async () => {
     await serve({ currency: 'GBX', tables: { market: market(TWO) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'GBX' });
-    expect(await service.refusal('POST', '/data/import', { store_id: 'other', name: 'x', currency: 'euro', tables: { market: market(TWO) } })).toMatchObject({ status: 422, detail: { findings: [{ path: 'currency' }] } });
+    expect(
+      await service.refusal('POST', '/data/import', {
+        store_id: 'other',
+        name: 'x',
+        currency: 'euro',
+        tables: { market: market(TWO) },
+      }),
+    ).toMatchObject({ status: 422, detail: { findings: [{ path: 'currency' }] } });
     const folder = join(service.root, 'folder');
     await mkdir(folder);
     await writeFile(join(folder, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\n');
-    expect((await service.ask('POST', '/data/stores', { name: 'Folder', store_id: 'folder', kind: 'folder', location: folder, currency: 'CHF' })).body).toMatchObject({ currency: 'CHF' });
-    const made = await service.ask<{ job_id: string }>('POST', '/data/synthetic', { store_id: 'made', assets: 3, start: '2024-01-02', end: '2024-03-28', currency: 'JPY', activate: false });
+    expect(
+      (
+        await service.ask('POST', '/data/stores', {
+          name: 'Folder',
+          store_id: 'folder',
+          kind: 'folder',
+          location: folder,
+          currency: 'CHF',
+        })
+      ).body,
+    ).toMatchObject({ currency: 'CHF' });
+    const made = await service.ask<{ job_id: string }>('POST', '/data/synthetic', {
+      store_id: 'made',
+      assets: 3,
+      start: '2024-01-02',
+      end: '2024-03-28',
+      currency: 'JPY',
+      activate: false,
+    });
     expect((await service.finished(made.body.job_id)).result).toMatchObject({ currency: 'JPY' });
   });
 });

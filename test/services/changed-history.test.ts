@@ -25,37 +25,76 @@ async function served(id: string, files: Readonly<Record<string, string>>) {
     }
   };
   await write(files);
-  const { status, body } = await service.ask<DataStore>('POST', '/data/stores', { store_id: id, name: id, kind: 'folder', location: folder, activate: true });
+  const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
+    store_id: id,
+    name: id,
+    kind: 'folder',
+    location: folder,
+    activate: true,
+  });
   expect(status, JSON.stringify(body)).toBe(201);
   return {
-    folder, write,
+    folder,
+    write,
     async refresh(request: object = {}) {
       await service.ask('POST', `/data/stores/${id}/refresh`, request);
       const job = await service.finished(`refresh:${id}`);
       expect(job.error).toBeNull();
       return job.result as unknown as RefreshReport;
     },
-    closeOf: async (name: string) => (await service.ask<{ prices: { index: string[]; data: number[][] } }>('GET', `/data/prices/${name}?columns=CLOSE`)).body.prices.data.flat(),
+    closeOf: async (name: string) =>
+      (
+        await service.ask<{ prices: { index: string[]; data: number[][] } }>(
+          'GET',
+          `/data/prices/${name}?columns=CLOSE`,
+        )
+      ).body.prices.data.flat(),
     store: async () => (await service.ask<DataStore>('GET', `/data/stores/${id}`)).body,
   };
 }
 
-const changesOf = ({ findings }: DataStore) => (findings ?? []).filter(({ code }) => code === 'HISTORY_CHANGED' || code === 'DATES_ADDED').map(({ severity, code, path }) => `${severity} ${code} ${path}`);
+const changesOf = ({ findings }: DataStore) =>
+  (findings ?? [])
+    .filter(({ code }) => code === 'HISTORY_CHANGED' || code === 'DATES_ADDED')
+    .map(({ severity, code, path }) => `${severity} ${code} ${path}`);
 
 describe('a refresh of later days', () => {
   test.each<[string, Readonly<Record<string, string | null>>, object]>([
-    ['a changed bar', { 'market/1.csv': bars(['A,2024-01-02,19', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21']) }, { changed: 1, removed: 0, added: 0, columns: [] }],
+    [
+      'a changed bar',
+      { 'market/1.csv': bars(['A,2024-01-02,19', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21']) },
+      { changed: 1, removed: 0, added: 0, columns: [] },
+    ],
     ['a removed bar', { 'market/1.csv': bars(FIRST.slice(1)) }, { changed: 0, removed: 1, added: 0, columns: [] }],
     ['a removed file', { 'market/2.csv': null }, { changed: 0, removed: 1, added: 0, columns: [] }],
-    ['earlier bars of a name in a new file', { 'market/0.csv': bars(['C,2023-12-29,30', 'C,2024-01-02,31']) }, { changed: 0, removed: 0, added: 2, identifiers: ['C'], columns: [] }],
-    ['a new column', { 'market/1.csv': bars(FIRST.map((row) => `${row},7`), 'CLOSE,VOLUME') }, { changed: 0, removed: 0, added: 0, columns: ['VOLUME'] }],
+    [
+      'earlier bars of a name in a new file',
+      { 'market/0.csv': bars(['C,2023-12-29,30', 'C,2024-01-02,31']) },
+      { changed: 0, removed: 0, added: 2, identifiers: ['C'], columns: [] },
+    ],
+    [
+      'a new column',
+      {
+        'market/1.csv': bars(
+          FIRST.map((row) => `${row},7`),
+          'CLOSE,VOLUME',
+        ),
+      },
+      { changed: 0, removed: 0, added: 0, columns: ['VOLUME'] },
+    ],
   ])('finds %s, reports it and leaves it out; a full one takes it', async (what, change, leftOut) => {
     const id = what.replaceAll(' ', '-');
     const desk = await served(id, { 'market/1.csv': bars(FIRST), 'market/2.csv': bars(['A,2024-01-04,12']) });
     const before = await desk.store();
-    for (const [name, text] of Object.entries(change)) await (text === null ? rm(join(desk.folder, name)) : desk.write({ [name]: text }));
+    for (const [name, text] of Object.entries(change))
+      await (text === null ? rm(join(desk.folder, name)) : desk.write({ [name]: text }));
     const report = await desk.refresh();
-    expect(report).toMatchObject({ rows_added: 0, rows_changed: 0, left_out: leftOut, findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market' }] });
+    expect(report).toMatchObject({
+      rows_added: 0,
+      rows_changed: 0,
+      left_out: leftOut,
+      findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market' }],
+    });
     expect(report.findings[0]?.message).toContain('full: true');
     const after = await desk.store();
     expect(after.content_hash).toBe(before.content_hash);
@@ -65,16 +104,23 @@ describe('a refresh of later days', () => {
     const full = await desk.refresh({ full: true });
     expect(full).toMatchObject({ left_out: null, findings: [] });
     expect(full.datasets.market.added + full.datasets.market.changed + full.datasets.market.removed).toBeGreaterThan(0);
-    expect((await desk.refresh())).toMatchObject({ left_out: null, findings: [], rows_changed: 0 });
+    expect(await desk.refresh()).toMatchObject({ left_out: null, findings: [], rows_changed: 0 });
     expect(changesOf(await desk.store())).toEqual([]);
   });
 
   test('takes tables as they are now and says that they tell of days that were held', async () => {
-    const actions = (...rows: readonly string[]) => ({ 'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n` });
+    const actions = (...rows: readonly string[]) => ({
+      'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
+    });
     const desk = await served('tables', { 'market.csv': bars(FIRST), ...actions('A,DIVIDEND,0.5,2024-01-03') });
     await desk.write(actions('A,DIVIDEND,0.6,2024-01-03', 'B,DIVIDEND,0.1,2024-02-01'));
     const report = await desk.refresh();
-    expect(report).toMatchObject({ rows_added: 1, rows_changed: 1, datasets: { corporate_actions: { added: 1, changed: 1, removed: 0 } }, findings: [{ code: 'HISTORY_CHANGED', path: 'corporate_actions' }] });
+    expect(report).toMatchObject({
+      rows_added: 1,
+      rows_changed: 1,
+      datasets: { corporate_actions: { added: 1, changed: 1, removed: 0 } },
+      findings: [{ code: 'HISTORY_CHANGED', path: 'corporate_actions' }],
+    });
     expect(report.findings[0]?.message).toMatch(/1 changed, 0 removed, 0 added/);
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
   });
@@ -86,27 +132,58 @@ describe('a refresh of later days', () => {
       database.exec(sql);
       database.close();
     };
-    run("CREATE TABLE market (identifier, date, CLOSE); INSERT INTO market VALUES ('A', '2024-01-02', 10), ('A', '2024-01-03', 11)");
-    expect((await service.ask('POST', '/data/stores', { store_id: 'database', name: 'x', kind: 'database', location: `sqlite://${path}`, activate: true })).status).toBe(201);
+    run(
+      "CREATE TABLE market (identifier, date, CLOSE); INSERT INTO market VALUES ('A', '2024-01-02', 10), ('A', '2024-01-03', 11)",
+    );
+    expect(
+      (
+        await service.ask('POST', '/data/stores', {
+          store_id: 'database',
+          name: 'x',
+          kind: 'database',
+          location: `sqlite://${path}`,
+          activate: true,
+        })
+      ).status,
+    ).toBe(201);
     run("UPDATE market SET CLOSE = 10.5 WHERE date = '2024-01-02'; INSERT INTO market VALUES ('A', '2024-01-04', 12)");
     await service.ask('POST', '/data/sync', {});
-    expect((await service.finished('sync:database')).result).toMatchObject({ rows_added: 1, left_out: { changed: 1, removed: 0, added: 0 }, findings: [{ code: 'HISTORY_CHANGED', path: 'market' }] });
+    expect((await service.finished('sync:database')).result).toMatchObject({
+      rows_added: 1,
+      left_out: { changed: 1, removed: 0, added: 0 },
+      findings: [{ code: 'HISTORY_CHANGED', path: 'market' }],
+    });
   });
 });
 
 test('a full refresh counts every row it changed, whatever its table, and lists the values', async () => {
   const tablesOf = (dividend: number, sector: string, end: string) => ({
-    'corporate_actions.csv': `identifier,type,value,ex_date\nA,DIVIDEND,${dividend},2024-01-03\n`, 'reference.csv': `identifier,SECTOR\nA,${sector}\n`, 'universes.csv': `universe,identifier,start,end\nU,A,,${end}\n`,
+    'corporate_actions.csv': `identifier,type,value,ex_date\nA,DIVIDEND,${dividend},2024-01-03\n`,
+    'reference.csv': `identifier,SECTOR\nA,${sector}\n`,
+    'universes.csv': `universe,identifier,start,end\nU,A,,${end}\n`,
   });
   const desk = await served('every-row', { 'market.csv': bars(FIRST), ...tablesOf(0.5, 'Energy', '2024-01-03') });
-  await desk.write({ 'market.csv': bars(['A,2024-01-02,10.5', ...FIRST.slice(1)]), ...tablesOf(0.6, 'Health', '2024-01-02') });
+  await desk.write({
+    'market.csv': bars(['A,2024-01-02,10.5', ...FIRST.slice(1)]),
+    ...tablesOf(0.6, 'Health', '2024-01-02'),
+  });
   const one = { added: 0, changed: 1, removed: 0 };
   expect(await desk.refresh({ full: true })).toMatchObject({
-    rows_added: 0, rows_changed: 4, datasets: { market: one, reference: one, corporate_actions: one, universes: one }, restatements_total: 4,
+    rows_added: 0,
+    rows_changed: 4,
+    datasets: { market: one, reference: one, corporate_actions: one, universes: one },
+    restatements_total: 4,
     restatements: [
       { dataset: 'market', identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 10.5 },
       { dataset: 'reference', identifier: 'A', date: null, column: 'SECTOR', before: 'Energy', after: 'Health' },
-      { dataset: 'corporate_actions', identifier: 'A', date: '2024-01-03', column: 'DIVIDEND.value', before: 0.5, after: 0.6 },
+      {
+        dataset: 'corporate_actions',
+        identifier: 'A',
+        date: '2024-01-03',
+        column: 'DIVIDEND.value',
+        before: 0.5,
+        after: 0.6,
+      },
       { dataset: 'universes', identifier: 'A', date: null, column: 'U.end', before: '2024-01-03', after: '2024-01-02' },
     ],
   });
@@ -114,8 +191,20 @@ test('a full refresh counts every row it changed, whatever its table, and lists 
 
 test('a full refresh up to a day restates nothing behind it', async () => {
   const desk = await served('bounded', { 'market.csv': bars(FIRST) });
-  await desk.write({ 'market.csv': bars(['A,2024-01-02,10.5', 'B,2024-01-02,20', 'A,2024-01-03,99', 'B,2024-01-03,21', 'A,2024-01-04,12']) });
-  expect(await desk.refresh({ full: true, until: '2024-01-02' })).toMatchObject({ rows_added: 0, rows_changed: 1, end: '2024-01-03' });
+  await desk.write({
+    'market.csv': bars([
+      'A,2024-01-02,10.5',
+      'B,2024-01-02,20',
+      'A,2024-01-03,99',
+      'B,2024-01-03,21',
+      'A,2024-01-04,12',
+    ]),
+  });
+  expect(await desk.refresh({ full: true, until: '2024-01-02' })).toMatchObject({
+    rows_added: 0,
+    rows_changed: 1,
+    end: '2024-01-03',
+  });
   expect(await desk.closeOf('A')).toEqual([10.5, 11]);
 });
 
@@ -129,7 +218,11 @@ describe('a restart', () => {
     const after = await desk.store();
     expect(after.content_hash).not.toBe(before.content_hash);
     expect(changesOf(after)).toEqual(['warning HISTORY_CHANGED market']);
-    expect(after.findings?.[0]?.message).toMatch(new RegExp(`up to 2024-01-03.*${before.content_hash!.slice(0, 12)} before, ${after.content_hash!.slice(0, 12)} now; market 4 rows before, 3 now`));
+    expect(after.findings?.[0]?.message).toMatch(
+      new RegExp(
+        `up to 2024-01-03.*${before.content_hash!.slice(0, 12)} before, ${after.content_hash!.slice(0, 12)} now; market 4 rows before, 3 now`,
+      ),
+    );
     await service.restart();
     await desk.closeOf('A');
     expect((await desk.store()).findings).toEqual(after.findings);
@@ -154,11 +247,18 @@ describe('a restart', () => {
 
   test('after corrections were left out serves them, and says so', async () => {
     const desk = await served('left-out', { 'market.csv': bars(FIRST) });
-    await desk.write({ 'market.csv': (await readFile(join(desk.folder, 'market.csv'), 'utf8')).replace('A,2024-01-02,10', 'A,2024-01-02,15') });
+    await desk.write({
+      'market.csv': (await readFile(join(desk.folder, 'market.csv'), 'utf8')).replace(
+        'A,2024-01-02,10',
+        'A,2024-01-02,15',
+      ),
+    });
     expect((await desk.refresh()).left_out).toMatchObject({ changed: 1 });
     await service.restart();
     expect(await desk.closeOf('A')).toEqual([15, 11]);
-    expect((await desk.store()).findings?.map(({ code, message }) => [code, message.includes('not what it was')])).toEqual([['HISTORY_CHANGED', true]]);
+    expect(
+      (await desk.store()).findings?.map(({ code, message }) => [code, message.includes('not what it was')]),
+    ).toEqual([['HISTORY_CHANGED', true]]);
   });
 });
 

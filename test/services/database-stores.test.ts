@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores.js';
-import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../market/sources/databases/postgresql-server.js';
+import {
+  hasPostgresql,
+  startPostgresql,
+  type PostgresqlServer,
+} from '../market/sources/databases/postgresql-server.js';
 import { runService, type RunningService } from './running-service.js';
 
 /** Rows enough that reading them takes long after the first are there. */
@@ -21,7 +25,14 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
   });
 
   const create = (id: string, market: string, activate = false) =>
-    service.ask<DataStore>('POST', '/data/stores', { store_id: id, name: id, kind: 'database', location: database.url, tables: { market }, activate });
+    service.ask<DataStore>('POST', '/data/stores', {
+      store_id: id,
+      name: id,
+      kind: 'database',
+      location: database.url,
+      tables: { market },
+      activate,
+    });
 
   test('is served and refreshed, and never tells its password', async () => {
     const { status, body } = await create('daily', 'daily', true);
@@ -30,22 +41,40 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     await service.ask('POST', '/data/stores/daily/refresh');
     const refreshed = await service.finished('refresh:daily');
     expect(refreshed).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
-    expect(JSON.stringify([body, refreshed, (await service.ask('GET', '/data/stores')).body])).not.toContain('secret-of-the-test');
+    expect(JSON.stringify([body, refreshed, (await service.ask('GET', '/data/stores')).body])).not.toContain(
+      'secret-of-the-test',
+    );
   });
 
   test('whose password holds what ends one elsewhere is shown without any of it', async () => {
     const location = database.url.replace('secret-of-the-test', 'first@second%2Fthird');
-    const { status, body } = await service.ask<DataStore>('POST', '/data/stores', { store_id: 'at', name: 'at', kind: 'database', location, tables: { market: 'daily' } });
+    const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
+      store_id: 'at',
+      name: 'at',
+      kind: 'database',
+      location,
+      tables: { market: 'daily' },
+    });
     expect([status, body.location]).toEqual([201, database.url.replace('secret-of-the-test', '***')]);
-    expect(JSON.stringify([(await service.ask('GET', '/data/stores/at')).body, (await service.ask('GET', '/data/stores')).body])).not.toMatch(/first|second|third/);
+    expect(
+      JSON.stringify([
+        (await service.ask('GET', '/data/stores/at')).body,
+        (await service.ask('GET', '/data/stores')).body,
+      ]),
+    ).not.toMatch(/first|second|third/);
     expect((await service.ask('DELETE', '/data/stores/at')).status).toBe(204);
   });
 
   test('stands beside a second one of other tables, and not of the same', async () => {
-    await database.query("CREATE TABLE weekly AS SELECT 'W' AS identifier, DATE '2024-01-05' AS date, 3.0::float8 AS \"CLOSE\"");
+    await database.query(
+      "CREATE TABLE weekly AS SELECT 'W' AS identifier, DATE '2024-01-05' AS date, 3.0::float8 AS \"CLOSE\"",
+    );
     const { status, body } = await create('weekly', 'weekly');
     expect([status, body.identifiers]).toEqual([201, 1]);
-    expect(await create('again', 'weekly')).toMatchObject({ status: 409, body: { error: { code: 'FOLDER_REGISTERED', detail: { store_id: 'weekly' } } } });
+    expect(await create('again', 'weekly')).toMatchObject({
+      status: 409,
+      body: { error: { code: 'FOLDER_REGISTERED', detail: { store_id: 'weekly' } } },
+    });
     expect((await service.ask('DELETE', '/data/stores/weekly')).status).toBe(204);
   });
 
@@ -55,13 +84,30 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     await database.query(`CREATE VIEW daily AS SELECT identifier, (date + 9000)::date AS date, "CLOSE" FROM market`);
     const before = (await service.ask('GET', '/data/prices/A')).body;
     await service.ask('POST', '/data/stores/daily/refresh');
-    await expect.poll(async () => (await service.ask<{ progress: number }>('GET', '/jobs/refresh:daily')).body.progress, { interval: 2, timeout: 20_000 }).toBeGreaterThan(0);
+    await expect
+      .poll(async () => (await service.ask<{ progress: number }>('GET', '/jobs/refresh:daily')).body.progress, {
+        interval: 2,
+        timeout: 20_000,
+      })
+      .toBeGreaterThan(0);
     database.kill();
     const failed = await service.finished('refresh:daily');
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'STORE_READ_FAILED' } });
-    expect(failed.error?.detail).toMatchObject({ findings: [{ code: 'UNREADABLE_FILE', path: 'source', message: expect.stringContaining('The database cannot be read') as string }] });
+    expect(failed.error?.detail).toMatchObject({
+      findings: [
+        {
+          code: 'UNREADABLE_FILE',
+          path: 'source',
+          message: expect.stringContaining('The database cannot be read') as string,
+        },
+      ],
+    });
     expect(JSON.stringify(failed)).not.toContain('secret-of-the-test');
     expect((await service.ask('GET', '/data/prices/A')).body).toEqual(before);
-    expect((await service.ask<DataStore>('GET', '/data/stores/daily')).body).toMatchObject({ active: true, status: 'ready', end: '2024-01-03' });
+    expect((await service.ask<DataStore>('GET', '/data/stores/daily')).body).toMatchObject({
+      active: true,
+      status: 'ready',
+      end: '2024-01-03',
+    });
   });
 });

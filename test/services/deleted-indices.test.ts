@@ -9,12 +9,25 @@ import { runService, type RunningService } from './running-service.js';
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
-  await service.ask('POST', '/data/synthetic', { store_id: 'market', seed: 7, assets: 30, start: '2016-01-04', end: '2023-12-29' });
+  await service.ask('POST', '/data/synthetic', {
+    store_id: 'market',
+    seed: 7,
+    assets: 30,
+    start: '2016-01-04',
+    end: '2023-12-29',
+  });
   expect((await service.finished('generate:market')).error).toBeNull();
 }, 60_000);
 afterAll(() => service.close(), 60_000);
 
-const definition = (id: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2016-01-04', rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+const definition = (id: string) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2016-01-04',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
 
 /** Files of results in the home; those that nothing names are removed a minute later, or when the service stops. */
 async function files(): Promise<string[]> {
@@ -38,7 +51,11 @@ async function worked(id: string): Promise<readonly string[]> {
     await job(`/analytics/${id}/backtest`),
     await job(`/analytics/${id}/replay`),
     await job(`/analytics/${id}/simulate`, { horizon: 5, paths: 100 }),
-    await job('/analytics/sweeps', { sweep_id: `over-${id}`, index_id: id, grid: { '/request/transaction_cost_bps': [0, 5] } }),
+    await job('/analytics/sweeps', {
+      sweep_id: `over-${id}`,
+      index_id: id,
+      grid: { '/request/transaction_cost_bps': [0, 5] },
+    }),
   ];
   for (const { error } of jobs) expect(error).toBeNull();
   return jobs.map(({ job_id: jobId }) => jobId);
@@ -46,7 +63,8 @@ async function worked(id: string): Promise<readonly string[]> {
 
 /** Waits for a state without ending. */
 async function reached(jobId: string, state: string): Promise<void> {
-  while ((await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body.status !== state) await new Promise((resolve) => setTimeout(resolve, 5));
+  while ((await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body.status !== state)
+    await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 test('results of a deleted index are forgotten with their files, those of another stay', async () => {
@@ -56,10 +74,15 @@ test('results of a deleted index are forgotten with their files, those of anothe
   const gone = await worked('GONE');
   expect((await files()).length).toBeGreaterThan(between.length);
   const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/GONE');
-  expect(body.deleted).toEqual([{ index_id: 'GONE', backtest_record_deleted: true, backtest_results_deleted: 5, derived_from: null }]);
-  for (const jobId of gone) expect(await service.refusal('GET', `/jobs/${jobId}`)).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
+  expect(body.deleted).toEqual([
+    { index_id: 'GONE', backtest_record_deleted: true, backtest_results_deleted: 5, derived_from: null },
+  ]);
+  for (const jobId of gone)
+    expect(await service.refusal('GET', `/jobs/${jobId}`)).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
   for (const jobId of kept) expect((await service.ask('GET', `/jobs/${jobId}`)).status).toBe(200);
-  const listed = (await service.ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs')).body.jobs.map(({ job_id: jobId }) => jobId);
+  const listed = (await service.ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs')).body.jobs.map(
+    ({ job_id: jobId }) => jobId,
+  );
   expect(listed.filter((jobId) => jobId.includes('GONE'))).toEqual([]);
   expect(await files()).toEqual(between);
   await service.ask('DELETE', '/indices/KEPT');
@@ -72,7 +95,11 @@ test('work about a strategy goes with the strategy', async () => {
   const before = await files();
   expect((await job('/analytics/plan/backtest')).error).toBeNull();
   expect((await job('/analytics/plan/simulate', { horizon: 5, paths: 100 })).error).toBeNull();
-  expect((await service.ask('DELETE', '/strategies/plan')).body).toEqual({ strategy_id: 'plan', backtest_record_deleted: true, backtest_results_deleted: 3 });
+  expect((await service.ask('DELETE', '/strategies/plan')).body).toEqual({
+    strategy_id: 'plan',
+    backtest_record_deleted: true,
+    backtest_results_deleted: 3,
+  });
   expect(await files()).toEqual(before);
   expect((await service.refusal('GET', '/jobs/simulate:plan')).code).toBe('JOB_NOT_FOUND');
   await service.ask('DELETE', '/indices/HELD');
@@ -80,7 +107,15 @@ test('work about a strategy goes with the strategy', async () => {
 
 test.each([
   ['simulation', '/analytics/BUSY/simulate', { horizon: 1500, paths: 1_000_000 }],
-  ['sweep', '/analytics/sweeps', { sweep_id: 'busy', index_id: 'BUSY', grid: { '/request/transaction_cost_bps': Array.from({ length: 2000 }, (_, i) => i / 100) } }],
+  [
+    'sweep',
+    '/analytics/sweeps',
+    {
+      sweep_id: 'busy',
+      index_id: 'BUSY',
+      grid: { '/request/transaction_cost_bps': Array.from({ length: 2000 }, (_, i) => i / 100) },
+    },
+  ],
 ])('a running %s of a deleted index is cancelled, forgotten, and gives its worker back', async (_, path, request) => {
   await service.ask('PUT', '/indices/BUSY', definition('BUSY'));
   expect((await job('/analytics/BUSY/backtest')).error).toBeNull();
@@ -89,10 +124,14 @@ test.each([
   const waiting = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 })).body; // behind it, on the only worker
   expect(waiting.status).toBe('pending');
   expect((await service.ask('DELETE', '/indices/BUSY')).status).toBe(200);
-  for (const { job_id: jobId } of [running, waiting]) expect((await service.refusal('GET', `/jobs/${jobId}`)).code).toBe('JOB_NOT_FOUND');
+  for (const { job_id: jobId } of [running, waiting])
+    expect((await service.refusal('GET', `/jobs/${jobId}`)).code).toBe('JOB_NOT_FOUND');
   await service.ask('PUT', '/indices/BUSY', definition('BUSY'));
   expect((await job('/analytics/BUSY/backtest')).status).toBe('succeeded');
-  const { body } = await service.ask<{ readonly jobs: { readonly pending: number; readonly running: number } }>('GET', '/health');
+  const { body } = await service.ask<{ readonly jobs: { readonly pending: number; readonly running: number } }>(
+    'GET',
+    '/health',
+  );
   expect(body.jobs).toEqual({ pending: 0, running: 0 });
   await service.ask('DELETE', '/indices/BUSY');
 });
@@ -105,9 +144,11 @@ test('a running backtest of a deleted index is cancelled, and one that comes too
     const { status, body } = await submitted;
     if (status === 202) {
       let found = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
-      while (found.body.status === 'running' || found.body.status === 'pending') found = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
+      while (found.body.status === 'running' || found.body.status === 'pending')
+        found = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
       // Cancelled and forgotten, or accepted beside the deletion and found out at its end.
-      if (found.status === 200) expect([found.body.status, found.body.error?.code]).toEqual(['failed', 'INDEX_DELETED']);
+      if (found.status === 200)
+        expect([found.body.status, found.body.error?.code]).toEqual(['failed', 'INDEX_DELETED']);
       else expect(found.status).toBe(404);
     } else expect(status).toBe(404);
     expect((await service.refusal('GET', '/analytics/LATE/record')).status).toBe(404);

@@ -10,7 +10,9 @@ import { counterRandom } from '#kernels/random/counter-random.js';
 import { runService, type RunningService } from './running-service.js';
 
 const NAMES = ['AAA', 'BBB', 'CCC'];
-const DAYS = Array.from({ length: 160 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i))).filter((date) => date.getUTCDay() % 6 !== 0).map((date) => date.toISOString().slice(0, 10));
+const DAYS = Array.from({ length: 160 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i)))
+  .filter((date) => date.getUTCDay() % 6 !== 0)
+  .map((date) => date.toISOString().slice(0, 10));
 const random = counterRandom({ seed: 6, stream: 0 });
 const closes = NAMES.map(() => {
   let level = 50;
@@ -19,7 +21,9 @@ const closes = NAMES.map(() => {
 
 /** 252 times the sample covariance of two names over the closes of a range. */
 function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number {
-  const [x, y] = [i, j].map((name) => closes[name]!.slice(from + 1, to).map((close, t) => close / closes[name]![from + t]! - 1));
+  const [x, y] = [i, j].map((name) =>
+    closes[name]!.slice(from + 1, to).map((close, t) => close / closes[name]![from + t]! - 1),
+  );
   const mean = (values: readonly number[]) => values.reduce((total, value) => total + value, 0) / values.length;
   const [mx, my] = [mean(x!), mean(y!)];
   return (252 * x!.reduce((total, value, t) => total + (value - mx) * (y![t]! - my), 0)) / (x!.length - 1);
@@ -34,46 +38,98 @@ describe.each(['wasm', 'openblas', 'tensorflow', 'auto', 'reference'] as const)(
     service = await runService(['--numerics', setting]);
     const folder = join(service.root, 'market');
     await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${NAMES.flatMap((name, i) => DAYS.map((day, t) => `${name},${day},${closes[i]![t]}`)).join('\n')}\n`);
-    expect((await service.ask('POST', '/data/stores', { store_id: 'market', name: 'Market', kind: 'folder', location: folder, activate: true })).status).toBe(201);
+    await writeFile(
+      join(folder, 'market.csv'),
+      `identifier,date,CLOSE\n${NAMES.flatMap((name, i) => DAYS.map((day, t) => `${name},${day},${closes[i]![t]}`)).join('\n')}\n`,
+    );
+    expect(
+      (
+        await service.ask('POST', '/data/stores', {
+          store_id: 'market',
+          name: 'Market',
+          kind: 'folder',
+          location: folder,
+          activate: true,
+        })
+      ).status,
+    ).toBe(201);
   });
   afterAll(() => service.close());
 
   test('tells in its health what runs and why others do not', async () => {
-    const { body } = await service.ask<{ status: string; checks: { name: string; ok: boolean; message: string }[] }>('GET', '/health');
-    expect(body.checks.find(({ name }) => name === 'numerics')).toEqual({ name: 'numerics', ok: choice.asAsked, message: describeChoice(choice) });
+    const { body } = await service.ask<{ status: string; checks: { name: string; ok: boolean; message: string }[] }>(
+      'GET',
+      '/health',
+    );
+    expect(body.checks.find(({ name }) => name === 'numerics')).toEqual({
+      name: 'numerics',
+      ok: choice.asAsked,
+      message: describeChoice(choice),
+    });
     expect(body.status).toBe(choice.asAsked ? 'ok' : 'degraded');
   });
 
   test('estimates with it, and the model tells its precision', async () => {
-    const { body: job } = await service.ask<JobStatus>('POST', '/risk-models/trio/estimate', { identifiers: NAMES, intensity: 0 });
+    const { body: job } = await service.ask<JobStatus>('POST', '/risk-models/trio/estimate', {
+      identifiers: NAMES,
+      intensity: 0,
+    });
     expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
     const { body: model } = await service.ask<z.infer<typeof RiskModelView>>('GET', '/risk-models/trio');
     const { precision } = choice.engine;
     expect(model.precision).toBe(precision);
-    const errors = model.covariance.data.flatMap((row, i) => row.map((value, j) => Math.abs((value as number) - covarianceOf(i, j)) / Math.sqrt(covarianceOf(i, i) * covarianceOf(j, j))));
+    const errors = model.covariance.data.flatMap((row, i) =>
+      row.map(
+        (value, j) =>
+          Math.abs((value as number) - covarianceOf(i, j)) / Math.sqrt(covarianceOf(i, i) * covarianceOf(j, j)),
+      ),
+    );
     expect(Math.max(...errors)).toBeLessThan(precision === 'float64' ? 1e-12 : 1e-5);
     if (precision === 'float32') expect(Math.max(...errors)).toBeGreaterThan(1e-12); // it did the work
   });
 
-  const index = { id: 'TRIO', name: 'Trio', calendar: 'XNYS', base_date: '2023-01-03', base_value: 100, currency: 'USD', universe: { kind: 'all' }, rebalance: { frequency: 'quarterly' }, pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } } };
+  const index = {
+    id: 'TRIO',
+    name: 'Trio',
+    calendar: 'XNYS',
+    base_date: '2023-01-03',
+    base_value: 100,
+    currency: 'USD',
+    universe: { kind: 'all' },
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
+  };
 
   test('weighs indices in float64, whatever it is', async () => {
     // Thirty returns before Good Friday, without a holiday between them.
-    const document = { ...index, base_date: '2023-03-01', pipeline: { selection: [], weighting: { type: 'EqualRiskWeight', params: { window: 30, intensity: 0 } } } };
-    const { status, body } = await service.ask<{ assets: { identifier: string; weight: number }[] }>('POST', '/indices/preview', { document, as_of: '2023-04-06' });
+    const document = {
+      ...index,
+      base_date: '2023-03-01',
+      pipeline: { selection: [], weighting: { type: 'EqualRiskWeight', params: { window: 30, intensity: 0 } } },
+    };
+    const { status, body } = await service.ask<{ assets: { identifier: string; weight: number }[] }>(
+      'POST',
+      '/indices/preview',
+      { document, as_of: '2023-04-06' },
+    );
     expect(status, JSON.stringify(body)).toBe(200);
     const weights = NAMES.map((name) => body.assets.find(({ identifier }) => identifier === name)!.weight);
     const to = DAYS.indexOf('2023-04-06') + 1;
-    const contributions = weights.map((weight, i) => weight * weights.reduce((total, other, j) => total + other * covarianceOf(i, j, to - 31, to), 0));
-    for (const contribution of contributions) expect(Math.abs(contribution / contributions[0]! - 1)).toBeLessThan(1e-10);
+    const contributions = weights.map(
+      (weight, i) => weight * weights.reduce((total, other, j) => total + other * covarianceOf(i, j, to - 31, to), 0),
+    );
+    for (const contribution of contributions)
+      expect(Math.abs(contribution / contributions[0]! - 1)).toBeLessThan(1e-10);
   });
 
   test('simulates with it, and the simulation tells its precision', async () => {
     expect((await service.ask('POST', '/indices', index)).status).toBe(200);
     const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
     expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
-    const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', { horizon: 20, paths: 2_000 });
+    const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', {
+      horizon: 20,
+      paths: 2_000,
+    });
     const view = (await service.finished(job.job_id)).result as SimulationView;
     expect(view.precision).toBe(choice.engine.precision);
     const expected = (1 + view.mean_return) ** 20 - 1;

@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDivisorClient, type BookPayload, type DivisorClient, type OverviewView, type PortfolioBookPayload } from '#clients/typescript/divisor.js';
+import {
+  createDivisorClient,
+  type BookPayload,
+  type DivisorClient,
+  type OverviewView,
+  type PortfolioBookPayload,
+} from '#clients/typescript/divisor.js';
 import { percentText, ratioText } from '#views/report/numbers.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { readPdf } from '../views/report/read-pdf.js';
@@ -11,28 +17,61 @@ import { readPdf } from '../views/report/read-pdf.js';
 /** Tools of others that read the documents too, where the machine has them. */
 const has = (command: string) => spawnSync(command, ['-v']).error === undefined;
 const TOOLS = { pdftotext: has('pdftotext'), pdffonts: has('pdffonts'), qpdf: has('qpdf') };
-for (const [tool, isHere] of Object.entries(TOOLS)) if (!isHere) console.log(`Reports are not read by ${tool}: this machine has none.`);
+for (const [tool, isHere] of Object.entries(TOOLS))
+  if (!isHere) console.log(`Reports are not read by ${tool}: this machine has none.`);
 
 let service: LiveService;
 let client: DivisorClient;
 const folder = mkdtempSync(join(tmpdir(), 'divisor-figures-'));
 
 const largest = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
-const common = { calendar: 'XNYS', base_date: '2019-01-02', rebalance: { frequency: 'quarterly' as const, anchor: 'third_friday' as const } };
+const common = {
+  calendar: 'XNYS',
+  base_date: '2019-01-02',
+  rebalance: { frequency: 'quarterly' as const, anchor: 'third_friday' as const },
+};
 
 beforeAll(async () => {
   service = await liveService();
   client = createDivisorClient({ url: service.url });
-  await client.run('generateSynthetic', { body: { store_id: 'market', seed: 5, assets: 60, start: '2018-01-02', end: '2022-12-30' } });
-  await client.call('putIndex', { params: { index_id: 'PLAIN' }, body: { ...common, id: 'PLAIN', name: 'Plain', pipeline: { selection: largest(30), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } } } });
-  await client.call('putIndex', { params: { index_id: 'CAPPED' }, body: { ...common, id: 'CAPPED', name: 'Capped', pipeline: { selection: largest(25), weighting: { type: 'MarketCapWeight', cap: 0.06 } } } });
-  await client.call('optimiseIndex', { params: { index_id: 'CAPPED' }, body: { id: 'DERIVED', name: 'Derived', constraints: [{ type: 'PositionBounds', params: { upper: 0.05 } }] } });
-  const run = (index_id: string) => client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 8 } });
+  await client.run('generateSynthetic', {
+    body: { store_id: 'market', seed: 5, assets: 60, start: '2018-01-02', end: '2022-12-30' },
+  });
+  await client.call('putIndex', {
+    params: { index_id: 'PLAIN' },
+    body: {
+      ...common,
+      id: 'PLAIN',
+      name: 'Plain',
+      pipeline: { selection: largest(30), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+    },
+  });
+  await client.call('putIndex', {
+    params: { index_id: 'CAPPED' },
+    body: {
+      ...common,
+      id: 'CAPPED',
+      name: 'Capped',
+      pipeline: { selection: largest(25), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
+    },
+  });
+  await client.call('optimiseIndex', {
+    params: { index_id: 'CAPPED' },
+    body: { id: 'DERIVED', name: 'Derived', constraints: [{ type: 'PositionBounds', params: { upper: 0.05 } }] },
+  });
+  const run = (index_id: string) =>
+    client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 8 } });
   for (const index_id of ['PLAIN', 'CAPPED', 'DERIVED']) await run(index_id);
   const { weights } = await client.call('getWeights', { params: { index_id: 'CAPPED' } });
   const short = { lower: -0.1, upper: -0.05, identifiers: weights.slice(0, 3).map(({ identifier }) => identifier) };
-  const constraints = [{ type: 'PositionBounds' as const, params: short }, { type: 'WeightSum' as const, params: { lower: 0.5, upper: 0.9 } }];
-  await client.call('optimiseIndex', { params: { index_id: 'CAPPED' }, body: { id: 'HEDGED', name: 'Hedged', constraints } });
+  const constraints = [
+    { type: 'PositionBounds' as const, params: short },
+    { type: 'WeightSum' as const, params: { lower: 0.5, upper: 0.9 } },
+  ];
+  await client.call('optimiseIndex', {
+    params: { index_id: 'CAPPED' },
+    body: { id: 'HEDGED', name: 'Hedged', constraints },
+  });
   await run('HEDGED');
 });
 afterAll(async () => {
@@ -58,7 +97,9 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
   const names = weights.map(({ identifier }) => identifier);
   const { entries } = await client.call('getAssetReferences', { query: { identifiers: names, fields: ['SECTOR'] } });
   const sectors = new Map<unknown, number>();
-  weights.forEach(({ weight }, i) => sectors.set(entries[i]!.fields['SECTOR'], (sectors.get(entries[i]!.fields['SECTOR']) ?? 0) + weight));
+  weights.forEach(({ weight }, i) =>
+    sectors.set(entries[i]!.fields['SECTOR'], (sectors.get(entries[i]!.fields['SECTOR']) ?? 0) + weight),
+  );
   const { sharpe_ratio: sharpe, ...fractions } = overview.metrics;
   const volatility = rolling.risk.columns.indexOf('volatility');
   return new Set([
@@ -88,19 +129,35 @@ function returnsBy(length: number, { level: { index, data } }: OverviewView): nu
 
 /** Largest weight, cap and what the cap moved, of the latest rebalances. */
 function rebalanceFigures({ rebalances }: BookPayload): string[] {
-  return rebalances.slice(-4).flatMap(({ weights, cap, redistributed }) => [Math.max(...Object.values(weights).map(Math.abs)), cap, redistributed].map(percentText));
+  return rebalances
+    .slice(-4)
+    .flatMap(({ weights, cap, redistributed }) =>
+      [Math.max(...Object.values(weights).map(Math.abs)), cap, redistributed].map(percentText),
+    );
 }
 
 /** What is printed with two decimals: every figure but counts, dates and the ticks of axes, which the levels here need none for. */
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
 /** The lines of the latest rebalances, each with the first of its percentages: the turnover. */
-const turnoversIn = (text: string): Map<string, string> => new Map([...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [match[1]!, match[2]!]));
+const turnoversIn = (text: string): Map<string, string> =>
+  new Map(
+    [...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [
+      match[1]!,
+      match[2]!,
+    ]),
+  );
 
 describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (id) => {
   const read = async () => {
     const { bytes, path } = await factsheet(id);
-    return { path, texts: [readPdf(bytes).text, ...(TOOLS.pdftotext ? [spawnSync('pdftotext', ['-layout', path, '-'], { encoding: 'utf8' }).stdout] : [])] };
+    return {
+      path,
+      texts: [
+        readPdf(bytes).text,
+        ...(TOOLS.pdftotext ? [spawnSync('pdftotext', ['-layout', path, '-'], { encoding: 'utf8' }).stdout] : []),
+      ],
+    };
   };
 
   test('prints no figure that the routes of the service do not tell', async () => {
@@ -110,7 +167,11 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     for (const text of texts) {
       const turnovers = turnoversIn(text);
       expect(turnovers.size).toBe(4);
-      for (const [date, printed] of turnovers) expect(Math.abs(turnoverOn(portfolio, date) - Number(printed.replace('%', '')) / 100), `turnover of ${date}`).toBeLessThan(0.0002);
+      for (const [date, printed] of turnovers)
+        expect(
+          Math.abs(turnoverOn(portfolio, date) - Number(printed.replace('%', '')) / 100),
+          `turnover of ${date}`,
+        ).toBeLessThan(0.0002);
       const printed = text.match(FIGURE) ?? [];
       expect(printed.length).toBeGreaterThan(80);
       expect(printed.filter((figure) => !told.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
@@ -124,9 +185,11 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     const { texts } = await read();
     for (const text of texts) {
       const printed = new Set(text.match(FIGURE));
-      for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})]) expect(printed).toContain(percentText(value));
+      for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})])
+        expect(printed).toContain(percentText(value));
       for (const value of [sharpe, concentration.effective_assets]) expect(printed).toContain(ratioText(value));
-      for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10)) expect(printed).toContain(percentText(weight));
+      for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10))
+        expect(printed).toContain(percentText(weight));
     }
   });
 
@@ -161,6 +224,8 @@ test('an index with short positions and cash reconciles', async () => {
 /** Half of what was traded on a date, by the value of the portfolio on it: within the costs, the turnover of the weights. */
 function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
   const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];
-  const traded = transactions.data.filter((row) => row[day] === date).reduce((sum, row) => sum + Math.abs(row[notional] as number), 0);
+  const traded = transactions.data
+    .filter((row) => row[day] === date)
+    .reduce((sum, row) => sum + Math.abs(row[notional] as number), 0);
   return traded / 2 / nav.data[nav.index.indexOf(date)]!;
 }

@@ -13,7 +13,12 @@ describe('after a restart', () => {
   beforeEach(async () => {
     service = await runService();
     const data = ['2024-01-02', '2024-01-03'].map((day, t) => ['A', day, 10 + t]);
-    await service.ask('POST', '/data/import', { store_id: 'held', name: 'held', tables: { market: { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data } }, activate: true });
+    await service.ask('POST', '/data/import', {
+      store_id: 'held',
+      name: 'held',
+      tables: { market: { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data } },
+      activate: true,
+    });
   });
   afterEach(() => service.close());
 
@@ -28,11 +33,22 @@ describe('after a restart', () => {
       service.ask('GET', '/data/coverage'),
       service.ask('POST', '/risk-models/m/estimate', { identifiers: ['NOBODY'] }),
       service.ask('PUT', '/data/watchlists/w', { name: 'w', identifiers: ['A', 'B'] }),
-      service.ask('POST', '/indices/validate', { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02', universe: { kind: 'named', id: 'NONE' }, pipeline: { weighting: { type: 'EqualWeight' } } }),
+      service.ask('POST', '/indices/validate', {
+        id: 'X',
+        name: 'X',
+        calendar: 'XNYS',
+        base_date: '2024-01-02',
+        universe: { kind: 'named', id: 'NONE' },
+        pipeline: { weighting: { type: 'EqualWeight' } },
+      }),
     ] as const);
     const [ready, health, prices, reference, source, coverage, estimate, watchlist, validation] = early;
     expect([ready.status, ready.body.error.code]).toEqual([503, 'STORE_UNAVAILABLE']);
-    expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({ name: 'data', ok: false, message: 'The data store held is being read after a restart.' });
+    expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({
+      name: 'data',
+      ok: false,
+      message: 'The data store held is being read after a restart.',
+    });
     expect(prices.status).toBe(200);
     expect(reference.body).toMatchObject({ entries: [{ found: true, fields: { CLOSE: 11 } }] });
     expect(source.body).toEqual({ configured: true, identifiers: 1 });
@@ -68,19 +84,37 @@ test('a request waits two seconds for data that is being read, and is then asked
   try {
     const markets = createServedMarkets();
     markets.expect('slow');
-    const api = routes({ ask: { method: 'GET', path: '/ask', scope: 'open', tag: 't', summary: 's', errors: ['NO_DATA_SOURCE'], success: { status: 200, description: 'd' } } });
+    const api = routes({
+      ask: {
+        method: 'GET',
+        path: '/ask',
+        scope: 'open',
+        tag: 't',
+        summary: 's',
+        errors: ['NO_DATA_SOURCE'],
+        success: { status: 200, description: 'd' },
+      },
+    });
     const app = createApp({
-      api, handlers: { ask: () => ({ json: markets.require().loadedAt }) }, authenticate: () => ({ keyId: null, scopes: new Set() }), version: '1.0.0',
-      log: pino({ level: 'silent' }), dataSettled: () => markets.settled(),
+      api,
+      handlers: { ask: () => ({ json: markets.require().loadedAt }) },
+      authenticate: () => ({ keyId: null, scopes: new Set() }),
+      version: '1.0.0',
+      log: pino({ level: 'silent' }),
+      dataSettled: () => markets.settled(),
     });
     let answer: Response | undefined;
-    const answering = Promise.resolve(app.fetch(new Request('http://localhost/ask'))).then((response) => (answer = response));
+    const answering = Promise.resolve(app.fetch(new Request('http://localhost/ask'))).then(
+      (response) => (answer = response),
+    );
     await vi.advanceTimersByTimeAsync(1999);
     expect(answer).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1);
     await answering;
     expect([answer?.status, answer?.headers.get('retry-after')]).toEqual([503, '5']);
-    expect(await answer?.json()).toMatchObject({ error: { code: 'STORE_UNAVAILABLE', detail: { store_id: 'slow', status: 'loading' } } });
+    expect(await answer?.json()).toMatchObject({
+      error: { code: 'STORE_UNAVAILABLE', detail: { store_id: 'slow', status: 'loading' } },
+    });
   } finally {
     vi.useRealTimers();
   }

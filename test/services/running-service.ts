@@ -19,7 +19,12 @@ export interface RunningService {
   readonly root: string;
   /** Where the service listens; another place after a restart. */
   url(): string;
-  ask<T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
+  ask<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer<T>>;
   /** An answer as it comes. */
   download(path: string, init?: RequestInit): Promise<Response>;
   /** The error of an answer that must be one. */
@@ -34,17 +39,43 @@ export interface RunningService {
 /** @param flags settings besides those that a test needs to be on its own. */
 export async function runService(flags: readonly string[] = []): Promise<RunningService> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-service-'));
-  const { settings } = readSettings(['--home', join(base, 'home'), '--port', '0', '--workers', '1', '--drain-ms', '0', '--warm-up', 'off', '--data-roots', base, ...flags], {});
+  const { settings } = readSettings(
+    [
+      '--home',
+      join(base, 'home'),
+      '--port',
+      '0',
+      '--workers',
+      '1',
+      '--drain-ms',
+      '0',
+      '--warm-up',
+      'off',
+      '--data-roots',
+      base,
+      ...flags,
+    ],
+    {},
+  );
   let running: Running = await start(settings, pino({ level: 'silent' }));
 
-  async function ask<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
+  async function ask<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
     const response = await fetch(running.server.url + path, {
       method,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T, etag: response.headers.get('etag') };
+    return {
+      status: response.status,
+      body: (text === '' ? null : JSON.parse(text)) as T,
+      etag: response.headers.get('etag'),
+    };
   }
 
   return {
@@ -54,7 +85,8 @@ export async function runService(flags: readonly string[] = []): Promise<Running
     download: (path, init) => fetch(running.server.url + path, init),
     async refusal(method, path, body) {
       const answer = await ask<{ readonly error?: ErrorDetail }>(method, path, body);
-      if (answer.body?.error === undefined) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 500)}`);
+      if (answer.body?.error === undefined)
+        throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 500)}`);
       return { status: answer.status, ...answer.body.error };
     },
     async finished(jobId) {

@@ -7,24 +7,47 @@ import { formatDay } from '#domain/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from './running-service.js';
 
-const DAYS = [...openCalendars().get('XNYS')!.sessions].map(formatDay).filter((day) => day >= '2024-01-02' && day <= '2024-06-28');
+const DAYS = [...openCalendars().get('XNYS')!.sessions]
+  .map(formatDay)
+  .filter((day) => day >= '2024-01-02' && day <= '2024-06-28');
 const NAMES = ['A', 'B', 'C', 'D'];
 const EXTERNAL = ['DAX', 'EURUSD', 'SPX'];
 
 /** A price of any name on a session, of a path of its own. */
 const priceOf = (name: string, t: number): number => {
   const seed = name.charCodeAt(0) + name.length;
-  return Math.round(1e4 * (name === 'EURUSD' ? 1.08 : 50 + seed) * Math.exp(0.01 * Math.sin(seed * (t + 1)) + 0.0005 * t * (1 + (seed % 3)))) / 1e4;
+  return (
+    Math.round(
+      1e4 *
+        (name === 'EURUSD' ? 1.08 : 50 + seed) *
+        Math.exp(0.01 * Math.sin(seed * (t + 1)) + 0.0005 * t * (1 + (seed % 3))),
+    ) / 1e4
+  );
 };
-const rowsOf = (names: readonly string[], more: (name: string) => readonly (string | null)[] = () => []) => DAYS.flatMap((day, t) => names.map((name) => [name, day, priceOf(name, t), ...more(name)]));
-const frame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({ index: data.map((_, i) => i), columns, data });
+const rowsOf = (names: readonly string[], more: (name: string) => readonly (string | null)[] = () => []) =>
+  DAYS.flatMap((day, t) => names.map((name) => [name, day, priceOf(name, t), ...more(name)]));
+const frame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+  index: data.map((_, i) => i),
+  columns,
+  data,
+});
 const BARS = ['identifier', 'date', 'CLOSE'];
-const REFERENCE = frame(['identifier', 'CURRENCY', 'SECTOR'], [...NAMES.map((name, n) => [name, 'USD', n < 2 ? 'Energy' : 'Health']), ['SPX', 'USD', null], ['DAX', 'EUR', null]]);
-const SERIES = frame([...BARS, 'CURRENCY', 'NAME'], rowsOf(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]));
+const REFERENCE = frame(
+  ['identifier', 'CURRENCY', 'SECTOR'],
+  [...NAMES.map((name, n) => [name, 'USD', n < 2 ? 'Energy' : 'Health']), ['SPX', 'USD', null], ['DAX', 'EUR', null]],
+);
+const SERIES = frame(
+  [...BARS, 'CURRENCY', 'NAME'],
+  rowsOf(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]),
+);
 
 /** The same prices twice: benchmarks and rates as series, and as names of the market. */
 const STORES = {
-  apart: { market: frame(BARS, rowsOf(NAMES)), series: SERIES, reference: frame(REFERENCE.columns, REFERENCE.data.slice(0, NAMES.length)) },
+  apart: {
+    market: frame(BARS, rowsOf(NAMES)),
+    series: SERIES,
+    reference: frame(REFERENCE.columns, REFERENCE.data.slice(0, NAMES.length)),
+  },
   among: { market: frame(BARS, rowsOf([...NAMES, ...EXTERNAL])), reference: REFERENCE },
 };
 
@@ -33,12 +56,34 @@ let service: RunningService;
 beforeAll(async () => {
   service = await runService();
   for (const [id, tables] of Object.entries(STORES)) {
-    const { status, body } = await service.ask('POST', '/data/import', { store_id: id, name: id, tables, activate: id === 'apart' });
+    const { status, body } = await service.ask('POST', '/data/import', {
+      store_id: id,
+      name: id,
+      tables,
+      activate: id === 'apart',
+    });
     expect(status, JSON.stringify(body)).toBe(201);
   }
-  const index = { calendar: 'XNYS', base_date: '2024-01-02', rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'EqualWeight' } } };
-  await service.ask('PUT', '/indices/LISTED', { ...index, id: 'LISTED', name: 'Listed', currency: 'USD', universe: { kind: 'list', identifiers: NAMES } });
-  await service.ask('PUT', '/indices/EURO', { ...index, id: 'EURO', name: 'In euros', currency: 'EUR', universe: { kind: 'list', identifiers: NAMES } });
+  const index = {
+    calendar: 'XNYS',
+    base_date: '2024-01-02',
+    rebalance: { frequency: 'monthly' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  };
+  await service.ask('PUT', '/indices/LISTED', {
+    ...index,
+    id: 'LISTED',
+    name: 'Listed',
+    currency: 'USD',
+    universe: { kind: 'list', identifiers: NAMES },
+  });
+  await service.ask('PUT', '/indices/EURO', {
+    ...index,
+    id: 'EURO',
+    name: 'In euros',
+    currency: 'EUR',
+    universe: { kind: 'list', identifiers: NAMES },
+  });
   await service.ask('PUT', '/indices/ALL', { ...index, id: 'ALL', name: 'All', currency: 'USD' });
 });
 afterAll(() => service.close());
@@ -70,11 +115,22 @@ describe('series of the served store', () => {
   test('are listed, searched and paged, and their values are read like prices', () =>
     on('apart', async () => {
       const { series, next } = await get<SeriesCollection>('/data/series?limit=2');
-      expect(series.map(({ identifier, currency, values }) => [identifier, currency, values])).toEqual([['DAX', 'EUR', DAYS.length], ['EURUSD', null, DAYS.length]]);
-      expect((await get<SeriesCollection>(`/data/series?after=${next}`)).series).toEqual([{ identifier: 'SPX', name: 'The SPX', currency: 'USD', start: DAYS[0], end: DAYS.at(-1), values: DAYS.length }]);
+      expect(series.map(({ identifier, currency, values }) => [identifier, currency, values])).toEqual([
+        ['DAX', 'EUR', DAYS.length],
+        ['EURUSD', null, DAYS.length],
+      ]);
+      expect((await get<SeriesCollection>(`/data/series?after=${next}`)).series).toEqual([
+        { identifier: 'SPX', name: 'The SPX', currency: 'USD', start: DAYS[0], end: DAYS.at(-1), values: DAYS.length },
+      ]);
       expect((await get<SeriesCollection>('/data/series?q=dax')).series).toHaveLength(1);
-      const { prices } = await get<{ prices: { index: string[]; columns: string[]; data: number[][] } }>('/data/prices/SPX?start=2024-01-03&end=2024-01-04');
-      expect(prices).toEqual({ index: ['2024-01-03', '2024-01-04'], columns: ['CLOSE'], data: [[priceOf('SPX', 1)], [priceOf('SPX', 2)]] });
+      const { prices } = await get<{ prices: { index: string[]; columns: string[]; data: number[][] } }>(
+        '/data/prices/SPX?start=2024-01-03&end=2024-01-04',
+      );
+      expect(prices).toEqual({
+        index: ['2024-01-03', '2024-01-04'],
+        columns: ['CLOSE'],
+        data: [[priceOf('SPX', 1)], [priceOf('SPX', 2)]],
+      });
     }));
 
   test('are no constituents, no names and not covered', () =>
@@ -85,23 +141,34 @@ describe('series of the served store', () => {
       expect(await get('/data/coverage')).toMatchObject({ identifiers_union: NAMES.length });
       expect(await get('/data/source')).toEqual({ configured: true, identifiers: NAMES.length });
       expect((await get<{ identifiers: unknown[] }>('/data/identifiers')).identifiers).toHaveLength(NAMES.length);
-      expect(await service.refusal('GET', '/data/reference/SPX')).toMatchObject({ status: 404, code: 'IDENTIFIER_NOT_FOUND' });
+      expect(await service.refusal('GET', '/data/reference/SPX')).toMatchObject({
+        status: 404,
+        code: 'IDENTIFIER_NOT_FOUND',
+      });
     }));
 });
 
 test('a run measured against a series is that against the same prices as a name of the market', async () => {
   const request = { benchmark: { kind: 'identifier', id: 'SPX' } };
-  const [apart, among] = [await on('apart', () => run('LISTED', request)), await on('among', () => run('LISTED', request))];
-  const comparable = ({ benchmark }: Record<string, unknown>) => Object.entries((benchmark as { metrics?: object } | null) ?? {});
+  const [apart, among] = [
+    await on('apart', () => run('LISTED', request)),
+    await on('among', () => run('LISTED', request)),
+  ];
+  const comparable = ({ benchmark }: Record<string, unknown>) =>
+    Object.entries((benchmark as { metrics?: object } | null) ?? {});
   expect(comparable(apart).length).toBeGreaterThan(0);
-  const [ours, theirs] = [JSON.stringify(apart['benchmark']), JSON.stringify(among['benchmark'])].map((text) => [...text.matchAll(/-?\d+\.\d+(?:e-?\d+)?/g)].map(([number]) => Number(number)));
+  const [ours, theirs] = [JSON.stringify(apart['benchmark']), JSON.stringify(among['benchmark'])].map((text) =>
+    [...text.matchAll(/-?\d+\.\d+(?:e-?\d+)?/g)].map(([number]) => Number(number)),
+  );
   expect(ours!.length).toBe(theirs!.length);
   ours!.forEach((value, i) => expect(value).toBeCloseTo(theirs![i]!, 9));
 });
 
 test('a benchmark in another currency is converted, by hand', () =>
   on('apart', async () => {
-    const { benchmark } = (await run('LISTED', { benchmark: { kind: 'identifier', id: 'DAX' } })) as { benchmark: { total_return?: number } & Record<string, unknown> };
+    const { benchmark } = (await run('LISTED', { benchmark: { kind: 'identifier', id: 'DAX' } })) as {
+      benchmark: { total_return?: number } & Record<string, unknown>;
+    };
     const last = DAYS.length - 1;
     const byHand = (priceOf('DAX', last) * priceOf('EURUSD', last)) / (priceOf('DAX', 0) * priceOf('EURUSD', 0)) - 1;
     const numbers = [...JSON.stringify(benchmark).matchAll(/-?\d+\.\d+(?:e-?\d+)?/g)].map(([number]) => Number(number));
@@ -123,14 +190,23 @@ test('an exchange rate from a series gives the levels that it gives from the mar
 });
 
 describe('a view that compares with an identifier', () => {
-  const views = ['weights?risk=true&benchmark=SPX', 'factor-risk?benchmark=SPX&model=market_sector', 'attribution/groups?benchmark=SPX'];
+  const views = [
+    'weights?risk=true&benchmark=SPX',
+    'factor-risk?benchmark=SPX&model=market_sector',
+    'attribution/groups?benchmark=SPX',
+  ];
   test.each(views)('%s tells the same of a series and of a name with its prices', async (path) => {
     const view = async () => {
       await run('LISTED');
       return get(`/analytics/LISTED/${path}`);
     };
     const [apart, among] = [await on('apart', view), await on('among', view)];
-    const numbersIn = (value: unknown): number[] => (typeof value === 'number' ? [value] : typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : []);
+    const numbersIn = (value: unknown): number[] =>
+      typeof value === 'number'
+        ? [value]
+        : typeof value === 'object' && value !== null
+          ? Object.values(value).flatMap(numbersIn)
+          : [];
     const [ours, theirs] = [numbersIn(apart), numbersIn(among)];
     expect(ours.length).toBe(theirs.length);
     ours.forEach((value, i) => expect(value).toBeCloseTo(theirs[i]!, 9));
@@ -140,17 +216,30 @@ describe('a view that compares with an identifier', () => {
   test('attributes the difference to what the series earned, by hand', () =>
     on('apart', async () => {
       await run('LISTED');
-      const { benchmark_return: other } = await get<{ benchmark_return: number }>('/analytics/LISTED/attribution/groups?benchmark=SPX');
+      const { benchmark_return: other } = await get<{ benchmark_return: number }>(
+        '/analytics/LISTED/attribution/groups?benchmark=SPX',
+      );
       expect(other).toBeCloseTo(priceOf('SPX', DAYS.length - 1) / priceOf('SPX', 0) - 1, 10);
     }));
 
   test('is refused for what is neither an index nor an identifier', () =>
     on('apart', async () => {
       await run('LISTED');
-      for (const path of ['weights?benchmark=NOBODY', 'factor-risk?benchmark=NOBODY', 'attribution/groups?benchmark=NOBODY']) {
-        expect(await service.refusal('GET', `/analytics/LISTED/${path}`)).toMatchObject({ status: 404, code: 'BENCHMARK_NOT_FOUND' });
+      for (const path of [
+        'weights?benchmark=NOBODY',
+        'factor-risk?benchmark=NOBODY',
+        'attribution/groups?benchmark=NOBODY',
+      ]) {
+        expect(await service.refusal('GET', `/analytics/LISTED/${path}`)).toMatchObject({
+          status: 404,
+          code: 'BENCHMARK_NOT_FOUND',
+        });
       }
-      expect(await service.refusal('POST', '/analytics/LISTED/backtest', { benchmark: { kind: 'identifier', id: 'SPX', price_column: 'OPEN' } })).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+      expect(
+        await service.refusal('POST', '/analytics/LISTED/backtest', {
+          benchmark: { kind: 'identifier', id: 'SPX', price_column: 'OPEN' },
+        }),
+      ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     }));
 });
 
@@ -158,7 +247,10 @@ test('a run is extended with its series to the bits of a whole run, and runs who
   const folder = join(service.root, 'growing');
   await mkdir(folder);
   const write = (days: number, change = 0) => {
-    const rows = (names: readonly string[]) => DAYS.slice(0, days).flatMap((day, t) => names.map((name) => `${name},${day},${priceOf(name, t) + (name === 'SPX' && t === 5 ? change : 0)}`));
+    const rows = (names: readonly string[]) =>
+      DAYS.slice(0, days).flatMap((day, t) =>
+        names.map((name) => `${name},${day},${priceOf(name, t) + (name === 'SPX' && t === 5 ? change : 0)}`),
+      );
     return Promise.all([
       writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows(NAMES).join('\n')}\n`),
       writeFile(join(folder, 'series.csv'), `identifier,date,CLOSE\n${rows(['SPX']).join('\n')}\n`),
@@ -172,7 +264,17 @@ test('a run is extended with its series to the bits of a whole run, and runs who
   };
   const request = { benchmark: { kind: 'identifier', id: 'SPX' } };
   await write(100);
-  expect((await service.ask('POST', '/data/stores', { store_id: 'growing', name: 'x', kind: 'folder', location: folder, activate: true })).status).toBe(201);
+  expect(
+    (
+      await service.ask('POST', '/data/stores', {
+        store_id: 'growing',
+        name: 'x',
+        kind: 'folder',
+        location: folder,
+        activate: true,
+      })
+    ).status,
+  ).toBe(201);
   await run('LISTED', request);
   await write(110);
   expect(await refresh()).toMatchObject({ datasets: { series: { added: 10, changed: 0, removed: 0 } }, findings: [] });
@@ -198,10 +300,30 @@ test('a store of its own keeps its series across a restart and an append', async
   await service.restart();
   expect(await get('/data/series')).toEqual(held);
   expect((await get<DataStore>('/data/stores/apart')).content_hash).toBe(before.content_hash);
-  const later = { market: frame(BARS, [['A', '2024-07-01', 60]]), series: frame(BARS, [['SPX', '2024-07-01', 99], ['VIX', '2024-07-01', 13]]) };
-  expect((await service.ask('POST', '/data/import', { store_id: 'apart', name: 'apart', tables: later, on_exists: 'append' })).status).toBe(201);
+  const later = {
+    market: frame(BARS, [['A', '2024-07-01', 60]]),
+    series: frame(BARS, [
+      ['SPX', '2024-07-01', 99],
+      ['VIX', '2024-07-01', 13],
+    ]),
+  };
+  expect(
+    (
+      await service.ask('POST', '/data/import', {
+        store_id: 'apart',
+        name: 'apart',
+        tables: later,
+        on_exists: 'append',
+      })
+    ).status,
+  ).toBe(201);
   const after = (await get<SeriesCollection>('/data/series')).series;
-  expect(after.map(({ identifier, end }) => [identifier, end])).toEqual([['DAX', DAYS.at(-1)], ['EURUSD', DAYS.at(-1)], ['SPX', '2024-07-01'], ['VIX', '2024-07-01']]);
+  expect(after.map(({ identifier, end }) => [identifier, end])).toEqual([
+    ['DAX', DAYS.at(-1)],
+    ['EURUSD', DAYS.at(-1)],
+    ['SPX', '2024-07-01'],
+    ['VIX', '2024-07-01'],
+  ]);
 });
 
 test('an import in which a name stands in market and in series is refused', async () => {

@@ -14,9 +14,15 @@ const LARGE = { assets: 300, start: '2005-01-03', end: '2024-12-31', activate: f
 const SMALL = { assets: 3, start: '2020-01-02', end: '2020-06-30', activate: false };
 
 describe('a request for synthetic data that is under way', () => {
-  test.each([['with an id', { store_id: 'twice' }], ['without one', { seed: 77 }]])('%s answers the same request with its job', async (_what, named) => {
+  test.each([
+    ['with an id', { store_id: 'twice' }],
+    ['without one', { seed: 77 }],
+  ])('%s answers the same request with its job', async (_what, named) => {
     const body = { ...LARGE, ...named };
-    const [first, second] = await Promise.all([service.ask<JobStatus>('POST', '/data/synthetic', body), service.ask<JobStatus>('POST', '/data/synthetic', body)]);
+    const [first, second] = await Promise.all([
+      service.ask<JobStatus>('POST', '/data/synthetic', body),
+      service.ask<JobStatus>('POST', '/data/synthetic', body),
+    ]);
     const third = await service.ask<JobStatus>('POST', '/data/synthetic', body);
     expect([first.status, second.status, third.status]).toEqual([202, 202, 202]);
     expect(new Set([first.body.job_id, second.body.job_id, third.body.job_id]).size).toBe(1);
@@ -28,29 +34,45 @@ describe('a request for synthetic data that is under way', () => {
 
   test('refuses another one under its id', async () => {
     const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...LARGE, store_id: 'other' });
-    expect(await service.refusal('POST', '/data/synthetic', { ...LARGE, store_id: 'other', seed: 1 })).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
+    expect(await service.refusal('POST', '/data/synthetic', { ...LARGE, store_id: 'other', seed: 1 })).toMatchObject({
+      status: 409,
+      code: 'STORE_EXISTS',
+    });
     await service.finished(body.job_id);
-    expect(await service.refusal('POST', '/data/synthetic', { ...LARGE, store_id: 'other' })).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
+    expect(await service.refusal('POST', '/data/synthetic', { ...LARGE, store_id: 'other' })).toMatchObject({
+      status: 409,
+      code: 'STORE_EXISTS',
+    });
   });
 });
 
 describe('a synthetic market beyond the sessions that are known', () => {
   const findingsOf = async (path: string, body: object) => {
     const { status, detail } = await service.refusal('POST', path, body);
-    return [status, ...((detail as { findings: Finding[] }).findings.map(({ code, path: at, message }) => `${code} ${at}: ${message}`))];
+    return [
+      status,
+      ...(detail as { findings: Finding[] }).findings.map(({ code, path: at, message }) => `${code} ${at}: ${message}`),
+    ];
   };
 
   test('is refused by both dates, at its end and at its start', async () => {
-    expect(await findingsOf('/data/synthetic', { ...SMALL, end: '2041-06-28' })).toEqual([422, 'OUT_OF_RANGE end: end is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.']);
+    expect(await findingsOf('/data/synthetic', { ...SMALL, end: '2041-06-28' })).toEqual([
+      422,
+      'OUT_OF_RANGE end: end is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.',
+    ]);
     expect(await findingsOf('/data/synthetic', { ...SMALL, calendar: 'XTKS', start: '1980-01-02' })).toEqual([
-      422, 'OUT_OF_RANGE start: start is 1980-01-02; sessions of XTKS are known and generated from 1997-01-01 on.',
+      422,
+      'OUT_OF_RANGE start: start is 1980-01-02; sessions of XTKS are known and generated from 1997-01-01 on.',
     ]);
   });
 
   test('is refused by both dates when it is to be extended so far', async () => {
     await service.ask('POST', '/data/synthetic', { ...SMALL, store_id: 'short' });
     await service.finished('generate:short');
-    expect(await findingsOf('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([422, 'OUT_OF_RANGE until: until is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.']);
+    expect(await findingsOf('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([
+      422,
+      'OUT_OF_RANGE until: until is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.',
+    ]);
     expect((await service.ask<DataStore>('GET', '/data/stores/short')).body.end).toBe('2020-06-30');
     expect((await service.ask('POST', '/data/stores/short/refresh', { until: '2020-07-31' })).status).toBe(202);
     expect((await service.finished('refresh:short')).result).toMatchObject({ end: '2020-07-31' });
@@ -58,13 +80,33 @@ describe('a synthetic market beyond the sessions that are known', () => {
 });
 
 test('a bar on a day that is no session of the calendar of a stored index, or of an exchange, is warned of', async () => {
-  const data = [['A', '2024-01-05', 10], ['A', '2024-01-06', 11]];
+  const data = [
+    ['A', '2024-01-05', 10],
+    ['A', '2024-01-06', 11],
+  ];
   const market = { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data };
-  const codesOf = ({ findings }: { readonly findings?: readonly { code: string; path: string }[] | undefined }) => (findings ?? []).map(({ code, path }) => `${code} ${path}`);
-  const importAs = async (id: string, more: object = {}) => (await service.ask<ImportResult>('POST', '/data/import', { store_id: id, name: id, tables: { market, ...more } })).body;
+  const codesOf = ({ findings }: { readonly findings?: readonly { code: string; path: string }[] | undefined }) =>
+    (findings ?? []).map(({ code, path }) => `${code} ${path}`);
+  const importAs = async (id: string, more: object = {}) =>
+    (await service.ask<ImportResult>('POST', '/data/import', { store_id: id, name: id, tables: { market, ...more } }))
+      .body;
   expect(codesOf(await importAs('no-calendar'))).toEqual([]);
-  expect(codesOf(await importAs('by-exchange', { reference: { index: [0], columns: ['identifier', 'EXCHANGE'], data: [['A', 'XNYS']] } }))).toEqual(['NOT_A_SESSION market[2024-01-06]']);
-  await service.ask('PUT', '/indices/IN-USE', { id: 'IN-USE', name: 'In use', calendar: 'XLON', base_date: '2024-01-02', pipeline: { weighting: { type: 'EqualWeight' } } });
+  expect(
+    codesOf(
+      await importAs('by-exchange', {
+        reference: { index: [0], columns: ['identifier', 'EXCHANGE'], data: [['A', 'XNYS']] },
+      }),
+    ),
+  ).toEqual(['NOT_A_SESSION market[2024-01-06]']);
+  await service.ask('PUT', '/indices/IN-USE', {
+    id: 'IN-USE',
+    name: 'In use',
+    calendar: 'XLON',
+    base_date: '2024-01-02',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
   expect(codesOf(await importAs('by-index'))).toEqual(['NOT_A_SESSION market[2024-01-06]']);
-  expect(codesOf((await service.ask<DataStore>('GET', '/data/stores/by-index')).body)).toEqual(['NOT_A_SESSION market[2024-01-06]']);
+  expect(codesOf((await service.ask<DataStore>('GET', '/data/stores/by-index')).body)).toEqual([
+    'NOT_A_SESSION market[2024-01-06]',
+  ]);
 });

@@ -61,7 +61,9 @@ test('after a commit that failed everyone is refused, nothing more is written, a
   });
   const writers = ['a', 'b'].map((key) => queue.run(async (view) => view.put(key, Buffer.from(key)), false));
   for (const writer of writers) await expect(writer).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-  await expect(queue.run(async (view) => view.put('c', Buffer.from('c')), false)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await expect(queue.run(async (view) => view.put('c', Buffer.from('c')), false)).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+  });
   expect(values.size).toBe(0);
   expect(log).toEqual(['failed: ENOSPC']);
   expect(commits).toBe(1);

@@ -30,12 +30,19 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
       const etag = await store.transaction((tx) => tx.put('index', 'GOLD4', { name: 'Golden four', id: 'GOLD4' }));
       // printf '{"id":"GOLD4","name":"Golden four"}' | sha256sum
       expect(etag).toBe('55af3f7edaf1ce1239588dfca0c19821d5a9f775e80266e30c4a01ee8b982a93');
-      expect(await store.get('index', 'GOLD4')).toMatchObject({ id: 'GOLD4', body: { id: 'GOLD4', name: 'Golden four' }, etag });
+      expect(await store.get('index', 'GOLD4')).toMatchObject({
+        id: 'GOLD4',
+        body: { id: 'GOLD4', name: 'Golden four' },
+        etag,
+      });
     });
 
     test('gives equal documents equal etags whatever the order of their keys', async () => {
       const { store } = await openStore();
-      const [a, b] = await store.transaction(async (tx) => [await tx.put('index', 'a', { x: 1, y: [2] }), await tx.put('index', 'b', { y: [2], x: 1 })]);
+      const [a, b] = await store.transaction(async (tx) => [
+        await tx.put('index', 'a', { x: 1, y: [2] }),
+        await tx.put('index', 'b', { y: [2], x: 1 }),
+      ]);
       expect(a).toBe(b);
     });
 
@@ -99,7 +106,11 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
         const { n } = body as { n: unknown };
         return typeof n === 'number' ? n : undefined;
       };
-      expect(await store.list('index', read)).toEqual({ documents: [1], skipped: 1, skipped_causes: { unreadable: 0, invalid: 1, unsupported: 0 } });
+      expect(await store.list('index', read)).toEqual({
+        documents: [1],
+        skipped: 1,
+        skipped_causes: { unreadable: 0, invalid: 1, unsupported: 0 },
+      });
     });
 
     test('writes nothing of a change that throws, and throws what it threw', async () => {
@@ -118,7 +129,9 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
 
     test('refuses a body that JSON cannot carry', async () => {
       const { store } = await openStore();
-      await expect(store.transaction((tx) => tx.put('index', 'a', { value: Number.NaN }))).rejects.toThrow('not a JSON number');
+      await expect(store.transaction((tx) => tx.put('index', 'a', { value: Number.NaN }))).rejects.toThrow(
+        'not a JSON number',
+      );
       expect(await store.ids('index')).toEqual([]);
     });
 
@@ -156,7 +169,7 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
       await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
       const increment = () =>
         store.transaction(async (tx) => {
-          const found = await tx.get('index', 'count') as { body: { n: number } };
+          const found = (await tx.get('index', 'count')) as { body: { n: number } };
           await tx.put('index', 'count', { n: found.body.n + 1 });
         });
       await Promise.all(Array.from({ length: 300 }, increment));
@@ -190,7 +203,8 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
             }
           }
           expect(await store.ids('index')).toEqual([...model.keys()].sort());
-          for (const [key, text] of model) expect(await store.get('index', key)).toMatchObject({ body: { value: JSON.parse(text) } });
+          for (const [key, text] of model)
+            expect(await store.get('index', key)).toMatchObject({ body: { value: JSON.parse(text) } });
         }),
         { numRuns: 8 },
       );
@@ -199,7 +213,9 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
     test('takes no write once it is closed', async () => {
       const { store } = await openStore();
       await store.close();
-      await expect(store.transaction((tx) => tx.put('index', 'a', {}))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await expect(store.transaction((tx) => tx.put('index', 'a', {}))).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+      });
     });
   });
 }

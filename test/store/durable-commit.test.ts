@@ -19,7 +19,10 @@ function createDatabase() {
   return { database, log, batch: () => endBatch!, flush: () => endFlush!(true) };
 }
 
-const writes = new Map([['a', Buffer.from('1')], ['b', null]]);
+const writes = new Map([
+  ['a', Buffer.from('1')],
+  ['b', null],
+]);
 
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));

@@ -36,12 +36,25 @@ test('bytes come back as they were written, whole and in ranges, read and stream
 test('an artifact is read within another one, at whatever place', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const within = new TextEncoder().encode('within');
-  const [outer, inner] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(within, createHash('sha256').update(within).digest('hex'))]);
+  const [outer, inner] = await Promise.all([
+    artifacts.write(CONTENT, SHA256),
+    artifacts.write(within, createHash('sha256').update(within).digest('hex')),
+  ]);
   for (const at of [0, 1, 300_000, CONTENT.length]) {
     const ref = { ...outer, inset: { ...inner, at } };
     expect(lengthOf(ref)).toBe(700_007);
-    expect(Buffer.compare(await drain(artifacts.stream(ref)), Buffer.concat([CONTENT.subarray(0, at), within, CONTENT.subarray(at)]))).toBe(0);
-    expect(Buffer.compare(await drain(artifacts.stream({ ...inner, inset: { ...outer, at: 2 } })), Buffer.concat([within.subarray(0, 2), CONTENT, within.subarray(2)]))).toBe(0);
+    expect(
+      Buffer.compare(
+        await drain(artifacts.stream(ref)),
+        Buffer.concat([CONTENT.subarray(0, at), within, CONTENT.subarray(at)]),
+      ),
+    ).toBe(0);
+    expect(
+      Buffer.compare(
+        await drain(artifacts.stream({ ...inner, inset: { ...outer, at: 2 } })),
+        Buffer.concat([within.subarray(0, 2), CONTENT, within.subarray(2)]),
+      ),
+    ).toBe(0);
   }
 });
 
@@ -54,8 +67,13 @@ test('of an artifact within another one, what is missing or damaged is not serve
   for (const { name } of [outer, inner]) {
     expect(await artifacts.isIntact(outer)).toBe(true);
     const bytes = await readFile(join(folder, name));
-    await writeFile(join(folder, name), bytes.map((byte, i) => (i === 50_000 ? byte ^ 1 : byte)));
-    expect(await Promise.all([outer, inner].map((each) => artifacts.isIntact(each)))).toEqual([outer, inner].map((each) => each.name !== name));
+    await writeFile(
+      join(folder, name),
+      bytes.map((byte, i) => (i === 50_000 ? byte ^ 1 : byte)),
+    );
+    expect(await Promise.all([outer, inner].map((each) => artifacts.isIntact(each)))).toEqual(
+      [outer, inner].map((each) => each.name !== name),
+    );
     await expect(drain(artifacts.stream(ref))).rejects.toMatchObject(unreadable);
     await writeFile(join(folder, name), bytes);
   }
@@ -193,7 +211,12 @@ test('bytes under second names stay when the first ones go, and none can be had 
   expect(second).toMatchObject({ bytes: 700_001, sha256: SHA256 });
   expect(Buffer.compare(await artifacts.read(second!), CONTENT)).toBe(0);
   const unreadable = { code: 'DOCUMENT_UNREADABLE' };
-  await expect(artifacts.link([{ ref: other, name: artifacts.newName() }, { ref, name: artifacts.newName() }])).rejects.toMatchObject(unreadable);
+  await expect(
+    artifacts.link([
+      { ref: other, name: artifacts.newName() },
+      { ref, name: artifacts.newName() },
+    ]),
+  ).rejects.toMatchObject(unreadable);
   await truncate(artifacts.path(second!), 5);
   await expect(artifacts.link([{ ref: second!, name: artifacts.newName() }])).rejects.toMatchObject(unreadable);
   expect((await readdir(folder)).toSorted()).toEqual([other, second!, third!].map(({ name }) => name).toSorted());

@@ -20,7 +20,9 @@ afterEach(() => {
 
 /** Another process that holds the home; resolves when it does. */
 async function holdElsewhere(home: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(child);
   await once(child.stdout!, 'data');
   return child;
@@ -103,7 +105,9 @@ test('of many processes that find a stale lock exactly one gets the home', async
 
 /** Starts a process on the home: whether it holds it or ended. */
 function holdOnce(home: string): Promise<'held' | 'refused'> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   children.push(child);
   return new Promise((resolve) => {
     child.stdout!.once('data', () => resolve('held'));
@@ -114,7 +118,10 @@ function holdOnce(home: string): Promise<'held' | 'refused'> {
 test('a home of a newer format is refused with status 78 and given back', async () => {
   const path = await newFolder();
   await writeFile(join(path, 'format'), '2\n');
-  await expect(openHome(path)).rejects.toMatchObject({ exitStatus: 78, message: 'The home has format 2; this engine reads formats up to 1.' });
+  await expect(openHome(path)).rejects.toMatchObject({
+    exitStatus: 78,
+    message: 'The home has format 2; this engine reads formats up to 1.',
+  });
   expect(await readdir(path)).not.toContain('lock');
 });
 

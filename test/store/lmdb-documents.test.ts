@@ -37,7 +37,13 @@ async function withDamage(
     for (const id of ids) await tx.put('index', id, { id, name: `Index ${id}`, weights: [0.25, 0.75] });
   });
   await store.close();
-  const raw = openLmdb<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+  const raw = openLmdb<Buffer, Buffer>({
+    path: folder,
+    noSubdir: false,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+    maxDbs: 1,
+  });
   const entries = Array.from(raw.getRange({})); // Before any of them changes.
   for (const { key, value } of entries) {
     await raw.put(Buffer.from(key), damage(Buffer.from(value), key.toString('latin1').split('\u0000')[2]!));
@@ -58,7 +64,11 @@ describe('a damaged value', () => {
       return value;
     });
     const listing = await store.list('index', anyBody);
-    expect(listing).toEqual({ documents: [], skipped: 1000, skipped_causes: { unreadable: 1000, invalid: 0, unsupported: 0 } });
+    expect(listing).toEqual({
+      documents: [],
+      skipped: 1000,
+      skipped_causes: { unreadable: 1000, invalid: 0, unsupported: 0 },
+    });
     expect(await store.ids('index')).toHaveLength(1000);
     expect(await store.get('index', 'doc-0500')).toEqual({ id: 'doc-0500', unreadable: 'unreadable' });
     await store.transaction(async (tx) => {
@@ -83,7 +93,9 @@ describe('a damaged value', () => {
   });
 
   test('leaves the others readable', async () => {
-    const store = await withDamage(await newFolder(), ['a', 'b'], (value, id) => (id === 'a' ? randomBytes(value.length) : value));
+    const store = await withDamage(await newFolder(), ['a', 'b'], (value, id) =>
+      id === 'a' ? randomBytes(value.length) : value,
+    );
     expect(await store.list('index', anyBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
     await store.close();
   });
@@ -104,7 +116,10 @@ describe('a damaged file', () => {
 
   test.each([
     ['is empty', (file: string) => truncate(file, 0)],
-    ['was cut in half', async (file: string) => truncate(file, Math.floor((await readFile(file)).length / 2 / 4096) * 4096)],
+    [
+      'was cut in half',
+      async (file: string) => truncate(file, Math.floor((await readFile(file)).length / 2 / 4096) * 4096),
+    ],
     ['was cut to its first page', (file: string) => truncate(file, 4096)],
     ['holds text', (file: string) => writeFile(file, 'not a database\n'.repeat(2000))],
     ['lost its first meta page', async (file: string) => writeFile(file, (await readFile(file)).fill(0, 0, 4096))],
@@ -148,7 +163,9 @@ describe('a damaged file', () => {
     }
     await store.close();
     await truncate(data(folder), 0);
-    await expect(openDocumentStore({ folder, backups })).rejects.toThrow(`restore it from ${join(backups, '2026-01-10')}.`);
+    await expect(openDocumentStore({ folder, backups })).rejects.toThrow(
+      `restore it from ${join(backups, '2026-01-10')}.`,
+    );
     await rm(data(folder));
     await cp(join(backups, '2026-01-10'), folder, { recursive: true });
     const restored = await openDocumentStore({ folder, backups });
@@ -162,7 +179,11 @@ describe('free space', () => {
     const folder = await newFolder();
     let current = space;
     let nowMs = 0;
-    const freeSpace = watchFreeSpace(folder, { bytes: 1_000_000, fraction: 0.5 }, { read: async () => current, monotonicMs: () => nowMs });
+    const freeSpace = watchFreeSpace(
+      folder,
+      { bytes: 1_000_000, fraction: 0.5 },
+      { read: async () => current, monotonicMs: () => nowMs },
+    );
     const become = (next: VolumeSpace): void => {
       current = next;
       nowMs += 251; // a reading serves for 250 ms
@@ -198,7 +219,9 @@ describe('free space', () => {
 
   test('counts what is on its way to disk in the same commit', async () => {
     const { store } = await openWith({ freeBytes: 2_000_000, totalBytes: 1e9 });
-    const writes = Array.from({ length: 20 }, (_, i) => store.transaction((tx) => tx.put('index', `doc-${i}`, { text: 'x'.repeat(100_000) })));
+    const writes = Array.from({ length: 20 }, (_, i) =>
+      store.transaction((tx) => tx.put('index', `doc-${i}`, { text: 'x'.repeat(100_000) })),
+    );
     const outcomes = await Promise.allSettled(writes);
     // Above the mark there is 1,000,000: eight times 100,000 and the path to each; whoever comes later is refused.
     const isWritten = outcomes.map(({ status }) => status === 'fulfilled');
@@ -244,7 +267,10 @@ describe('artifacts that documents name', () => {
 
   test('move between documents in one transaction without being told', async () => {
     const dropped: string[] = [];
-    const store = await openDocumentStore({ folder: await newFolder(), onUnreferenced: (names) => void dropped.push(...names) });
+    const store = await openDocumentStore({
+      folder: await newFolder(),
+      onUnreferenced: (names) => void dropped.push(...names),
+    });
     await store.transaction((tx) => tx.put('run', 'a', { result: ref('1') }));
     await store.transaction(async (tx) => {
       await tx.delete('run', 'a');

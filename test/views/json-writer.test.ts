@@ -6,7 +6,10 @@ test('what is written piece by piece is what JSON.stringify writes', () => {
   const piece = fc.oneof(
     fc.record({ kind: fc.constant('string' as const), value: fc.string({ unit: 'grapheme' }) }),
     fc.record({ kind: fc.constant('number' as const), value: fc.double({ noNaN: true, noDefaultInfinity: true }) }),
-    fc.record({ kind: fc.constant('numbers' as const), value: fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }) }),
+    fc.record({
+      kind: fc.constant('numbers' as const),
+      value: fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }),
+    }),
     fc.record({ kind: fc.constant('value' as const), value: fc.jsonValue() }),
   );
   fc.assert(

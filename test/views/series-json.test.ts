@@ -7,15 +7,23 @@ const written = (days: Iterable<number>): string => `[${new TextDecoder().decode
 
 test('dates are written as JSON writes their texts, every day of four centuries and the ends of the years with four digits', () => {
   const from = dayFrom('1799-12-31');
-  const days = [...Array.from({ length: 4 * 36_525 }, (_, i) => from + i), dayFrom('0000-01-01'), dayFrom('0000-02-29'), dayFrom('9999-12-31')];
+  const days = [
+    ...Array.from({ length: 4 * 36_525 }, (_, i) => from + i),
+    dayFrom('0000-01-01'),
+    dayFrom('0000-02-29'),
+    dayFrom('9999-12-31'),
+  ];
   expect(written(days)).toBe(JSON.stringify(days.map(formatDay)));
 });
 
 test('any dates in any order, none among them', () => {
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: dayFrom('0000-01-01'), max: dayFrom('9999-12-31') }), { maxLength: 5 }), (days) => {
-      expect(written(days)).toBe(JSON.stringify(days.map(formatDay)));
-    }),
+    fc.property(
+      fc.array(fc.integer({ min: dayFrom('0000-01-01'), max: dayFrom('9999-12-31') }), { maxLength: 5 }),
+      (days) => {
+        expect(written(days)).toBe(JSON.stringify(days.map(formatDay)));
+      },
+    ),
   );
   expect(() => daysToken(Int32Array.of(dayFrom('9999-12-31') + 1))).toThrow('four digits');
 });

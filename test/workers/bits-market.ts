@@ -7,10 +7,15 @@ export function market(names: number, days: number): MarketData {
   const close = new Float64Array(names * days).fill(50);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + 0.01 * random.normal());
   return {
-    storeId: `bits ${names}`, contentHash: 'bits', adjustment: 'none',
+    storeId: `bits ${names}`,
+    contentHash: 'bits',
+    adjustment: 'none',
     identifiers: namesOf(names),
     dates: Int32Array.from({ length: days }, (_, t) => 19_000 + t),
-    fields: new Map([['CLOSE', close]]), reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+    fields: new Map([['CLOSE', close]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [],
   };
 }
 

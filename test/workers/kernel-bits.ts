@@ -21,7 +21,13 @@ export function kernelBits(): Record<string, string> {
   const weights = new Float64Array(OBSERVATIONS);
   halfLifeWeights(100, weights);
   const model = new Float64Array(ASSETS * ASSETS);
-  const diagnostics = estimateCovariance(engine, panel.slice(), ASSETS, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', weights, scale: 252, repair: false }, model);
+  const diagnostics = estimateCovariance(
+    engine,
+    panel.slice(),
+    ASSETS,
+    { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', weights, scale: 252, repair: false },
+    model,
+  );
 
   const values = new Float64Array(ASSETS);
   const vectors = new Float64Array(ASSETS * ASSETS);
@@ -32,7 +38,11 @@ export function kernelBits(): Record<string, string> {
   engine.solveLower(factor, ASSETS, solved);
 
   const wide = new Float64Array(WIDE * WIDE);
-  engine.symmetricRankK(Float64Array.from({ length: 40 * WIDE }, () => random.normal()), WIDE, wide);
+  engine.symmetricRankK(
+    Float64Array.from({ length: 40 * WIDE }, () => random.normal()),
+    WIDE,
+    wide,
+  );
   const wideValues = new Float64Array(WIDE);
   engine.symmetricEigenvalues(wide, WIDE, wideValues);
 
@@ -42,12 +52,29 @@ export function kernelBits(): Record<string, string> {
 
   const horizon = 60;
   const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 256 });
-  const tallies = { counts: new Uint32Array(horizon * 256), finals: new Float64Array(500), lows: new Float64Array(500), drawdowns: new Float64Array(500), underwater: new Int32Array(500) };
-  engine.simulatePaths({ model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }, horizon, seed: 5, first: 0, bins }, tallies);
+  const tallies = {
+    counts: new Uint32Array(horizon * 256),
+    finals: new Float64Array(500),
+    lows: new Float64Array(500),
+    drawdowns: new Float64Array(500),
+    underwater: new Int32Array(500),
+  };
+  engine.simulatePaths(
+    { model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }, horizon, seed: 5, first: 0, bins },
+    tallies,
+  );
 
   return {
     random: sha(panel),
-    model: sha(model, Float64Array.of(diagnostics.intensity, diagnostics.averageCorrelation, diagnostics.smallestEigenvalue, diagnostics.conditionNumber)),
+    model: sha(
+      model,
+      Float64Array.of(
+        diagnostics.intensity,
+        diagnostics.averageCorrelation,
+        diagnostics.smallestEigenvalue,
+        diagnostics.conditionNumber,
+      ),
+    ),
     eigenpairs: sha(values, vectors),
     'eigenvalues of order 530': sha(wideValues),
     'factor and solution': sha(factor, solved),

@@ -15,7 +15,11 @@ const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
 /** A market of days from one to before another: each name has bars from a day of its own on, with a hole now and then. */
-function contentOf(from: number, to: number, options: { readonly dividends: number; readonly dueDay?: number }): MarketContent {
+function contentOf(
+  from: number,
+  to: number,
+  options: { readonly dividends: number; readonly dueDay?: number },
+): MarketContent {
   const names = NAMES.filter((_, n) => firstDay(n, options.dueDay) < to);
   const close = emptyPanel((to - from) * names.length);
   const volume = emptyPanel((to - from) * names.length);
@@ -28,10 +32,24 @@ function contentOf(from: number, to: number, options: { readonly dividends: numb
     }
   }
   return {
-    identifiers: names, dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i), fields: new Map([['CLOSE', close], ['VOLUME', volume]]),
-    reference: { columns: [], rows: new Map() }, universes: [],
+    identifiers: names,
+    dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
+    fields: new Map([
+      ['CLOSE', close],
+      ['VOLUME', volume],
+    ]),
+    reference: { columns: [], rows: new Map() },
+    universes: [],
     actions: Array.from({ length: options.dividends }, (_, i) => ({
-      identifier: 'A', type: 'DIVIDEND' as const, value: 0.1, exDay: 10_000 + i, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null,
+      identifier: 'A',
+      type: 'DIVIDEND' as const,
+      value: 0.1,
+      exDay: 10_000 + i,
+      payDay: null,
+      status: null,
+      announcedDay: null,
+      related: null,
+      subscriptionPrice: null,
     })),
   };
 }
@@ -46,12 +64,21 @@ async function loaded(content: MarketContent): Promise<MarketHandle> {
   return { storeId: 's', contentHash: hash, adjustment: 'none', digests, ...(await handedOver([path], content)) };
 }
 
-const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) => JSON.stringify([
-  identifiers, [...dates], [...fields].toSorted().map(([name, panel]) => [name, Buffer.from(panel.buffer, panel.byteOffset, panel.byteLength).toString('base64')]), actions,
-]);
+const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) =>
+  JSON.stringify([
+    identifiers,
+    [...dates],
+    [...fields]
+      .toSorted()
+      .map(([name, panel]) => [name, Buffer.from(panel.buffer, panel.byteOffset, panel.byteLength).toString('base64')]),
+    actions,
+  ]);
 const bits = (handle: MarketHandle) => bitsOf(openMarket(handle));
-const add = (held: MarketHandle, fresh: MarketHandle, kept: readonly ('corporate_actions' | 'reference' | 'universes')[] = []) =>
-  refreshMarket({ held, fresh, options: { until: null, full: false, isWhole: true, kept }, calendars: [] }, control);
+const add = (
+  held: MarketHandle,
+  fresh: MarketHandle,
+  kept: readonly ('corporate_actions' | 'reference' | 'universes')[] = [],
+) => refreshMarket({ held, fresh, options: { until: null, full: false, isWhole: true, kept }, calendars: [] }, control);
 /** Whether two handles lie in the same memory: what one writes the other sees. */
 function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
@@ -65,7 +92,12 @@ function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
 test('a store that grows is at every step, bit for bit and by its hash, the one read whole, and every version before it stays what it was', () =>
   fc.assert(
     fc.asyncProperty(
-      fc.array(fc.record({ days: fc.integer({ min: 1, max: 90 }), isActed: fc.boolean() }), { minLength: 1, maxLength: 5 }), fc.integer({ min: 1, max: 80 }), fc.integer({ min: 0, max: 200 }),
+      fc.array(fc.record({ days: fc.integer({ min: 1, max: 90 }), isActed: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 5,
+      }),
+      fc.integer({ min: 1, max: 80 }),
+      fc.integer({ min: 0, max: 200 }),
       async (steps, first, dueDay) => {
         const versions: { readonly handle: MarketHandle; readonly bits: string }[] = [];
         let [day, dividends] = [first, 1];
@@ -75,7 +107,13 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
           dividends += isActed ? 1 : 0;
           const fresh = await loaded(contentOf(day, day + days, { dividends, dueDay }));
           day += days;
-          held = (await add(held, fresh, isActed ? ['reference', 'universes'] : ['corporate_actions', 'reference', 'universes'])).handle;
+          held = (
+            await add(
+              held,
+              fresh,
+              isActed ? ['reference', 'universes'] : ['corporate_actions', 'reference', 'universes'],
+            )
+          ).handle;
           const whole = await loaded(contentOf(0, day, { dividends, dueDay }));
           expect([held.contentHash, held.digests]).toEqual([whole.contentHash, whole.digests]);
           expect(bits(held)).toBe(bits(whole));
@@ -88,7 +126,8 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
 
 test('days are added behind those held without copying them, until the room is used up', async () => {
   let held = await loaded(contentOf(0, 10, { dividends: 1 }));
-  const next = async (from: number, to: number) => (await add(held, await loaded(contentOf(from, to, { dividends: 1 })))).handle;
+  const next = async (from: number, to: number) =>
+    (await add(held, await loaded(contentOf(from, to, { dividends: 1 })))).handle;
   const grown = await next(10, 11);
   expect(sharesMemory(grown, held)).toBe(true);
   held = grown;

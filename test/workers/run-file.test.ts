@@ -22,7 +22,10 @@ describe('a file of a stored run', () => {
   test('that is not there is refused as such', () => {
     const gone = join(folder, 'gone');
     for (const work of [() => withRunFile(gone, () => 0), () => readStretch(gone, 0, new Uint8Array(1))]) {
-      expect(refusalOf(work)).toMatchObject({ code: 'DOCUMENT_UNREADABLE', message: 'The stored run cannot be read: its file is not there.' });
+      expect(refusalOf(work)).toMatchObject({
+        code: 'DOCUMENT_UNREADABLE',
+        message: 'The stored run cannot be read: its file is not there.',
+      });
     }
     expect(hashFile(gone)).toBeNull();
   });
@@ -30,7 +33,10 @@ describe('a file of a stored run', () => {
   test('that the system does not read is refused with the name it gives to the reason', () => {
     // A folder can be opened and not be read, as a file on a bad sector.
     for (const work of [() => withRunFile(folder, () => 0), () => readStretch(folder, 0, new Uint8Array(1))]) {
-      expect(refusalOf(work)).toMatchObject({ code: 'DOCUMENT_UNREADABLE', message: 'The stored run cannot be read: the system reads none of its file (EISDIR).' });
+      expect(refusalOf(work)).toMatchObject({
+        code: 'DOCUMENT_UNREADABLE',
+        message: 'The stored run cannot be read: the system reads none of its file (EISDIR).',
+      });
     }
     expect(hashFile(folder)).toBeNull();
   });

@@ -24,11 +24,28 @@ const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).di
 
 describe('one, two and four workers give the same bits of', () => {
   test('stored models, estimated side by side', async () => {
-    const requests = [{}, { intensity_method: 'ledoit_wolf' }, { half_life: 40, target: 'scaled_identity' }, { intensity: 0 }] as const;
+    const requests = [
+      {},
+      { intensity_method: 'ledoit_wolf' },
+      { half_life: 40, target: 'scaled_identity' },
+      { intensity: 0 },
+    ] as const;
     const estimates = async (workers: number) => {
       const on = pool(workers);
       const outputs = await Promise.all(
-        requests.map((request) => on.run({ lane: 'heavy', task: 'estimate-risk-model', input: { market: handle, universe: { kind: 'names', identifiers }, request: RiskModelRequest.parse({ identifiers, ...request }) }, signal: never }).output),
+        requests.map(
+          (request) =>
+            on.run({
+              lane: 'heavy',
+              task: 'estimate-risk-model',
+              input: {
+                market: handle,
+                universe: { kind: 'names', identifiers },
+                request: RiskModelRequest.parse({ identifiers, ...request }),
+              },
+              signal: never,
+            }).output,
+        ),
       );
       return outputs.map(({ covariance, diagnostics }) => [sha(covariance.bytes), diagnostics]);
     };
@@ -42,7 +59,12 @@ describe('one, two and four workers give the same bits of', () => {
     const wide = shareMarket(market(names, 101));
     const estimate = async (workers: number) => {
       const request = RiskModelRequest.parse({ identifiers: namesOf(names) });
-      const { covariance, diagnostics } = await pool(workers).run({ lane: 'heavy', task: 'estimate-risk-model', input: { market: wide, universe: { kind: 'names', identifiers: request.identifiers! }, request }, signal: never }).output;
+      const { covariance, diagnostics } = await pool(workers).run({
+        lane: 'heavy',
+        task: 'estimate-risk-model',
+        input: { market: wide, universe: { kind: 'names', identifiers: request.identifiers! }, request },
+        signal: never,
+      }).output;
       return [sha(covariance.bytes), diagnostics];
     };
     const alone = await estimate(1);
@@ -52,11 +74,22 @@ describe('one, two and four workers give the same bits of', () => {
 
   test('simulated paths', async () => {
     const moments = { mean: 0.0003, deviation: 0.012 };
-    const plan = planSimulation(SimulationRequest.parse({ paths: 20_000, horizon: 40 }), { kind: 'gaussian', ...moments }, moments);
+    const plan = planSimulation(
+      SimulationRequest.parse({ paths: 20_000, horizon: 40 }),
+      { kind: 'gaussian', ...moments },
+      moments,
+    );
     const paths = async (workers: number) => {
       const on = pool(workers);
       const memory = new SharedArrayBuffer(tallyBytes(plan));
-      await Promise.all(plan.cuts.slice(1).map((_, part) => on.run({ lane: 'heavy', task: 'simulate-paths', input: { plan, part, memory }, signal: never }).output));
+      await Promise.all(
+        plan.cuts
+          .slice(1)
+          .map(
+            (_, part) =>
+              on.run({ lane: 'heavy', task: 'simulate-paths', input: { plan, part, memory }, signal: never }).output,
+          ),
+      );
       return sha(new Uint8Array(memory).slice());
     };
     const alone = await paths(1);

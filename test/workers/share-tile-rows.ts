@@ -21,7 +21,16 @@ export async function shareTileRows(panel: Float64Array, columns: number, worker
   arena.view(x, panel.length).set(panel);
   const out = arena.reserve(8 * columns * columns);
   arena.view(out, columns * columns).fill(0);
-  const tasks = Array.from({ length: workers }, (_, part): TileRows => ({ memory: arena.memory, x, rows: panel.length / columns, columns, out, part, parts: workers, scratch: arena.reserve(2 ** 20) }));
+  const tasks = Array.from({ length: workers }, (_, part): TileRows => ({
+    memory: arena.memory,
+    x,
+    rows: panel.length / columns,
+    columns,
+    out,
+    part,
+    parts: workers,
+    scratch: arena.reserve(2 ** 20),
+  }));
   await Promise.all(
     tasks.map(
       (task) =>

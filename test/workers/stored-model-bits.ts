@@ -10,12 +10,23 @@ const NAMES = 60;
 export async function storedModelBits(): Promise<Record<string, string>> {
   const handle = shareMarket(market(NAMES, 200));
   const identifiers = namesOf(NAMES);
-  const requests = { shape: {}, 'ledoit-wolf': { intensity_method: 'ledoit_wolf' }, 'half-life, scaled identity': { half_life: 40, target: 'scaled_identity' } } as const;
+  const requests = {
+    shape: {},
+    'ledoit-wolf': { intensity_method: 'ledoit_wolf' },
+    'half-life, scaled identity': { half_life: 40, target: 'scaled_identity' },
+  } as const;
   const bits: Record<string, string> = {};
   for (const [name, settings] of Object.entries(requests)) {
-    const input = { market: handle, universe: { kind: 'names', identifiers }, request: RiskModelRequest.parse({ identifiers, ...settings }) } as const;
+    const input = {
+      market: handle,
+      universe: { kind: 'names', identifiers },
+      request: RiskModelRequest.parse({ identifiers, ...settings }),
+    } as const;
     const { covariance, diagnostics } = await estimateModel(input, { report: () => {} });
-    bits[`stored model, ${name}`] = createHash('sha256').update(covariance.bytes).update(JSON.stringify(diagnostics)).digest('hex');
+    bits[`stored model, ${name}`] = createHash('sha256')
+      .update(covariance.bytes)
+      .update(JSON.stringify(diagnostics))
+      .digest('hex');
   }
   return bits;
 }

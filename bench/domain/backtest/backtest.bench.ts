@@ -22,7 +22,10 @@ import { runOverviewJson, runResultJson } from '#views/run-json.js';
  * Beside them the same outputs from vectorised numpy, in processor time of either thread, and whether both come to the same level.
  * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the simulation <= 2x numpy's time.
  */
-const SIZES = [{ names: 500, sessions: 5040 }, { names: 3000, sessions: 2520 }];
+const SIZES = [
+  { names: 500, sessions: 5040 },
+  { names: 3000, sessions: 2520 },
+];
 const REPEATS = 5;
 const CAP = 0.02;
 const COST_BPS = 10;
@@ -46,7 +49,9 @@ for (const size of SIZES) {
     best.decided = Math.min(best.decided, timed.decided);
   }
   const megabytes = (first.bytes / 1e6).toFixed(0);
-  console.log(`${size.names} names x ${size.sessions} sessions: first ${first.total.toFixed(0)} ms, then ${best.total.toFixed(0)} ms of the thread (${best.process.toFixed(0)} of the process) for ${megabytes} MB of results; decided in ${best.decided.toFixed(0)} ms, decided, simulated and measured in ${best.simulation.toFixed(0)} ms`);
+  console.log(
+    `${size.names} names x ${size.sessions} sessions: first ${first.total.toFixed(0)} ms, then ${best.total.toFixed(0)} ms of the thread (${best.process.toFixed(0)} of the process) for ${megabytes} MB of results; decided in ${best.decided.toFixed(0)} ms, decided, simulated and measured in ${best.simulation.toFixed(0)} ms`,
+  );
   readRecordOf(columns!);
   compareWithNumpy(market, run!, best.simulation);
 }
@@ -65,19 +70,29 @@ interface Timed {
 
 function once(market: MarketData): Timed {
   const document = IndexDocument.parse({
-    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: formatDay(market.dates[0]!), rebalance: { frequency: 'monthly' },
+    id: 'BENCH',
+    name: 'Bench',
+    calendar: 'XNYS',
+    base_date: formatDay(market.dates[0]!),
+    rebalance: { frequency: 'monthly' },
     pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: CAP } },
   });
   const begin = threadMs();
   const beginProcess = processMs();
   let decided = 0;
   const run = runBacktest({
-    market, calendars, createDecider: indexDecider, inPlace: true,
+    market,
+    calendars,
+    createDecider: indexDecider,
+    inPlace: true,
     report: (_fraction, message) => {
       if (message === 'simulating the index') decided = threadMs() - begin;
     },
     plan: {
-      runId: 'BENCH', name: 'Bench', indexId: 'BENCH', documents: { BENCH: document },
+      runId: 'BENCH',
+      name: 'Bench',
+      indexId: 'BENCH',
+      documents: { BENCH: document },
       request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: COST_BPS },
     },
   });
@@ -86,14 +101,24 @@ function once(market: MarketData): Timed {
   const outputs = [columns, runResultJson(run, STAMP), runOverviewJson(run)];
   for (const bytes of outputs) createHash('sha256').update(bytes).digest('hex');
   const total = threadMs() - begin;
-  return { run, simulation, decided, total, process: processMs() - beginProcess, columns, bytes: outputs.reduce((sum, { length }) => sum + length, 0) };
+  return {
+    run,
+    simulation,
+    decided,
+    total,
+    process: processMs() - beginProcess,
+    columns,
+    bytes: outputs.reduce((sum, { length }) => sum + length, 0),
+  };
 }
 
 /** The record written from the columns, as it is when it is read. */
 function readRecordOf(columns: Uint8Array): void {
   const begin = threadMs();
   const record = recordJson(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
-  console.log(`  the record of ${(record.length / 1e6).toFixed(0)} MB is read in ${(threadMs() - begin).toFixed(0)} ms`);
+  console.log(
+    `  the record of ${(record.length / 1e6).toFixed(0)} MB is read in ${(threadMs() - begin).toFixed(0)} ms`,
+  );
 }
 
 /** Random walks with a dividend a quarter; the same on every run. */
@@ -123,13 +148,32 @@ function seededMarket({ names, sessions }: { readonly names: number; readonly se
   }
   identifiers.forEach((identifier, i) => {
     for (let t = 20 + (i % 60); t < sessions; t += 63) {
-      actions.push({ identifier, type: 'DIVIDEND', value: DIVIDEND, exDay: dates[t]!, payDay: null, status: 'paid', announcedDay: null, related: null, subscriptionPrice: null });
+      actions.push({
+        identifier,
+        type: 'DIVIDEND',
+        value: DIVIDEND,
+        exDay: dates[t]!,
+        payDay: null,
+        status: 'paid',
+        announcedDay: null,
+        related: null,
+        subscriptionPrice: null,
+      });
     }
   });
   return {
-    storeId: 'bench', contentHash: `bench-${names}`, adjustment: 'none', identifiers, dates,
-    fields: new Map([['CLOSE', close], ['SHARES_OUTSTANDING', outstanding]]),
-    reference: { columns: [], rows: new Map() }, actions, universes: [],
+    storeId: 'bench',
+    contentHash: `bench-${names}`,
+    adjustment: 'none',
+    identifiers,
+    dates,
+    fields: new Map([
+      ['CLOSE', close],
+      ['SHARES_OUTSTANDING', outstanding],
+    ]),
+    reference: { columns: [], rows: new Map() },
+    actions,
+    universes: [],
   };
 }
 
@@ -141,18 +185,35 @@ function compareWithNumpy(market: MarketData, run: Run, milliseconds: number): v
     const cash = new Float64Array(sessions * names);
     const column = new Map(market.identifiers.map((identifier, i) => [identifier, i]));
     const row = new Map([...market.dates].map((day, t) => [day, t]));
-    for (const { identifier, exDay, value } of market.actions) cash[row.get(exDay)! * names + column.get(identifier)!]! += value;
+    for (const { identifier, exDay, value } of market.actions)
+      cash[row.get(exDay)! * names + column.get(identifier)!]! += value;
     const panels = { close: market.fields.get('CLOSE')!, shares: market.fields.get('SHARES_OUTSTANDING')!, cash };
     for (const [name, panel] of Object.entries(panels)) writeFileSync(join(folder, `${name}.f64`), panel);
-    writeFileSync(join(folder, 'rebalances.i32'), Int32Array.from(run.rebalances, ({ session }) => session));
-    writeFileSync(join(folder, 'shape.json'), JSON.stringify({ names, sessions, repeats: REPEATS, cap: CAP, cost: COST_BPS / 10_000 }));
+    writeFileSync(
+      join(folder, 'rebalances.i32'),
+      Int32Array.from(run.rebalances, ({ session }) => session),
+    );
+    writeFileSync(
+      join(folder, 'shape.json'),
+      JSON.stringify({ names, sessions, repeats: REPEATS, cap: CAP, cost: COST_BPS / 10_000 }),
+    );
     // The script lies beside the sources: only TypeScript is compiled.
     const script = fileURLToPath(new URL('../../../../bench/domain/backtest/simulate.py', import.meta.url));
-    const peer = JSON.parse(execFileSync('python3', [script, folder], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
-    const differs = [[peer.level, run.index.book.value.at(-1)!], [peer.value, run.portfolio.value.at(-1)!], [peer.uncapped, run.uncapped!.at(-1)!]].map(([a, b]) => Math.abs(a - b) / b);
-    console.log(`  numpy ${peer.numpy}: ${peer.ms[0].toFixed(0)} ms; ratio ${(milliseconds / peer.ms[0]).toFixed(2)}; levels differ by ${Math.max(...differs).toExponential(1)}`);
+    const peer = JSON.parse(
+      execFileSync('python3', [script, folder], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+    );
+    const differs = [
+      [peer.level, run.index.book.value.at(-1)!],
+      [peer.value, run.portfolio.value.at(-1)!],
+      [peer.uncapped, run.uncapped!.at(-1)!],
+    ].map(([a, b]) => Math.abs(a - b) / b);
+    console.log(
+      `  numpy ${peer.numpy}: ${peer.ms[0].toFixed(0)} ms; ratio ${(milliseconds / peer.ms[0]).toFixed(2)}; levels differ by ${Math.max(...differs).toExponential(1)}`,
+    );
   } catch (failure) {
-    console.log(`  no comparison with numpy: ${failure instanceof Error ? failure.message.split('\n')[0] : String(failure)}`);
+    console.log(
+      `  no comparison with numpy: ${failure instanceof Error ? failure.message.split('\n')[0] : String(failure)}`,
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -18,18 +18,36 @@ function timed(work: () => number): number {
 function report(name: string, ms: readonly number[], limitMs: number): void {
   const ascending = ms.toSorted((a, b) => a - b);
   const median = ascending[ascending.length >>> 1]!;
-  console.log(`${name.padEnd(58)} min ${ascending[0]!.toFixed(3)}  median ${median.toFixed(3)}  max ${ascending.at(-1)!.toFixed(3)} ms  (limit ${limitMs} ms)`);
+  console.log(
+    `${name.padEnd(58)} min ${ascending[0]!.toFixed(3)}  median ${median.toFixed(3)}  max ${ascending.at(-1)!.toFixed(3)} ms  (limit ${limitMs} ms)`,
+  );
 }
 
 // First in the process on purpose: nothing is compiled yet.
 report('open the folder, first time in the process', [timed(() => openCalendars().list().length)], 30);
-report('first use of a calendar, first in the process (XNYS)', [timed(() => openCalendars().get('XNYS')!.sessions.length)], 30);
-const codes = openCalendars().list().map(({ code }) => code);
-report(`first use of each of ${codes.length} codes, folder opened anew`, codes.map((code) => timed(() => openCalendars().get(code)!.sessions.length)), 30);
-report('first use of all codes together', [timed(() => {
-  const calendars = openCalendars();
-  return codes.reduce((count, code) => count + calendars.get(code)!.sessions.length, 0);
-})], 114 * 30);
+report(
+  'first use of a calendar, first in the process (XNYS)',
+  [timed(() => openCalendars().get('XNYS')!.sessions.length)],
+  30,
+);
+const codes = openCalendars()
+  .list()
+  .map(({ code }) => code);
+report(
+  `first use of each of ${codes.length} codes, folder opened anew`,
+  codes.map((code) => timed(() => openCalendars().get(code)!.sessions.length)),
+  30,
+);
+report(
+  'first use of all codes together',
+  [
+    timed(() => {
+      const calendars = openCalendars();
+      return codes.reduce((count, code) => count + calendars.get(code)!.sessions.length, 0);
+    }),
+  ],
+  114 * 30,
+);
 
 const views = createCalendarViews({
   calendars: openCalendars(),
@@ -38,7 +56,11 @@ const views = createCalendarViews({
   },
   today: () => 0,
 });
-report('list of calendars as JSON', Array.from({ length: REPEATS }, () => timed(() => JSON.stringify(views.list()).length)), 3);
+report(
+  'list of calendars as JSON',
+  Array.from({ length: REPEATS }, () => timed(() => JSON.stringify(views.list()).length)),
+  3,
+);
 
 const { isSession, coverage, sessions } = openCalendars().get('XNYS')!;
 const span = coverage.to - coverage.from + 1;
@@ -58,5 +80,9 @@ report(`${LOOK_UPS / 1e6} million session look-ups`, lookUps, (LOOK_UPS * 0.5) /
 const calendar = openCalendars().get('XNYS')!;
 const monthly = RebalanceSpec.parse({ frequency: 'monthly', anchor: 'third_friday', effective_lag: 5 });
 const window = { calendar, baseDay: coverage.from, from: dayFrom('2000-01-01'), to: dayFrom('2025-12-31') };
-report('monthly third Fridays of 26 years', Array.from({ length: REPEATS }, () => timed(() => rebalanceDates({ rebalance: monthly, ...window }).length)), 1);
+report(
+  'monthly third Fridays of 26 years',
+  Array.from({ length: REPEATS }, () => timed(() => rebalanceDates({ rebalance: monthly, ...window }).length)),
+  1,
+);
 console.log(`sink ${sink > 0 && sessions.length > 0}`);

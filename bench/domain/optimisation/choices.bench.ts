@@ -24,17 +24,32 @@ for (const engine of engines) {
   const solvers = { solver: createSolver(engine), algebra: engine };
   const many = problemOf(750, [{ type: 'Cardinality', params: { maximum: KEPT } }]);
   const [outcome, searchMs] = timed(() => solveProblem(solvers, many));
-  const largest = Array.from(many.index.keys()).toSorted((a, b) => many.index[b]! - many.index[a]!).slice(0, KEPT);
-  const restriction = { least: new Float64Array(many.index.length).fill(-Infinity), most: many.index.map((_, i) => (largest.includes(i) ? Infinity : 0)), sums: [] };
+  const largest = Array.from(many.index.keys())
+    .toSorted((a, b) => many.index[b]! - many.index[a]!)
+    .slice(0, KEPT);
+  const restriction = {
+    least: new Float64Array(many.index.length).fill(-Infinity),
+    most: many.index.map((_, i) => (largest.includes(i) ? Infinity : 0)),
+    sums: [],
+  };
   const kept = solveConvex(solvers.solver, many, { restriction });
   if (outcome.kind !== 'solved' || kept === undefined) throw new Error('no choice was found');
   const better = 1 - Math.sqrt(outcome.solution.objective / kept.objective);
-  console.log(`${engine.name.padEnd(9)} ${KEPT} of ${many.index.length} names: ${searchMs.toFixed(0)} ms of CPU, tracking error ${(100 * better).toFixed(1)} % below that of the largest ${KEPT}`);
+  console.log(
+    `${engine.name.padEnd(9)} ${KEPT} of ${many.index.length} names: ${searchMs.toFixed(0)} ms of CPU, tracking error ${(100 * better).toFixed(1)} % below that of the largest ${KEPT}`,
+  );
 
-  const some = problemOf(501, [{ type: 'PositionBounds', params: { upper: 0.05 } }, { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } }]);
+  const some = problemOf(501, [
+    { type: 'PositionBounds', params: { upper: 0.05 } },
+    { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } },
+  ]);
   const means = Float64Array.from(some.index, (_, i) => 0.04 + 0.06 * Math.sin(12.9898 * i) ** 2);
-  const [frontier, frontierMs] = timed(() => frontierOf({ solver: solvers.solver, problem: some, means, riskFreeRate: 0, points: POINTS }));
-  console.log(`${engine.name.padEnd(9)} frontier of ${frontier!.points.length} points at ${some.index.length} names with its tangency: ${frontierMs.toFixed(0)} ms of CPU`);
+  const [frontier, frontierMs] = timed(() =>
+    frontierOf({ solver: solvers.solver, problem: some, means, riskFreeRate: 0, points: POINTS }),
+  );
+  console.log(
+    `${engine.name.padEnd(9)} frontier of ${frontier!.points.length} points at ${some.index.length} names with its tangency: ${frontierMs.toFixed(0)} ms of CPU`,
+  );
 }
 
 function timed<T>(work: () => T): [T, number] {
@@ -55,6 +70,10 @@ function problemOf(names: number, rows: object[]): Problem {
     previous: null,
     metric: metric!,
     rows: rows.map((row) => ConstraintRow.parse(row)),
-    datapoints: { numbers: () => index, categories: () => Array.from({ length: n }, (_, i) => `S${i % 11}`), medianValueTraded: () => index },
+    datapoints: {
+      numbers: () => index,
+      categories: () => Array.from({ length: n }, (_, i) => `S${i % 11}`),
+      medianValueTraded: () => index,
+    },
   });
 }

@@ -73,19 +73,30 @@ const alone = new Map(classes.map((type) => [type, costOf([type])]));
 console.log(`${NAMES} names, 1260 sessions: milliseconds of processor to solve, and for the frontier`);
 for (const [type, cost] of alone) console.log(`  ${type.padEnd(24)} ${line(cost)}`);
 const pairs = classes.flatMap((a, i) => classes.slice(i + 1).map((b) => ({ a, b, cost: costOf([a, b]) })));
-const rated = pairs.map((pair) => ({ ...pair, ratio: total(pair.cost) / Math.max(NEGLIGIBLE, total(alone.get(pair.a)!) + total(alone.get(pair.b)!)) }));
-console.log(`${pairs.length} pairs, ${pairs.filter(({ cost }) => !cost.isSolved).length} without an answer, ${pairs.filter(({ cost }) => cost.isSolved && !cost.isConverged).length} not converged; the slowest ten:`);
-for (const { a, b, cost, ratio } of rated.toSorted((p, q) => total(q.cost) - total(p.cost)).slice(0, 10)) console.log(`  ${`${a} + ${b}`.padEnd(44)} ${line(cost)}, ${ratio.toFixed(1)}x its parts`);
-const slow = rated.filter(({ ratio, cost }) => ratio > RATIO_MAX && cost.isSolved).toSorted((p, q) => q.ratio - p.ratio);
+const rated = pairs.map((pair) => ({
+  ...pair,
+  ratio: total(pair.cost) / Math.max(NEGLIGIBLE, total(alone.get(pair.a)!) + total(alone.get(pair.b)!)),
+}));
+console.log(
+  `${pairs.length} pairs, ${pairs.filter(({ cost }) => !cost.isSolved).length} without an answer, ${pairs.filter(({ cost }) => cost.isSolved && !cost.isConverged).length} not converged; the slowest ten:`,
+);
+for (const { a, b, cost, ratio } of rated.toSorted((p, q) => total(q.cost) - total(p.cost)).slice(0, 10))
+  console.log(`  ${`${a} + ${b}`.padEnd(44)} ${line(cost)}, ${ratio.toFixed(1)}x its parts`);
+const slow = rated
+  .filter(({ ratio, cost }) => ratio > RATIO_MAX && cost.isSolved)
+  .toSorted((p, q) => q.ratio - p.ratio);
 console.log(`${slow.length} pairs above ${RATIO_MAX}x their parts${slow.length > 0 ? ':' : ''}`);
-for (const { a, b, cost, ratio } of slow) console.log(`  ${`${a} + ${b}`.padEnd(44)} ${line(cost)}, ${ratio.toFixed(1)}x`);
+for (const { a, b, cost, ratio } of slow)
+  console.log(`  ${`${a} + ${b}`.padEnd(44)} ${line(cost)}, ${ratio.toFixed(1)}x`);
 
 function total({ solve, frontier }: Cost): number {
   return solve + frontier;
 }
 
 function line({ solve, frontier, isSolved, isConverged, binding }: Cost): string {
-  const state = isSolved ? `${isConverged ? '' : ', NOT CONVERGED'}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}` : ', infeasible';
+  const state = isSolved
+    ? `${isConverged ? '' : ', NOT CONVERGED'}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}`
+    : ', infeasible';
   return `${solve.toFixed(0).padStart(6)} ${frontier.toFixed(0).padStart(6)}${state}`;
 }
 
@@ -96,13 +107,34 @@ function costOf(types: readonly string[]): Cost {
     const begin = process.cpuUsage().user;
     const outcome = solveProblem(solvers, problem);
     const solved = process.cpuUsage().user;
-    if (outcome.kind !== 'solved') return { solve: (solved - begin) / 1e3, frontier: 0, isSolved: false, isConverged: false, binding: [] };
+    if (outcome.kind !== 'solved')
+      return { solve: (solved - begin) / 1e3, frontier: 0, isSolved: false, isConverged: false, binding: [] };
     const { solution } = outcome;
-    const rows = nonConvexRows(problem).map(({ row }) => row).filter(({ form }) => form !== 'concentration');
-    const restriction = nonConvexRows(problem).length === 0 ? undefined : restrictionOf(rows, { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true });
+    const rows = nonConvexRows(problem)
+      .map(({ row }) => row)
+      .filter(({ form }) => form !== 'concentration');
+    const restriction =
+      nonConvexRows(problem).length === 0
+        ? undefined
+        : restrictionOf(rows, {
+            held: supportOf(solution.weights),
+            short: shortSide(solution.weights),
+            large: [],
+            isFinal: true,
+          });
     frontierOf({ solver: solvers.solver, problem, means: family.means, riskFreeRate: 0, restriction });
     const traced = process.cpuUsage().user;
-    const bound = new Set(rowSides(problem, solution).filter(({ isBinding, placed }) => isBinding && placed.origin.index !== null).map(({ placed }) => placed.origin.type));
-    return { solve: (solved - begin) / 1e3, frontier: (traced - solved) / 1e3, isSolved: true, isConverged: isOptimal(checkKkt(solution.assembled.program, solution.answer.point)), binding: [...bound] };
+    const bound = new Set(
+      rowSides(problem, solution)
+        .filter(({ isBinding, placed }) => isBinding && placed.origin.index !== null)
+        .map(({ placed }) => placed.origin.type),
+    );
+    return {
+      solve: (solved - begin) / 1e3,
+      frontier: (traced - solved) / 1e3,
+      isSolved: true,
+      isConverged: isOptimal(checkKkt(solution.assembled.program, solution.answer.point)),
+      binding: [...bound],
+    };
   });
 }

@@ -40,17 +40,35 @@ if (blas !== undefined) engines.push(blas);
 for (const engine of engines) {
   for (const [label, constraints] of Object.entries(cases)) {
     const begin = process.cpuUsage();
-    const composer = createComposer({ market, calendars, documents: documentsOf(constraints), until: market.dates.at(-1)!, createDecider: indexDeciders(engine) });
+    const composer = createComposer({
+      market,
+      calendars,
+      documents: documentsOf(constraints),
+      until: market.dates.at(-1)!,
+      createDecider: indexDeciders(engine),
+    });
     const { list, findings } = engine.scope(() => composer.compositions('CORE'));
     const { user, system } = process.cpuUsage(begin);
-    console.log(`${engine.name.padEnd(9)} ${label}: ${list.length} rebalances, ${findings.length} findings, ${((user + system) / 1e6).toFixed(2)} s of CPU`);
+    console.log(
+      `${engine.name.padEnd(9)} ${label}: ${list.length} rebalances, ${findings.length} findings, ${((user + system) / 1e6).toFixed(2)} s of CPU`,
+    );
   }
 }
 
 function documentsOf(constraints: object[]): Record<string, IndexDocument> {
   const own = { calendar: 'XNYS', base_date: formatDay(market.dates[HISTORY]!), rebalance: { frequency: 'monthly' } };
-  const parent = IndexDocument.parse({ id: 'BROAD', name: 'Broad', ...own, pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } } });
-  const derived = IndexDocument.parse({ id: 'CORE', name: 'Core', ...own, derivation: { source_index_id: 'BROAD', constraints } });
+  const parent = IndexDocument.parse({
+    id: 'BROAD',
+    name: 'Broad',
+    ...own,
+    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+  });
+  const derived = IndexDocument.parse({
+    id: 'CORE',
+    name: 'Core',
+    ...own,
+    derivation: { source_index_id: 'BROAD', constraints },
+  });
   return { BROAD: parent, CORE: derived };
 }
 
@@ -79,8 +97,16 @@ function seededMarket(): MarketData {
     adjustment: 'none',
     identifiers,
     dates,
-    fields: new Map([['CLOSE', close], ['SHARES_OUTSTANDING', shares]]),
-    reference: { columns: ['SECTOR'], rows: new Map(identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [`S${i % SECTORS}`] }]])) },
+    fields: new Map([
+      ['CLOSE', close],
+      ['SHARES_OUTSTANDING', shares],
+    ]),
+    reference: {
+      columns: ['SECTOR'],
+      rows: new Map(
+        identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [`S${i % SECTORS}`] }]]),
+      ),
+    },
     actions: [],
     universes: [],
   };

@@ -36,10 +36,19 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
   const values = Float64Array.from(identifiers, () => 100 * random.uniform());
   const valueTraded = Float64Array.from(index, (weight) => 1e9 * weight * (0.5 + random.uniform()));
   return {
-    identifiers, index, previous, metric, means, sectors, values, valueTraded,
+    identifiers,
+    index,
+    previous,
+    metric,
+    means,
+    sectors,
+    values,
+    valueTraded,
     problemOf: (rows) =>
       createProblem({
-        identifiers, index, metric,
+        identifiers,
+        index,
+        metric,
         previous: { weights: previous, outside: 0 },
         rows: rows.map((row) => ConstraintRow.parse(row)),
         datapoints: { numbers: () => values, categories: () => sectors, medianValueTraded: () => valueTraded },

@@ -6,6 +6,17 @@ export const eightRules = <Chooser>(chooser: Chooser) => [
   { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 2 } },
   { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: -0.5 } },
   { id: 'sectors', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 200 } },
-  { id: 'value', type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name: 'VALUE_TRADED', transform: 'percentile' }, comparison: 'ge', value: 0.1 } } },
+  {
+    id: 'value',
+    type: 'ExpressionFilter',
+    params: {
+      expression: {
+        node: 'comparison',
+        field: { node: 'field', name: 'VALUE_TRADED', transform: 'percentile' },
+        comparison: 'ge',
+        value: 0.1,
+      },
+    },
+  },
   chooser,
 ];

@@ -19,7 +19,16 @@ const out = arena.reserve(8 * ASSETS * ASSETS);
 
 for (const threads of [1, 2]) {
   const workers = Array.from({ length: threads }, (_, part) => {
-    const workerData: TileRowsTask = { memory: arena.memory, x, rows: OBSERVATIONS, columns: ASSETS, out, part, parts: threads, scratch: arena.reserve(8 * 2 ** 20) };
+    const workerData: TileRowsTask = {
+      memory: arena.memory,
+      x,
+      rows: OBSERVATIONS,
+      columns: ASSETS,
+      out,
+      part,
+      parts: threads,
+      scratch: arena.reserve(8 * 2 ** 20),
+    };
     return new Worker(new URL('./tile-rows-thread.js', import.meta.url), { workerData });
   });
   const times: number[] = [];
@@ -38,7 +47,17 @@ for (const threads of [1, 2]) {
   await Promise.all(workers.map((worker) => worker.terminate()));
   const minMs = Math.min(...times);
   const rate = (OBSERVATIONS * ASSETS * ASSETS) / minMs / 1e6;
-  console.log(`symmetricRankK ${OBSERVATIONS} x ${ASSETS} on ${threads} ${threads === 1 ? 'thread ' : 'threads'}  min ${minMs.toFixed(1)} ms wall  ${rate.toFixed(1)} GFLOP/s  ${processorMs.toFixed(1)} ms of processor`);
-  const timing: Timing = { kernel: 'symmetricRankK shared', size: `${threads} threads`, engine: 'wasm', minMs, medianMs: times.toSorted((a, b) => a - b)[REPEATS >> 1]!, rate, unit: 'GFLOP/s' };
+  console.log(
+    `symmetricRankK ${OBSERVATIONS} x ${ASSETS} on ${threads} ${threads === 1 ? 'thread ' : 'threads'}  min ${minMs.toFixed(1)} ms wall  ${rate.toFixed(1)} GFLOP/s  ${processorMs.toFixed(1)} ms of processor`,
+  );
+  const timing: Timing = {
+    kernel: 'symmetricRankK shared',
+    size: `${threads} threads`,
+    engine: 'wasm',
+    minMs,
+    medianMs: times.toSorted((a, b) => a - b)[REPEATS >> 1]!,
+    rate,
+    unit: 'GFLOP/s',
+  };
   process.send?.(timing);
 }

@@ -8,11 +8,16 @@ const list = [...values];
 const text = createNumberText();
 let bytes = 0;
 
-measurePlain('numberText', `${NUMBERS}`, () => {
-  bytes = 0;
-  text.begin((part) => (bytes += part.length));
-  text.numbers(values, 0, NUMBERS);
-  text.flush();
-  return bytes;
-}, { bytes: 8 * NUMBERS });
+measurePlain(
+  'numberText',
+  `${NUMBERS}`,
+  () => {
+    bytes = 0;
+    text.begin((part) => (bytes += part.length));
+    text.numbers(values, 0, NUMBERS);
+    text.flush();
+    return bytes;
+  },
+  { bytes: 8 * NUMBERS },
+);
 measurePlain('JSON.stringify', `${NUMBERS}`, () => JSON.stringify(list).length, { bytes: 8 * NUMBERS });

@@ -44,7 +44,13 @@ for (const [assets, observations] of SIZES) {
 function numpyMs(observations: number, assets: number, repeats: number): number {
   try {
     const env = { ...process.env, OPENBLAS_NUM_THREADS: '1' };
-    return Number(execFileSync('python3', [script, String(observations), String(assets), String(repeats)], { encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'ignore'] }));
+    return Number(
+      execFileSync('python3', [script, String(observations), String(assets), String(repeats)], {
+        encoding: 'utf8',
+        env,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    );
   } catch {
     return Number.NaN;
   }

@@ -15,7 +15,13 @@ for (const method of ['shape', 'ledoit_wolf'] as const) {
         const out = engine.allocate(assets * assets);
         return () => {
           panel.set(returns);
-          return estimateCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method, scale: 252, repair: false }, out);
+          return estimateCovariance(
+            engine,
+            panel,
+            assets,
+            { target: 'constant_correlation', intensity: null, method, scale: 252, repair: false },
+            out,
+          );
         };
       },
     })),

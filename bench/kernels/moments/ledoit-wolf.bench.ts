@@ -13,7 +13,12 @@ await measure(
       const panel = engine.allocate(returns.length);
       return () => {
         panel.set(returns);
-        return lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 252 }).intensity;
+        return lowRankCovariance(engine, panel, assets, {
+          target: 'constant_correlation',
+          intensity: null,
+          method: 'ledoit_wolf',
+          scale: 252,
+        }).intensity;
       };
     },
   })),

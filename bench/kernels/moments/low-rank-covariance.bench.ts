@@ -11,7 +11,12 @@ await measure(
     prepare(engine) {
       const panel = engine.allocate(observations * assets);
       panel.set(seededPanel(panel.length));
-      const covariance = lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252 });
+      const covariance = lowRankCovariance(engine, panel, assets, {
+        target: 'constant_correlation',
+        intensity: null,
+        method: 'shape',
+        scale: 252,
+      });
       const v = engine.allocate(assets).fill(1 / assets);
       const out = engine.allocate(assets);
       return () => multiplyLowRank(engine, covariance, v, out);
@@ -31,7 +36,12 @@ await measure(
       const panel = engine.allocate(returns.length);
       return () => {
         panel.set(returns);
-        return lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252 });
+        return lowRankCovariance(engine, panel, assets, {
+          target: 'constant_correlation',
+          intensity: null,
+          method: 'shape',
+          scale: 252,
+        });
       };
     },
   })),

@@ -14,13 +14,23 @@ await measure(
     prepare(engine) {
       const values = seededPanel(2 * observations * assets);
       const names = Int32Array.from({ length: assets }, (_, i) => i);
-      const read = (rows: Int32Array, out: Float64Array): void => rows.forEach((row, t) => out.set(values.subarray((row % (2 * observations)) * assets, ((row % (2 * observations)) + 1) * assets), t * assets));
+      const read = (rows: Int32Array, out: Float64Array): void =>
+        rows.forEach((row, t) =>
+          out.set(
+            values.subarray((row % (2 * observations)) * assets, ((row % (2 * observations)) + 1) * assets),
+            t * assets,
+          ),
+        );
       const rolling = createRollingGram(engine);
       let from = 0;
       return () => {
         const first = from;
         from += MONTH;
-        return rolling.over(names, Int32Array.from({ length: observations }, (_, t) => first + t), read);
+        return rolling.over(
+          names,
+          Int32Array.from({ length: observations }, (_, t) => first + t),
+          read,
+        );
       };
     },
   })),

@@ -14,7 +14,9 @@ for (const columns of [2, 50]) {
       prepare(engine) {
         const panel = seededPanel(OBSERVATIONS * columns);
         const visit = (): void => {};
-        return memory === 'window' ? () => rollingCovariance(engine, panel, columns, 63, visit) : () => exponentialCovariance(engine, panel, columns, 63, visit);
+        return memory === 'window'
+          ? () => rollingCovariance(engine, panel, columns, 63, visit)
+          : () => exponentialCovariance(engine, panel, columns, 63, visit);
       },
     })),
   );

@@ -29,7 +29,10 @@ const CASES: readonly (FamilySize & { readonly label: string })[] = [
 ];
 
 /** Minutes, or out of memory: left out. */
-const TOO_SLOW: Readonly<Record<string, readonly string[]>> = { 'scipy SLSQP': ['turn 334'], 'npm quadprog': ['turn 334'] };
+const TOO_SLOW: Readonly<Record<string, readonly string[]>> = {
+  'scipy SLSQP': ['turn 334'],
+  'npm quadprog': ['turn 334'],
+};
 
 /** A dual method needs a definite curvature: what trades lack of it. */
 const RIDGE = 1e-7;
@@ -61,7 +64,7 @@ if (blas !== undefined) engines.push(blas);
 
 const scratch = mkdtempSync(join(tmpdir(), 'peers-'));
 const peers: Record<string, Peer | string> = {
-  'cvxopt': python('cvxopt'),
+  cvxopt: python('cvxopt'),
   'scipy SLSQP': python('slsqp'),
   'R quadprog': external('Rscript', 'peers.R', []),
   'npm quadprog': npmQuadprog(),
@@ -90,16 +93,28 @@ for (const size of CASES) {
     try {
       print(size.label, name, await peer(quadratic), program, reference!);
     } catch (failure) {
-      console.log(`${size.label}  ${name.padEnd(15)} failed: ${String(failure instanceof Error ? failure.message : failure).split('\n')[0]!.slice(0, 120)}`);
+      console.log(
+        `${size.label}  ${name.padEnd(15)} failed: ${String(failure instanceof Error ? failure.message : failure)
+          .split('\n')[0]!
+          .slice(0, 120)}`,
+      );
     }
   }
 }
 rmSync(scratch, { recursive: true });
 
-function print(label: string, name: string, { ms, x }: Answer, program: Program, reference: { objective: number; ms: number }): void {
+function print(
+  label: string,
+  name: string,
+  { ms, x }: Answer,
+  program: Program,
+  reference: { objective: number; ms: number },
+): void {
   const own = x.slice(0, program.n);
   const gap = (objectiveOf(program, own) - reference.objective) / Math.abs(reference.objective);
-  console.log(`${label}  ${name.padEnd(15)} ${ms.toFixed(2).padStart(9)} ms  ${(ms / reference.ms).toFixed(2).padStart(8)} x  gap ${gap.toExponential(1).padStart(8)}  violation ${violationOf(program, own).toExponential(1)}`);
+  console.log(
+    `${label}  ${name.padEnd(15)} ${ms.toFixed(2).padStart(9)} ms  ${(ms / reference.ms).toFixed(2).padStart(8)} x  gap ${gap.toExponential(1).padStart(8)}  violation ${violationOf(program, own).toExponential(1)}`,
+  );
 }
 
 /** Least processor time of a few runs. */
@@ -121,7 +136,8 @@ function objectiveOf({ n, metric, curvature, centre, linear }: Program, x: Float
   let total = 0;
   for (let i = 0; i < n; i++) {
     total += linear[i]! * x[i]!;
-    for (let j = 0; j < n; j++) total += (curvature / 2) * (x[i]! - centre[i]!) * matrix[i * n + j]! * (x[j]! - centre[j]!);
+    for (let j = 0; j < n; j++)
+      total += (curvature / 2) * (x[i]! - centre[i]!) * matrix[i * n + j]! * (x[j]! - centre[j]!);
   }
   return total;
 }
@@ -151,7 +167,11 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
     }
   }
   const wide = (values: ArrayLike<number>) => Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : 0));
-  const all = Array.from({ length: rows.count }, (_, r) => ({ coefficients: wide(rows.coefficients.subarray(r * n, r * n + n)), lower: rows.lower[r]!, upper: rows.upper[r]! }));
+  const all = Array.from({ length: rows.count }, (_, r) => ({
+    coefficients: wide(rows.coefficients.subarray(r * n, r * n + n)),
+    lower: rows.lower[r]!,
+    upper: rows.upper[r]!,
+  }));
   if (kink !== undefined) {
     for (let i = 0; i < n; i++) {
       for (const side of [1, -1]) {
@@ -161,14 +181,23 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
         all.push({ coefficients, lower: -Infinity, upper: side * kink.at[i]! });
       }
     }
-    all.push({ coefficients: Float64Array.from({ length: size }, (_, i) => (i < n ? 0 : 1)), lower: -Infinity, upper: kink.limit! });
+    all.push({
+      coefficients: Float64Array.from({ length: size }, (_, i) => (i < n ? 0 : 1)),
+      lower: -Infinity,
+      upper: kink.limit!,
+    });
   }
-  const bound = (values: Float64Array, beyond: number) => Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : beyond));
+  const bound = (values: Float64Array, beyond: number) =>
+    Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : beyond));
   return { n: size, hessian, linear: force, lower: bound(lower, 0), upper: bound(upper, 2), rows: all };
 }
 
 /** Rows of one sign: equalities first, then least values. */
-function atLeast({ n, rows, lower, upper }: Quadratic): { equalities: number; matrix: Float64Array[]; least: number[] } {
+function atLeast({ n, rows, lower, upper }: Quadratic): {
+  equalities: number;
+  matrix: Float64Array[];
+  least: number[];
+} {
   const equal = rows.filter((row) => row.lower === row.upper);
   const matrix = equal.map(({ coefficients }) => coefficients);
   const least = equal.map((row) => row.lower);
@@ -180,11 +209,20 @@ function atLeast({ n, rows, lower, upper }: Quadratic): { equalities: number; ma
   for (const row of rows) {
     if (row.lower === row.upper) continue;
     add(row.coefficients, row.lower);
-    add(row.coefficients.map((value) => -value), -row.upper);
+    add(
+      row.coefficients.map((value) => -value),
+      -row.upper,
+    );
   }
   for (let i = 0; i < n; i++) {
-    add(Float64Array.from({ length: n }, (_, j) => (i === j ? 1 : 0)), lower[i]!);
-    add(Float64Array.from({ length: n }, (_, j) => (i === j ? -1 : 0)), -upper[i]!);
+    add(
+      Float64Array.from({ length: n }, (_, j) => (i === j ? 1 : 0)),
+      lower[i]!,
+    );
+    add(
+      Float64Array.from({ length: n }, (_, j) => (i === j ? -1 : 0)),
+      -upper[i]!,
+    );
   }
   return { equalities: equal.length, matrix, least };
 }
@@ -197,7 +235,12 @@ function python(solver: 'cvxopt' | 'slsqp'): Peer | string {
 function external(command: string, script: string, options: readonly string[]): Peer | string {
   const own = join(FOLDER, 'bin', command);
   const executable = FOLDER !== '' && existsSync(own) ? own : command;
-  const call = (...words: string[]) => execFileSync(executable, [join(SCRIPTS, script), ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' } });
+  const call = (...words: string[]) =>
+    execFileSync(executable, [join(SCRIPTS, script), ...words], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },
+    });
   try {
     call('probe', ...options);
   } catch {
@@ -209,7 +252,14 @@ function external(command: string, script: string, options: readonly string[]): 
     const output = join(scratch, 'answer');
     const head = Float64Array.of(quadratic.n, matrix.length, equalities, RIDGE);
     const bytes = (values: Float64Array) => Buffer.from(values.buffer, values.byteOffset, values.byteLength);
-    writeFileSync(input, Buffer.concat([head, quadratic.hessian, quadratic.linear].map(bytes).concat(matrix.map(bytes), bytes(Float64Array.from(least)))));
+    writeFileSync(
+      input,
+      Buffer.concat(
+        [head, quadratic.hessian, quadratic.linear]
+          .map(bytes)
+          .concat(matrix.map(bytes), bytes(Float64Array.from(least))),
+      ),
+    );
     const ms = Number(call(input, output, ...options));
     const answer = readFileSync(output);
     return { ms, x: new Float64Array(answer.buffer.slice(answer.byteOffset, answer.byteOffset + answer.byteLength)) };
@@ -225,7 +275,13 @@ function npmModule(name: string): unknown {
 }
 
 interface Quadprog {
-  solveQP(hessian: number[][], linear: number[], columns: number[][], least: number[], equalities: number): { solution: number[]; message: string };
+  solveQP(
+    hessian: number[][],
+    linear: number[],
+    columns: number[][],
+    least: number[],
+    equalities: number,
+  ): { solution: number[]; message: string };
 }
 
 /** Arrays of that package count from one. */
@@ -236,9 +292,24 @@ function npmQuadprog(): Peer | string {
     const { n, hessian, linear } = quadratic;
     const { equalities, matrix, least } = atLeast(quadratic);
     return timed(() => {
-      const square = [[], ...Array.from({ length: n }, (_, i) => [0, ...Array.from({ length: n }, (__, j) => hessian[i * n + j]! + (i === j && hessian[i * n + i] === 0 ? RIDGE : 0))])];
+      const square = [
+        [],
+        ...Array.from({ length: n }, (_, i) => [
+          0,
+          ...Array.from(
+            { length: n },
+            (__, j) => hessian[i * n + j]! + (i === j && hessian[i * n + i] === 0 ? RIDGE : 0),
+          ),
+        ]),
+      ];
       const columns = [[], ...Array.from({ length: n }, (_, i) => [0, ...matrix.map((row) => row[i]!)])];
-      const { solution, message } = quadprog.solveQP(square, [0, ...Array.from(linear, (value) => -value)], columns, [0, ...least], equalities);
+      const { solution, message } = quadprog.solveQP(
+        square,
+        [0, ...Array.from(linear, (value) => -value)],
+        columns,
+        [0, ...least],
+        equalities,
+      );
       if (message !== '') throw new Error(message);
       return Float64Array.from(solution.slice(1));
     });
@@ -271,8 +342,14 @@ async function npmHighs(): Promise<Peer | string> {
       }
       return { starts: Int32Array.from(starts), indices: Int32Array.from(indices), values: Float64Array.from(values) };
     };
-    const below = lists((j) => Array.from({ length: n - j }, (_, k): [number, number] => [j + k, hessian[(j + k) * n + j]!]).filter(([, value]) => value !== 0));
-    const matrix = lists((j) => rows.flatMap(({ coefficients }, r): [number, number][] => (coefficients[j] === 0 ? [] : [[r, coefficients[j]!]])));
+    const below = lists((j) =>
+      Array.from({ length: n - j }, (_, k): [number, number] => [j + k, hessian[(j + k) * n + j]!]).filter(
+        ([, value]) => value !== 0,
+      ),
+    );
+    const matrix = lists((j) =>
+      rows.flatMap(({ coefficients }, r): [number, number][] => (coefficients[j] === 0 ? [] : [[r, coefficients[j]!]])),
+    );
     return timed(() => {
       const model = highs.createModel({
         numCols: n,

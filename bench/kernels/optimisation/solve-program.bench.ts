@@ -21,7 +21,8 @@ await measure(
       const solver = createSolver(engine);
       return () => {
         const { status, point } = solver.solve(program);
-        if (status !== 'solved' || (size.turnover !== null && !(point.kinkMultipliers[0]! > 0))) throw new Error(`${size.label}: ${status}`);
+        if (status !== 'solved' || (size.turnover !== null && !(point.kinkMultipliers[0]! > 0)))
+          throw new Error(`${size.label}: ${status}`);
       };
     },
   })),

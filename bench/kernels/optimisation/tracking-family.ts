@@ -22,7 +22,17 @@ export interface FamilySize {
  */
 export function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
   const random = counterRandom({ seed, stream: 7 });
-  const t5 = () => random.normal() / Math.sqrt((random.normal() ** 2 + random.normal() ** 2 + random.normal() ** 2 + random.normal() ** 2 + random.normal() ** 2) / 5 + 0.05);
+  const t5 = () =>
+    random.normal() /
+    Math.sqrt(
+      (random.normal() ** 2 +
+        random.normal() ** 2 +
+        random.normal() ** 2 +
+        random.normal() ** 2 +
+        random.normal() ** 2) /
+        5 +
+        0.05,
+    );
   const sector = Array.from({ length: names }, () => Math.floor(random.uniform() * SECTORS));
   const beta = Float64Array.from({ length: names }, () => 1 + 0.25 * random.normal());
   const styles = Float64Array.from({ length: names * STYLES }, () => random.normal());
@@ -63,7 +73,8 @@ function shrunk(returns: Float64Array, names: number, observations: number): Flo
   }
   const deviation = Float64Array.from({ length: names }, (_, i) => Math.sqrt(sample[i * names + i]!));
   let correlations = 0;
-  for (let i = 0; i < names; i++) for (let j = i + 1; j < names; j++) correlations += sample[i * names + j]! / (deviation[i]! * deviation[j]!);
+  for (let i = 0; i < names; i++)
+    for (let j = i + 1; j < names; j++) correlations += sample[i * names + j]! / (deviation[i]! * deviation[j]!);
   const mean = correlations / ((names * (names - 1)) / 2);
   for (let i = 0; i < names; i++) {
     for (let j = i; j < names; j++) {
@@ -96,15 +107,31 @@ function programOf({ names, covariance, index, previous, sector, kept, turnover 
   const force = new Float64Array(names);
   for (let i = 0; i < names; i++) for (let j = 0; j < names; j++) force[i]! += covariance[i * names + j]! * index[j]!;
   const variance = force.reduce((sum, value, i) => sum + value * index[i]!, 0);
-  const rows: { coefficients: Float64Array; lower: number; upper: number }[] = [{ coefficients: new Float64Array(n).fill(1), lower: 1, upper: 1 }];
+  const rows: { coefficients: Float64Array; lower: number; upper: number }[] = [
+    { coefficients: new Float64Array(n).fill(1), lower: 1, upper: 1 },
+  ];
   for (let s = 0; s < SECTORS; s++) {
     const held = index.reduce((sum, weight, i) => sum + (sector[i] === s ? weight : 0), 0);
-    rows.push({ coefficients: Float64Array.from(kept, (i) => (sector[i] === s ? 1 : 0)), lower: held - 0.02, upper: held + 0.02 });
+    rows.push({
+      coefficients: Float64Array.from(kept, (i) => (sector[i] === s ? 1 : 0)),
+      lower: held - 0.02,
+      upper: held + 0.02,
+    });
   }
   rows.push({ coefficients: Float64Array.from(kept, (i) => force[i]! / variance), lower: 0.98, upper: 1.02 });
   const forced = excluded.reduce((sum, i) => sum + previous[i]!, 0);
   const kinks: Kink[] =
-    turnover === null ? [] : [{ at: pick(previous), left: new Float64Array(n).fill(-1), right: new Float64Array(n).fill(1), limit: 2 * turnover + forced, penalty: Infinity }];
+    turnover === null
+      ? []
+      : [
+          {
+            at: pick(previous),
+            left: new Float64Array(n).fill(-1),
+            right: new Float64Array(n).fill(1),
+            limit: 2 * turnover + forced,
+            penalty: Infinity,
+          },
+        ];
   const coefficients = new Float64Array(rows.length * n);
   rows.forEach((row, r) => coefficients.set(row.coefficients, r * n));
   return {
@@ -116,7 +143,13 @@ function programOf({ names, covariance, index, previous, sector, kept, turnover 
     linear,
     lower: new Float64Array(n),
     upper: Float64Array.from(kept, (i) => Math.max(5 * index[i]!, 0.01, 3 / n)),
-    rows: { count: rows.length, coefficients, lower: Float64Array.from(rows, ({ lower }) => lower), upper: Float64Array.from(rows, ({ upper }) => upper), penalty: new Float64Array(rows.length).fill(Infinity) },
+    rows: {
+      count: rows.length,
+      coefficients,
+      lower: Float64Array.from(rows, ({ lower }) => lower),
+      upper: Float64Array.from(rows, ({ upper }) => upper),
+      penalty: new Float64Array(rows.length).fill(Infinity),
+    },
     kinks,
     norms: [],
   };

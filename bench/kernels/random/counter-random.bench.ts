@@ -5,13 +5,23 @@ import { measurePlain } from '../measure.js';
 const NUMBERS = 100_000;
 const random = counterRandom({ seed: 1, stream: 0 });
 
-measurePlain('uniform', `${NUMBERS}`, () => {
-  let total = 0;
-  for (let k = 0; k < NUMBERS; k++) total += random.uniform();
-  return total;
-}, { bytes: 8 * NUMBERS });
-measurePlain('normal', `${NUMBERS}`, () => {
-  let total = 0;
-  for (let k = 0; k < NUMBERS; k++) total += random.normal();
-  return total;
-}, { bytes: 8 * NUMBERS });
+measurePlain(
+  'uniform',
+  `${NUMBERS}`,
+  () => {
+    let total = 0;
+    for (let k = 0; k < NUMBERS; k++) total += random.uniform();
+    return total;
+  },
+  { bytes: 8 * NUMBERS },
+);
+measurePlain(
+  'normal',
+  `${NUMBERS}`,
+  () => {
+    let total = 0;
+    for (let k = 0; k < NUMBERS; k++) total += random.normal();
+    return total;
+  },
+  { bytes: 8 * NUMBERS },
+);

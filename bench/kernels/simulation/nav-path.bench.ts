@@ -23,5 +23,8 @@ function navPathOf([assets, sessions]: readonly [assets: number, sessions: numbe
   };
 }
 
-await measure('navPath, warm', [...SIZES, TWENTY_YEARS].map((size) => navPathOf(size, 1)));
+await measure(
+  'navPath, warm',
+  [...SIZES, TWENTY_YEARS].map((size) => navPathOf(size, 1)),
+);
 await measure('navPath, cold', [navPathOf(TWENTY_YEARS, 8)]);

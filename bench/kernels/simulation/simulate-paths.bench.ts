@@ -7,7 +7,10 @@ const PATHS = 10_000;
 const HORIZON = 252;
 const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon: HORIZON, count: 2048 });
 const growth = seededPanel(2520).map((value) => 1 + value);
-const models: readonly PathModel[] = [{ kind: 'block_bootstrap', growth, block: 21 }, { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }];
+const models: readonly PathModel[] = [
+  { kind: 'block_bootstrap', growth, block: 21 },
+  { kind: 'gaussian', mean: 0.0003, deviation: 0.01 },
+];
 
 for (const model of models) {
   await measure(`simulatePaths, ${model.kind}`, [

@@ -8,8 +8,13 @@ const engine = wasmEngine();
 for (const n of [50, 500, 1000]) {
   const covariance = covarianceOn(engine, n);
   const weights = new Float64Array(n);
-  measurePlain('minimumVarianceWeights', `${n}`, () => {
-    const { status } = minimumVarianceWeights(covariance, 0.05, weights);
-    if (status !== 'solved') throw new Error(`order ${n}: ${status}`);
-  }, { bytes: 8 * n * n });
+  measurePlain(
+    'minimumVarianceWeights',
+    `${n}`,
+    () => {
+      const { status } = minimumVarianceWeights(covariance, 0.05, weights);
+      if (status !== 'solved') throw new Error(`order ${n}: ${status}`);
+    },
+    { bytes: 8 * n * n },
+  );
 }

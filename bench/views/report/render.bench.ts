@@ -17,18 +17,51 @@ const LIMIT_MS = 700;
 const LIMIT_BYTES = 400_000;
 const RENDERS = 100;
 
-const SECTORS = ['Financials', 'Technology', 'Communication Services', 'Industrials', 'Health Care', 'Consumer Discretionary', 'Energy', 'Consumer Staples', 'Utilities', 'Materials', 'Real Estate'];
+const SECTORS = [
+  'Financials',
+  'Technology',
+  'Communication Services',
+  'Industrials',
+  'Health Care',
+  'Consumer Discretionary',
+  'Energy',
+  'Consumer Staples',
+  'Utilities',
+  'Materials',
+  'Real Estate',
+];
 const COMPANIES = Array.from({ length: 500 }, (_, i) => `Company ${String.fromCharCode(65 + (i % 26))}${i} Holdings`);
-const { columns, overview, run } = sampleRun({ names: 500, start: '2004-01-01', end: '2023-04-26', cap: 0.02, benchmark: true, costs: 5, companies: COMPANIES, sectors: SECTORS });
-console.log(`a run of ${COMPANIES.length} names over ${run.days.length} sessions, ${run.rebalances.length} rebalances, ${(columns.length / 1e6).toFixed(1)} MB of columns`);
+const { columns, overview, run } = sampleRun({
+  names: 500,
+  start: '2004-01-01',
+  end: '2023-04-26',
+  cap: 0.02,
+  benchmark: true,
+  costs: 5,
+  companies: COMPANIES,
+  sectors: SECTORS,
+});
+console.log(
+  `a run of ${COMPANIES.length} names over ${run.days.length} sessions, ${run.rebalances.length} rebalances, ${(columns.length / 1e6).toFixed(1)} MB of columns`,
+);
 
 const fonts = openFonts();
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
 function render(template: BuiltInId): number {
-  const figures = createRunFigures({ columns: openColumns((from, to) => columns.subarray(from, to)), overview, risk: { missing: 'No risk was estimated.' } });
-  return renderReport({ template: builtInTemplate(template, 'SAMPLE'), figures: new Map([['SAMPLE', figures]]), renderedAt: '2026-11-20T03:05:40.000000+00:00', fonts, report: () => {} }).bytes.length;
+  const figures = createRunFigures({
+    columns: openColumns((from, to) => columns.subarray(from, to)),
+    overview,
+    risk: { missing: 'No risk was estimated.' },
+  });
+  return renderReport({
+    template: builtInTemplate(template, 'SAMPLE'),
+    figures: new Map([['SAMPLE', figures]]),
+    renderedAt: '2026-11-20T03:05:40.000000+00:00',
+    fonts,
+    report: () => {},
+  }).bytes.length;
 }
 
 interface Timing {
@@ -48,7 +81,9 @@ function timed(work: () => number): Timing & { readonly bytes: number } {
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >>> 1]!;
 
 const first = timed(() => render('FACTSHEET-A4'));
-console.log(`FACTSHEET-A4, first in the thread     wall ${first.wall.toFixed(0)} ms, processor ${first.processor.toFixed(0)} ms (limit ${LIMIT_MS} ms)`);
+console.log(
+  `FACTSHEET-A4, first in the thread     wall ${first.wall.toFixed(0)} ms, processor ${first.processor.toFixed(0)} ms (limit ${LIMIT_MS} ms)`,
+);
 for (const template of BUILT_IN_IDS) {
   const timings = Array.from({ length: 7 }, () => timed(() => render(template)));
   const least = Math.min(...timings.map(({ processor }) => processor));
@@ -70,5 +105,6 @@ for (let i = 0; i < RENDERS; i++) {
   await setImmediate(); // A document is let go in the turn after it was read, as between two tasks of a worker.
 }
 const after = kept();
-const change = (name: keyof typeof before): string => `${name} ${before[name].toFixed(1)} -> ${after[name].toFixed(1)} MB`;
+const change = (name: keyof typeof before): string =>
+  `${name} ${before[name].toFixed(1)} -> ${after[name].toFixed(1)} MB`;
 console.log(`${RENDERS} factsheets leave: ${change('heap')}, ${change('outside')}, ${change('resident')}`);

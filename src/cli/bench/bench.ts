@@ -14,7 +14,11 @@ import { generatedWork, storedWork, type MarketSize, type WorkTiming, type WorkW
 const GRAMMAR: Grammar = {
   words: [],
   flags: {
-    index: { type: 'string', value: 'ID', help: 'Time the service on an index it has instead of this machine: answers, backtests, a sweep. Nothing stored is changed.' },
+    index: {
+      type: 'string',
+      value: 'ID',
+      help: 'Time the service on an index it has instead of this machine: answers, backtests, a sweep. Nothing stored is changed.',
+    },
     assets: { type: 'number', value: 'N', help: 'Names of the generated market; 500 unless given.' },
     years: { type: 'number', value: 'N', help: 'Its years; 10 unless given.' },
   },
@@ -48,7 +52,8 @@ const YEARS_MIN = 2;
 /** `divisor bench`: kernels beside the limits of the machine, and the main jobs. */
 export async function bench(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('bench', GRAMMAR, argv);
-  if (common.out !== undefined) throw new UsageError('divisor bench writes no file: send its output to one. See divisor bench --help');
+  if (common.out !== undefined)
+    throw new UsageError('divisor bench writes no file: send its output to one. See divisor bench --help');
   const index = flags.text('index');
   const telling = tellingOn(screenOf(process.stdout), common.json);
   if (index !== undefined) {
@@ -58,9 +63,13 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
       return EXIT.done;
     });
   }
-  if (common.url !== undefined || common.home !== undefined || common.dataRoots !== undefined) throw new UsageError('divisor bench needs --index with --url or --home: it says what to run there. See divisor bench --help');
+  if (common.url !== undefined || common.home !== undefined || common.dataRoots !== undefined)
+    throw new UsageError(
+      'divisor bench needs --index with --url or --home: it says what to run there. See divisor bench --help',
+    );
   const size = { assets: flags.number('assets') ?? SIZE.assets, years: flags.number('years') ?? SIZE.years };
-  if (!(size.years >= YEARS_MIN)) throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
+  if (!(size.years >= YEARS_MIN))
+    throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
   telling.machine(await measureLimits());
   telling.kernels(timeKernels(await enginesHere()));
   return onThrowAwayHome({ name: 'bench', port: '0', environment }, (url) =>
@@ -95,7 +104,13 @@ const peakMebibytes = (): number => Math.round(process.resourceUsage().maxRSS / 
 function telledAsJson(screen: Screen): Telling {
   const line = (event: string, record: object) => screen.write(`${JSON.stringify({ event, ...record })}\n`);
   return {
-    machine: (limits) => line('machine', { processor: processorName(), node: process.version, engine_version: engineVersion(), ...limits }),
+    machine: (limits) =>
+      line('machine', {
+        processor: processorName(),
+        node: process.version,
+        engine_version: engineVersion(),
+        ...limits,
+      }),
     kernels: (timings) => timings.forEach((timing) => line('kernel', timing)),
     watch: { begin: () => {}, progress: () => {}, end: (timing) => line('work', timing) },
     end: () => line('result', { peak_mebibytes: peakMebibytes() }),
@@ -108,7 +123,9 @@ function telledAsTables(screen: Screen): Telling {
   return {
     machine(measured) {
       limits = measured;
-      screen.write(`\nDivisor ${engineVersion()} on Node ${process.version}, ${processorName()}\n\nAt most\n${table(limitRows(measured))}\n`);
+      screen.write(
+        `\nDivisor ${engineVersion()} on Node ${process.version}, ${processorName()}\n\nAt most\n${table(limitRows(measured))}\n`,
+      );
     },
     kernels: (timings) => screen.write(`Kernels\n${table(timings.map((timing) => kernelRow(timing, limits)))}\nJobs\n`),
     watch: {
@@ -128,9 +145,19 @@ function limitRows({ blas, blasName, wasm, sweep }: Limits): (string | Cell)[][]
   ];
 }
 
-function kernelRow({ kernel, size, engine, ms, rate, unit }: KernelTiming, limits: Limits | undefined): (string | Cell)[] {
+function kernelRow(
+  { kernel, size, engine, ms, rate, unit }: KernelTiming,
+  limits: Limits | undefined,
+): (string | Cell)[] {
   const limit = unit !== 'GFLOP/s' ? null : ((engine === 'wasm' ? limits?.wasm : limits?.blas) ?? null);
-  return [kernel, right(size), engine, right(`${ms.toFixed(1)} ms`), right(`${rate.toFixed(1)} ${unit}`), limit === null ? '' : `${Math.round((100 * rate) / limit)} % of its product`];
+  return [
+    kernel,
+    right(size),
+    engine,
+    right(`${ms.toFixed(1)} ms`),
+    right(`${rate.toFixed(1)} ${unit}`),
+    limit === null ? '' : `${Math.round((100 * rate) / limit)} % of its product`,
+  ];
 }
 
 function workLine({ size, seconds, rate, unit }: WorkTiming): string {

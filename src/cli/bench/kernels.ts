@@ -36,14 +36,16 @@ const REPEATS = 5;
 /** Times the kernels that most of the work is made of: ten years of 500 names, as an index of that size needs them. */
 export function timeKernels(engines: readonly Engine[]): KernelTiming[] {
   return engines.flatMap((engine) =>
-    CASES.filter(({ isAlgebra }) => isAlgebra || engine.name === 'wasm').map(({ kernel, size, unit, amount, prepare }) => {
-      const ms = engine.scope(() => {
-        const work = prepare(engine);
-        work(); // compiled and warm
-        return fastestMs(work, { repeats: REPEATS });
-      });
-      return { kernel, size, engine: engine.name, ms, rate: amount / ms / (unit === 'GFLOP/s' ? 1e6 : 1e3), unit };
-    }),
+    CASES.filter(({ isAlgebra }) => isAlgebra || engine.name === 'wasm').map(
+      ({ kernel, size, unit, amount, prepare }) => {
+        const ms = engine.scope(() => {
+          const work = prepare(engine);
+          work(); // compiled and warm
+          return fastestMs(work, { repeats: REPEATS });
+        });
+        return { kernel, size, engine: engine.name, ms, rate: amount / ms / (unit === 'GFLOP/s' ? 1e6 : 1e3), unit };
+      },
+    ),
   );
 }
 
@@ -103,7 +105,11 @@ const CASES: readonly KernelCase[] = [
         drawdowns: engine.allocate(PATHS),
         underwater: new Int32Array(PATHS),
       };
-      return () => engine.simulatePaths({ model: { kind: 'block_bootstrap', growth, block: 21 }, horizon: HORIZON, seed: 1, first: 0, bins }, tallies);
+      return () =>
+        engine.simulatePaths(
+          { model: { kind: 'block_bootstrap', growth, block: 21 }, horizon: HORIZON, seed: 1, first: 0, bins },
+          tallies,
+        );
     },
   },
 ];

@@ -29,12 +29,21 @@ const VARIANTS = 12;
 const REPEATS = 3;
 
 /** A market generated for the occasion, and the main jobs on it. */
-export async function generatedWork(client: DivisorClient, { assets, years }: MarketSize, watch: WorkWatch): Promise<void> {
+export async function generatedWork(
+  client: DivisorClient,
+  { assets, years }: MarketSize,
+  watch: WorkWatch,
+): Promise<void> {
   const { timed, job } = stopwatch(client, watch);
   const firstYear = LAST_YEAR - years + 1;
   const market = await timed(
     'generate a market',
-    () => job(client.call('generateSynthetic', { body: { store_id: 'bench', seed: 42, assets, start: `${firstYear}-01-01`, end: `${LAST_YEAR}-12-31` } })),
+    () =>
+      job(
+        client.call('generateSynthetic', {
+          body: { store_id: 'bench', seed: 42, assets, start: `${firstYear}-01-01`, end: `${LAST_YEAR}-12-31` },
+        }),
+      ),
     ({ rows }) => ({ size: `${assets} names, ${years} years`, amount: rows?.market ?? 0, unit: 'rows/s' }),
   );
   const definition = indexFrom(firstYear + 1); // Its names need a year of history.
@@ -44,20 +53,31 @@ export async function generatedWork(client: DivisorClient, { assets, years }: Ma
   const run = await timed(
     'backtest, kept with its record',
     () => job(client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } })),
-    ({ level, rebalances }) => ({ size: `${level.data.length} sessions, ${rebalances.length} rebalances`, amount: level.data.length, unit: 'sessions/s' }),
+    ({ level, rebalances }) => ({
+      size: `${level.data.length} sessions, ${rebalances.length} rebalances`,
+      amount: level.data.length,
+      unit: 'sessions/s',
+    }),
   );
   await timed(
     'risk model',
     () => job(client.call('estimateRiskModel', { params: { model_id: 'bench' }, body: { index_id: definition.id } })),
     ({ diagnostics }) => ({ size: `${diagnostics.observations} x ${diagnostics.assets}` }),
   );
-  await client.call('putConstraintSet', { params: { constraint_set_id: 'bench' }, body: evened(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length) });
+  await client.call('putConstraintSet', {
+    params: { constraint_set_id: 'bench' },
+    body: evened(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length),
+  });
   await timed(
     'optimisation',
     () => job(client.call('startOptimisation', { body: { index_id: definition.id, constraint_set_id: 'bench' } })),
     ({ holdings, iterations }) => ({ size: `${holdings} of its names, ${iterations} iterations` }),
   );
-  await timed('factsheet', () => job(client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: definition.id } })), ({ bytes }) => ({ size: `${whole(bytes)} bytes` }));
+  await timed(
+    'factsheet',
+    () => job(client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: definition.id } })),
+    ({ bytes }) => ({ size: `${whole(bytes)} bytes` }),
+  );
 }
 
 /** What a service takes for an index it has: nothing that it stores is changed. */
@@ -77,24 +97,47 @@ async function timedAnswers(client: DivisorClient, watch: WorkWatch): Promise<vo
     await client.call('getLiveness');
     best = Math.min(best, (performance.now() - before) / 1000);
   }
-  watch.end({ work: 'answer to a request', size: `fastest of ${answers}`, seconds: best, rate: 1 / best, unit: 'requests/s on one connection' });
+  watch.end({
+    work: 'answer to a request',
+    size: `fastest of ${answers}`,
+    seconds: best,
+    rate: 1 / best,
+    unit: 'requests/s on one connection',
+  });
 }
 
 /** Backtests that leave no record: the variants of a sweep. */
-async function timedRuns(client: DivisorClient, watch: WorkWatch, { index_id, names }: { readonly index_id: string; readonly names: number }): Promise<void> {
+async function timedRuns(
+  client: DivisorClient,
+  watch: WorkWatch,
+  { index_id, names }: { readonly index_id: string; readonly names: number },
+): Promise<void> {
   const { timed, job } = stopwatch(client, watch);
   const rowsOf = (observations: number | null | undefined) => (observations ?? 0) * names;
   await timed(
     'backtest',
     () => job(client.call('startSweep', { body: { sweep_id: 'bench', index_id, patches: [{}] } })),
-    ({ rows }) => ({ size: `${names} names, ${rows[0]?.observations ?? 0} sessions`, amount: rowsOf(rows[0]?.observations), unit: 'rows/s' }),
+    ({ rows }) => ({
+      size: `${names} names, ${rows[0]?.observations ?? 0} sessions`,
+      amount: rowsOf(rows[0]?.observations),
+      unit: 'rows/s',
+    }),
     REPEATS,
   );
   const costs = Array.from({ length: VARIANTS }, (_, i) => i);
   await timed(
     'sweep',
-    () => job(client.call('startSweep', { body: { sweep_id: 'bench', index_id, grid: { '/request/transaction_cost_bps': costs } } })),
-    ({ rows, variants }) => ({ size: `${variants} variants`, amount: rows.reduce((sum, { observations }) => sum + rowsOf(observations), 0), unit: 'rows/s' }),
+    () =>
+      job(
+        client.call('startSweep', {
+          body: { sweep_id: 'bench', index_id, grid: { '/request/transaction_cost_bps': costs } },
+        }),
+      ),
+    ({ rows, variants }) => ({
+      size: `${variants} variants`,
+      amount: rows.reduce((sum, { observations }) => sum + rowsOf(observations), 0),
+      unit: 'rows/s',
+    }),
   );
 }
 
@@ -123,7 +166,12 @@ function stopwatch(client: DivisorClient, watch: WorkWatch) {
       const { started_at: from, finished_at: to } = ended as JobStatus; // The whole status travels; the client names its common part.
       return { seconds: (Date.parse(to ?? '') - Date.parse(from ?? '')) / 1000, result };
     },
-    async timed<R>(work: string, once: () => Promise<Timed<R>>, account: (result: R) => Account, repeats = 1): Promise<R> {
+    async timed<R>(
+      work: string,
+      once: () => Promise<Timed<R>>,
+      account: (result: R) => Account,
+      repeats = 1,
+    ): Promise<R> {
       watch.begin(work);
       let best = await once();
       for (let i = 1; i < repeats; i++) {
@@ -131,7 +179,13 @@ function stopwatch(client: DivisorClient, watch: WorkWatch) {
         if (next.seconds < best.seconds) best = next;
       }
       const { size, amount, unit } = account(best.result);
-      watch.end({ work, size, seconds: best.seconds, rate: amount === undefined ? null : amount / best.seconds, unit: unit ?? null });
+      watch.end({
+        work,
+        size,
+        seconds: best.seconds,
+        rate: amount === undefined ? null : amount / best.seconds,
+        unit: unit ?? null,
+      });
       return best.result;
     },
   };
@@ -155,4 +209,8 @@ const indexFrom = (year: number): IndexDocumentBody => ({
 });
 
 /** Nobody more than half again its equal share: the largest names give way to all others. */
-const evened = (names: number) => ({ id: 'bench', name: 'Bench', constraints: [{ type: 'PositionBounds' as const, params: { upper: 1.5 / names } }] });
+const evened = (names: number) => ({
+  id: 'bench',
+  name: 'Bench',
+  constraints: [{ type: 'PositionBounds' as const, params: { upper: 1.5 / names } }],
+});

@@ -1,7 +1,15 @@
 import { decimal, percent, table } from '../terminal.js';
 
 /** Members that are fractions, shown as percentages. */
-const FRACTIONS = new Set(['total_return', 'annualised_return', 'volatility', 'max_drawdown', 'tracking_error', 'tracking_difference', 'turnover']);
+const FRACTIONS = new Set([
+  'total_return',
+  'annualised_return',
+  'volatility',
+  'max_drawdown',
+  'tracking_error',
+  'tracking_difference',
+  'turnover',
+]);
 
 /** A figure as a person reads it: fractions as percentages, other metrics with two decimals, a dash for what is not measured. */
 export function figure(name: string, value: number | null): string {

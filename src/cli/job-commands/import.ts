@@ -8,11 +8,17 @@ import { members } from './fields.js';
 export const importMarket: JobCommand<DataStore> = {
   summary: 'Register a folder, or import a workbook or a zip of CSV files, as a data store.',
   words: [{ name: 'PATH', help: 'A folder with market.parquet, .csv or .jsonl; or an .xlsx or .zip file.' }],
-  notes: 'A folder is read where it lies, by the service: with --url its path is one of the machine of the service, below its data roots.',
+  notes:
+    'A folder is read where it lies, by the service: with --url its path is one of the machine of the service, below its data roots.',
   flags: {
     id: { type: 'string', value: 'STORE', help: 'Id of the store; from its name otherwise.' },
     name: { type: 'string', value: 'NAME', help: 'Display name; the file name otherwise.' },
-    adjustment: { type: 'string', value: 'none|splits|total', help: 'Price basis of CLOSE.', choices: ['none', 'splits', 'total'] },
+    adjustment: {
+      type: 'string',
+      value: 'none|splits|total',
+      help: 'Price basis of CLOSE.',
+      choices: ['none', 'splits', 'total'],
+    },
     currency: { type: 'string', value: 'CODE', help: 'Currency of names that have no CURRENCY of their own.' },
     activate: { type: 'boolean', help: 'Serve it.' },
   },
@@ -42,5 +48,7 @@ function formatOf(path: string): 'csv' | 'xlsx' {
   const extension = extname(path).toLowerCase();
   if (extension === '.zip') return 'csv';
   if (extension === '.xlsx') return 'xlsx';
-  throw new UsageError(`${path} must be a folder, an .xlsx workbook or a .zip of CSV files; a single table is imported as the folder it lies in, named market.parquet, .csv or .jsonl`);
+  throw new UsageError(
+    `${path} must be a folder, an .xlsx workbook or a .zip of CSV files; a single table is imported as the folder it lies in, named market.parquet, .csv or .jsonl`,
+  );
 }

@@ -5,19 +5,49 @@ import { members } from './fields.js';
 
 export const optimise: JobCommand<OptimisationRunResult> = {
   summary: 'Optimise the weights of an index under a stored constraint set.',
-  words: [{ name: 'INDEX', help: 'Id of the target index.' }, { name: 'CONSTRAINT_SET', help: 'Id of a stored constraint set.' }],
+  words: [
+    { name: 'INDEX', help: 'Id of the target index.' },
+    { name: 'CONSTRAINT_SET', help: 'Id of a stored constraint set.' },
+  ],
   flags: {
-    constraints: { type: 'string', value: 'FILE', help: 'Constraint set document to store under the id first; - reads standard input.' },
+    constraints: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Constraint set document to store under the id first; - reads standard input.',
+    },
     'as-of': { type: 'string', value: 'DATE', help: 'Rebalance to target; the latest otherwise.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the risk window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the risk window.' },
   },
-  examples: ['divisor optimise CORE-100 limits', 'divisor optimise CORE-100 limits --constraints limits.json --out weights.json'],
+  examples: [
+    'divisor optimise CORE-100 limits',
+    'divisor optimise CORE-100 limits --constraints limits.json --out weights.json',
+  ],
   async submit(client, [index = '', set = ''], flags) {
     const file = flags.text('constraints');
-    if (file !== undefined) await client.call('putConstraintSet', { params: { constraint_set_id: set }, body: await jsonFile<ConstraintSetBody>(file) });
-    const body = { index_id: index, constraint_set_id: set, as_of: flags.text('as-of'), start: flags.text('start'), end: flags.text('end') };
+    if (file !== undefined)
+      await client.call('putConstraintSet', {
+        params: { constraint_set_id: set },
+        body: await jsonFile<ConstraintSetBody>(file),
+      });
+    const body = {
+      index_id: index,
+      constraint_set_id: set,
+      as_of: flags.text('as-of'),
+      start: flags.text('start'),
+      end: flags.text('end'),
+    };
     return { job: await client.call('startOptimisation', { body }) };
   },
-  show: (run) => members(run, ['run_id', 'converged', 'heuristic', 'holdings', 'iterations', 'tracking_error', 'turnover', 'solver_message']),
+  show: (run) =>
+    members(run, [
+      'run_id',
+      'converged',
+      'heuristic',
+      'holdings',
+      'iterations',
+      'tracking_error',
+      'turnover',
+      'solver_message',
+    ]),
 };

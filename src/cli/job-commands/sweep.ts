@@ -23,12 +23,25 @@ export const sweep: JobCommand<SweepView> = {
     start: { type: 'string', value: 'DATE', help: 'First date of the backtests.' },
     end: { type: 'string', value: 'DATE', help: 'Last date.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
-    'rank-by': { type: 'string', value: 'METRIC', help: 'sharpe_ratio unless given; total_return, annualised_return, max_drawdown, volatility, tracking_error, tracking_difference.' },
+    'rank-by': {
+      type: 'string',
+      value: 'METRIC',
+      help: 'sharpe_ratio unless given; total_return, annualised_return, max_drawdown, volatility, tracking_error, tracking_difference.',
+    },
     partitions: { type: 'number', value: 'N', help: 'Blocks of time of the estimate of overfitting, even, 2 to 16.' },
-    rows: { type: 'number', value: 'N', help: `Rows shown on a terminal; ${ROWS_SHOWN} unless given. A program gets all.` },
+    rows: {
+      type: 'number',
+      value: 'N',
+      help: `Rows shown on a terminal; ${ROWS_SHOWN} unless given. A program gets all.`,
+    },
   },
-  examples: ['divisor sweep grid.json --index CORE-100 --cost-bps 10', "divisor sweep grid.json --index CORE-100 | jq -r 'select(.event == \"row\") | [.rank, .metrics.sharpe_ratio] | @tsv'"],
-  submit: async (client, [file = ''], flags) => ({ job: await client.call('startSweep', { body: await requestOf(file, flags) }) }),
+  examples: [
+    'divisor sweep grid.json --index CORE-100 --cost-bps 10',
+    'divisor sweep grid.json --index CORE-100 | jq -r \'select(.event == "row") | [.rank, .metrics.sharpe_ratio] | @tsv\'',
+  ],
+  submit: async (client, [file = ''], flags) => ({
+    job: await client.call('startSweep', { body: await requestOf(file, flags) }),
+  }),
   show: (view, flags) => `${rankedTable(view, flags.number('rows') ?? ROWS_SHOWN)}\n${verdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
@@ -36,9 +49,20 @@ export const sweep: JobCommand<SweepView> = {
 async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest> {
   const given = asRequest(file, await jsonFile<unknown>(file));
   const document = flags.text('document');
-  const [index, start, end, id, rankBy] = [flags.text('index'), flags.text('start'), flags.text('end'), flags.text('id'), flags.text('rank-by')];
+  const [index, start, end, id, rankBy] = [
+    flags.text('index'),
+    flags.text('start'),
+    flags.text('end'),
+    flags.text('id'),
+    flags.text('rank-by'),
+  ];
   const [cost, partitions] = [flags.number('cost-bps'), flags.number('partitions')];
-  const terms = { ...given.request, ...(start !== undefined && { start }), ...(end !== undefined && { end }), ...(cost !== undefined && { transaction_cost_bps: cost }) };
+  const terms = {
+    ...given.request,
+    ...(start !== undefined && { start }),
+    ...(end !== undefined && { end }),
+    ...(cost !== undefined && { transaction_cost_bps: cost }),
+  };
   return {
     ...given,
     request: terms,
@@ -54,7 +78,8 @@ async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest>
 /** A grid and a list of variants are told from a request by their keys: pointers begin with a slash, fields do not. */
 function asRequest(file: string, value: unknown): SweepRequest {
   if (Array.isArray(value)) return { patches: value };
-  if (typeof value !== 'object' || value === null) throw new UsageError(`${file} must hold a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
+  if (typeof value !== 'object' || value === null)
+    throw new UsageError(`${file} must hold a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
   const keys = Object.keys(value);
   const isGrid = keys.length > 0 && keys.every((key) => key.startsWith('/'));
   return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service checks both.
@@ -63,15 +88,32 @@ function asRequest(file: string, value: unknown): SweepRequest {
 function rankedTable({ rows, rank_by }: SweepView, shown: number): string {
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const metrics = [rank_by, ...METRICS.filter((name) => name !== rank_by)];
-  const header = [right('rank'), ...shortNames(pointers), ...metrics.map((name) => right(name.replaceAll('_', ' '))), right('deflated')];
+  const header = [
+    right('rank'),
+    ...shortNames(pointers),
+    ...metrics.map((name) => right(name.replaceAll('_', ' '))),
+    right('deflated'),
+  ];
   const left = rows.length - shown;
-  return table([header, ...rows.slice(0, shown).map((row) => cellsOf(row, pointers, metrics))]) + (left > 0 ? `  and ${left} more: --rows ${rows.length} shows them\n` : '');
+  return (
+    table([header, ...rows.slice(0, shown).map((row) => cellsOf(row, pointers, metrics))]) +
+    (left > 0 ? `  and ${left} more: --rows ${rows.length} shows them\n` : '')
+  );
 }
 
-function cellsOf({ rank, patch, metrics: figures, deflated_sharpe_ratio, error }: SweepRow, pointers: readonly string[], metrics: readonly SweepView['rank_by'][]): (string | Cell)[] {
+function cellsOf(
+  { rank, patch, metrics: figures, deflated_sharpe_ratio, error }: SweepRow,
+  pointers: readonly string[],
+  metrics: readonly SweepView['rank_by'][],
+): (string | Cell)[] {
   const changes = pointers.map((pointer) => (pointer in patch ? textOf(patch[pointer]) : ''));
   if (figures === null) return [right('-'), ...changes, error === null ? 'refused' : `${error.code}: ${error.message}`];
-  return [right(String(rank)), ...changes, ...metrics.map((name) => right(figure(name, figures[name]))), right(deflated_sharpe_ratio === null ? '-' : percent(deflated_sharpe_ratio))];
+  return [
+    right(String(rank)),
+    ...changes,
+    ...metrics.map((name) => right(figure(name, figures[name]))),
+    right(deflated_sharpe_ratio === null ? '-' : percent(deflated_sharpe_ratio)),
+  ];
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

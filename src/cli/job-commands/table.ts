@@ -7,4 +7,11 @@ import { risk } from './risk.js';
 import { sweep } from './sweep.js';
 
 /** Commands that submit work to the service and follow it, by name. Each knows the shape of its own result. */
-export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = { import: importMarket, backtest, sweep, optimise, risk, report };
+export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
+  import: importMarket,
+  backtest,
+  sweep,
+  optimise,
+  risk,
+  report,
+};

@@ -1,4 +1,11 @@
-import { OPERATIONS, type ErrorDetail, type Finding, type JobStatus, type OperationId, type Operations } from './contract.js';
+import {
+  OPERATIONS,
+  type ErrorDetail,
+  type Finding,
+  type JobStatus,
+  type OperationId,
+  type Operations,
+} from './contract.js';
 
 export type * from './contract.js';
 
@@ -29,11 +36,14 @@ export interface WaitOptions {
 
 type Request<K extends OperationId> = Operations[K]['request'] & CallOptions;
 /** A request may be left out when nothing in it must be given. */
-type Arguments<K extends OperationId> = Record<never, never> extends Operations[K]['request'] ? [request?: Request<K>] : [request: Request<K>];
+type Arguments<K extends OperationId> =
+  Record<never, never> extends Operations[K]['request'] ? [request?: Request<K>] : [request: Request<K>];
 type Answer<K extends OperationId> = Operations[K]['answer'];
 
 /** What every job's status has, whatever its result. */
-export type AnyJob = Pick<JobStatus, 'job_id' | 'kind' | 'status' | 'progress' | 'message' | 'error'> & { readonly result: unknown };
+export type AnyJob = Pick<JobStatus, 'job_id' | 'kind' | 'status' | 'progress' | 'message' | 'error'> & {
+  readonly result: unknown;
+};
 type ResultOf<J extends AnyJob> = NonNullable<J['result']>;
 
 /** Operations that answer a job. */
@@ -41,11 +51,16 @@ type JobOperation = { [K in OperationId]: Answer<K> extends AnyJob ? K : never }
 type JobResult<K extends JobOperation> = Answer<K> extends AnyJob ? ResultOf<Answer<K>> : never;
 
 /** Operations that answer what is stored, where nothing has changed and `if_stale` asks for nothing else. */
-type CurrentOperation = { [K in OperationId]: Operations[K] extends { readonly unchanged: unknown } ? K : never }[OperationId];
+type CurrentOperation = {
+  [K in OperationId]: Operations[K] extends { readonly unchanged: unknown } ? K : never;
+}[OperationId];
 
 export interface DivisorClient {
   /** The same, or what is stored: a job has a `job_id`. */
-  call<K extends CurrentOperation>(operation: K, request: Request<K> & { readonly body: { readonly if_stale: boolean } }): Promise<Answer<K> | Operations[K]['unchanged']>;
+  call<K extends CurrentOperation>(
+    operation: K,
+    request: Request<K> & { readonly body: { readonly if_stale: boolean } },
+  ): Promise<Answer<K> | Operations[K]['unchanged']>;
   /** The answer of an operation: JSON as its type says, text, bytes of a file, or null where there is none. @throws DivisorError, UnreachableError */
   call<K extends OperationId>(operation: K, ...[request]: Arguments<K>): Promise<Answer<K>>;
   /** The answer as bytes, for operations that offer another type than JSON: `application/vnd.apache.arrow.stream` for example. */
@@ -68,7 +83,10 @@ export class DivisorError extends Error {
   /** Seconds after which to try again, with a 503 or 429. */
   readonly retryAfterSeconds: number | null;
 
-  constructor({ code, message, detail }: ErrorDetail, from: { readonly status: number | null; readonly headers?: Headers | undefined }) {
+  constructor(
+    { code, message, detail }: ErrorDetail,
+    from: { readonly status: number | null; readonly headers?: Headers | undefined },
+  ) {
     super(`${code}: ${message}`);
     this.code = code;
     this.detail = detail;
@@ -108,7 +126,12 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     const address = new URL(pathOf(template, request), url.endsWith('/') ? url : `${url}/`);
     let response: Response;
     try {
-      response = await ask(address, { method, headers, body: request.body === undefined ? null : JSON.stringify(request.body), signal: request.signal ?? null });
+      response = await ask(address, {
+        method,
+        headers,
+        body: request.body === undefined ? null : JSON.stringify(request.body),
+        signal: request.signal ?? null,
+      });
     } catch (cause) {
       request.signal?.throwIfAborted();
       throw new UnreachableError(`Nothing answers at ${url}.`, { cause });
@@ -117,27 +140,48 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     return response;
   }
 
-  async function call<K extends OperationId>(operation: K, ...[request = {}]: [request?: LooseRequest]): Promise<Answer<K>> {
+  async function call<K extends OperationId>(
+    operation: K,
+    ...[request = {}]: [request?: LooseRequest]
+  ): Promise<Answer<K>> {
     const response = await send(operation, request, 'application/json, */*;q=0.5');
     // The service's answers satisfy its document, and the types are made from that document.
     return (await contentOf(response)) as Answer<K>;
   }
 
-  async function waitForJob<J extends AnyJob>(job: J, { onProgress, signal, patienceSeconds = PATIENCE_SECONDS }: WaitOptions = {}): Promise<ResultOf<J>> {
+  async function waitForJob<J extends AnyJob>(
+    job: J,
+    { onProgress, signal, patienceSeconds = PATIENCE_SECONDS }: WaitOptions = {},
+  ): Promise<ResultOf<J>> {
     let latest: AnyJob = job;
     const wait = onProgress === undefined ? POLL_SECONDS : WATCH_SECONDS;
     onProgress?.(latest);
-    while (latest.status === 'pending' || latest.status === 'running' || (latest.status === 'succeeded' && latest.result === null)) {
-      latest = await patiently(() => call('getJob', { params: { job_id: job.job_id }, query: { wait }, signal }), { seconds: patienceSeconds, signal });
+    while (
+      latest.status === 'pending' ||
+      latest.status === 'running' ||
+      (latest.status === 'succeeded' && latest.result === null)
+    ) {
+      latest = await patiently(() => call('getJob', { params: { job_id: job.job_id }, query: { wait }, signal }), {
+        seconds: patienceSeconds,
+        signal,
+      });
       onProgress?.(latest);
     }
     if (latest.status === 'succeeded') return latest.result as ResultOf<J>;
-    throw new DivisorError(latest.error ?? { code: 'UNCLASSIFIED_FAILURE', message: `The job ${job.job_id} was ${latest.status}.`, detail: null }, { status: null });
+    throw new DivisorError(
+      latest.error ?? {
+        code: 'UNCLASSIFIED_FAILURE',
+        message: `The job ${job.job_id} was ${latest.status}.`,
+        detail: null,
+      },
+      { status: null },
+    );
   }
 
   return {
     call: (operation: OperationId, ...request: readonly unknown[]) => call(operation, ...(request as [LooseRequest?])),
-    download: async (operation, type, ...request) => new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
+    download: async (operation, type, ...request) =>
+      new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
     waitForJob,
     async run(operation, request, options) {
       const answer: unknown = await call(operation, request as LooseRequest);
@@ -161,9 +205,13 @@ interface LooseRequest extends CallOptions {
 
 /** Path and query, relative to the address of the service. */
 function pathOf(template: string, { params = {}, query = {} }: LooseRequest): string {
-  const path = template.slice(1).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  const path = template
+    .slice(1)
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
   const search = new URLSearchParams(
-    Object.entries(query).filter(([, value]) => value !== undefined && value !== null).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
+    Object.entries(query)
+      .filter(([, value]) => value !== undefined && value !== null)
+      .flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
   ).toString();
   return search === '' ? path : `${path}?${search}`;
 }
@@ -183,17 +231,24 @@ async function errorOf(response: Response): Promise<Error> {
   } catch {
     // What is no envelope is told below.
   }
-  return new UnreachableError(`${response.url} answered ${response.status} without an error envelope: is it this service?`);
+  return new UnreachableError(
+    `${response.url} answered ${response.status} without an error envelope: is it this service?`,
+  );
 }
 
 /** Asks again while the service restarts or is full: a job outlives both. */
-async function patiently<T>(question: () => Promise<T>, { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal | undefined }): Promise<T> {
+async function patiently<T>(
+  question: () => Promise<T>,
+  { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal | undefined },
+): Promise<T> {
   const until = Date.now() + seconds * 1000;
   for (;;) {
     try {
       return await question();
     } catch (failure) {
-      const isPassing = failure instanceof UnreachableError || (failure instanceof DivisorError && (failure.status === 503 || failure.status === 429));
+      const isPassing =
+        failure instanceof UnreachableError ||
+        (failure instanceof DivisorError && (failure.status === 503 || failure.status === 429));
       const pause = (failure instanceof DivisorError ? failure.retryAfterSeconds : null) ?? RETRY_SECONDS;
       if (!isPassing || Date.now() + pause * 1000 > until) throw failure;
       await delay(pause, signal);

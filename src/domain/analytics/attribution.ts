@@ -47,7 +47,11 @@ export interface ContributionLink {
  * @throws Refusal TOTAL_LOSS when a period lost everything
  * @source D. Cariño, Combining attribution effects over time, Journal of Performance Measurement, summer 1999
  */
-export function contributionLink({ names, returns, days }: Pick<AttributionInput, 'names' | 'returns' | 'days'>): ContributionLink {
+export function contributionLink({
+  names,
+  returns,
+  days,
+}: Pick<AttributionInput, 'names' | 'returns' | 'days'>): ContributionLink {
   const totalReturn = compoundReturn(returns, days);
   const overall = linkingCoefficient(totalReturn);
   const contributions = new Float64Array(names);

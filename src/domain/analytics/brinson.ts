@@ -41,7 +41,11 @@ export interface BrinsonEffects {
  */
 export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
   const periods = days.length;
-  const effects = { allocation: new Float64Array(groups), selection: new Float64Array(groups), interaction: new Float64Array(groups) };
+  const effects = {
+    allocation: new Float64Array(groups),
+    selection: new Float64Array(groups),
+    interaction: new Float64Array(groups),
+  };
   const averageWeights = new Float64Array(groups);
   const benchmarkAverageWeights = new Float64Array(groups);
   const returns = { portfolio: new Float64Array(periods), benchmark: new Float64Array(periods) };
@@ -78,7 +82,14 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
     benchmarkAverageWeights[k]! /= periods;
   }
   const explained = total(effects.allocation) + total(effects.selection) + total(effects.interaction);
-  return { ...effects, averageWeights, benchmarkAverageWeights, portfolioReturn, benchmarkReturn, residual: portfolioReturn - benchmarkReturn - explained };
+  return {
+    ...effects,
+    averageWeights,
+    benchmarkAverageWeights,
+    portfolioReturn,
+    benchmarkReturn,
+    residual: portfolioReturn - benchmarkReturn - explained,
+  };
 }
 
 /** Net weights of a group whose long and short positions cancel are rounding: it has contributions, and no return of its own. */

@@ -13,14 +13,18 @@ const TOPS = [1, 5, 10, 20] as const;
  * figure is 0.
  */
 export function concentration(weights: Iterable<number>): ConcentrationPayload {
-  const held = Array.from(weights, Math.abs).filter((weight) => weight > 0).toSorted((a, b) => b - a);
+  const held = Array.from(weights, Math.abs)
+    .filter((weight) => weight > 0)
+    .toSorted((a, b) => b - a);
   const herfindahl = held.reduce((sum, weight) => sum + weight * weight, 0);
   return {
     constituents: held.length,
     effective_assets: herfindahl > 0 ? 1 / herfindahl : 0,
     herfindahl,
     largest: held[0] ?? 0,
-    top_weights: Object.fromEntries(TOPS.map((count) => [String(count), held.slice(0, count).reduce((sum, weight) => sum + weight, 0)])),
+    top_weights: Object.fromEntries(
+      TOPS.map((count) => [String(count), held.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
+    ),
   };
 }
 

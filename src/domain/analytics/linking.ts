@@ -21,7 +21,12 @@ export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): num
   let growth = 1;
   for (let period = 0; period < returns.length; period++) {
     const value = returns[period]!;
-    if (!(value > -1)) throw new Refusal('TOTAL_LOSS', `The return of ${formatDay(days[period]!)} is ${value}; returns are linked over periods that are above -1.`, { date: formatDay(days[period]!) });
+    if (!(value > -1))
+      throw new Refusal(
+        'TOTAL_LOSS',
+        `The return of ${formatDay(days[period]!)} is ${value}; returns are linked over periods that are above -1.`,
+        { date: formatDay(days[period]!) },
+      );
     growth *= 1 + value;
   }
   return growth - 1;
@@ -31,5 +36,7 @@ const RECONCILES_WITHIN = 1e-10;
 
 /** Whether parts add up to returns: what they leave is rounding, relative to the largest of the returns and at least to 1. */
 export function reconciles(residual: number, ...returns: readonly number[]): boolean {
-  return Math.abs(residual) <= RECONCILES_WITHIN * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1);
+  return (
+    Math.abs(residual) <= RECONCILES_WITHIN * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)
+  );
 }

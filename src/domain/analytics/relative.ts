@@ -52,7 +52,10 @@ export function relativeMetrics(series: DatedSeries, benchmark: DatedSeries): Re
 }
 
 /** Beta and Pearson correlation of returns against a benchmark's; both 0 when the benchmark does not move. */
-export function comovement(own: Float64Array, other: Float64Array): { readonly beta: number; readonly correlation: number } {
+export function comovement(
+  own: Float64Array,
+  other: Float64Array,
+): { readonly beta: number; readonly correlation: number } {
   const variance = covariance(other, other);
   if (variance < VARIANCE_MIN) return { beta: 0, correlation: 0 };
   const shared = covariance(own, other);
@@ -70,7 +73,7 @@ function shareDates(a: DatedSeries, b: DatedSeries): Shared {
   const days: number[] = [];
   const first: number[] = [];
   const second: number[] = [];
-  for (let i = 0, j = 0; i < a.days.length && j < b.days.length; ) {
+  for (let i = 0, j = 0; i < a.days.length && j < b.days.length;) {
     const gap = a.days[i]! - b.days[j]!;
     if (gap === 0) {
       days.push(a.days[i]!);

@@ -51,7 +51,14 @@ export function rollingRisk(level: Float64Array, index: Float64Array, memory: Ri
 
 function emptyRisk(from: number, count: number): RollingRisk {
   const values = (): Float64Array => new Float64Array(count);
-  return { from, volatility: values(), indexVolatility: values(), trackingError: values(), beta: values(), correlation: values() };
+  return {
+    from,
+    volatility: values(),
+    indexVolatility: values(),
+    trackingError: values(),
+    beta: values(),
+    correlation: values(),
+  };
 }
 
 /** @param covariance of run, index and their difference, [3 x 3] */

@@ -9,7 +9,10 @@ export type NumberType = keyof NumbersByType;
 export type NumbersOf<K extends NumberType> = NumbersByType[K];
 export type Numbers = NumbersOf<NumberType>;
 
-export const NUMBER_TYPES = { f64: Float64Array, i32: Int32Array, u8: Uint8Array } as const satisfies Record<NumberType, unknown>;
+export const NUMBER_TYPES = { f64: Float64Array, i32: Int32Array, u8: Uint8Array } as const satisfies Record<
+  NumberType,
+  unknown
+>;
 
 export function typeOf(numbers: Numbers): NumberType {
   return numbers instanceof Float64Array ? 'f64' : numbers instanceof Int32Array ? 'i32' : 'u8';

@@ -24,10 +24,14 @@ export function isSameRequest({ request: before }: BacktestPlan, { request: now 
 }
 
 function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
-  const told = Object.keys(before.documents).toSorted().flatMap((id) => {
-    const [was, is] = [before.documents[id]!, now.documents[id]];
-    return is === undefined || isSame(was, is) ? [] : [`The index ${id} is not that of the run: ${list(changedFields(was, is))}.`];
-  });
+  const told = Object.keys(before.documents)
+    .toSorted()
+    .flatMap((id) => {
+      const [was, is] = [before.documents[id]!, now.documents[id]];
+      return is === undefined || isSame(was, is)
+        ? []
+        : [`The index ${id} is not that of the run: ${list(changedFields(was, is))}.`];
+    });
   const isOther = before.indexId !== now.indexId || !isSame(reachOf(before), reachOf(now));
   if (told.length > 0 || !isOther) return told;
   return [`The run reached the indices ${list(reachOf(before))}; now it would reach ${list(reachOf(now))}.`];
@@ -36,7 +40,7 @@ function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
 /** Ids of the tracked index and of every index that it leads to. */
 function reachOf({ indexId, documents }: BacktestPlan): string[] {
   const reached: string[] = [];
-  for (let at: string | undefined = indexId; at !== undefined && !reached.includes(at); ) {
+  for (let at: string | undefined = indexId; at !== undefined && !reached.includes(at);) {
     reached.push(at);
     const document: IndexDocument | undefined = documents[at];
     at = document && referenceOf(document);
@@ -49,7 +53,8 @@ function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   const { runId, strategy: was } = before.plan;
   const { strategy: is } = now.plan;
   if (was === undefined && is === undefined) return [];
-  if (was === undefined || is === undefined) return [`${runId} was ${was ? 'a strategy' : 'an index'}; it is ${is ? 'a strategy' : 'an index'}.`];
+  if (was === undefined || is === undefined)
+    return [`${runId} was ${was ? 'a strategy' : 'an index'}; it is ${is ? 'a strategy' : 'an index'}.`];
   const isAskedAgain = before.asked !== undefined && isSame(before.asked, now.asked ?? null);
   const filledIn = isAskedAgain ? changedFields(before.plan.request, now.plan.request) : [];
   const name = before.plan.name === now.plan.name ? [] : ['name'];
@@ -61,7 +66,9 @@ function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
 function changedFields(before: object, now: object): string[] {
   const was = new Map<string, unknown>(Object.entries(before));
   const is = new Map<string, unknown>(Object.entries(now));
-  return [...new Set([...was.keys(), ...is.keys()])].filter((field) => !isSame(was.get(field), is.get(field))).toSorted();
+  return [...new Set([...was.keys(), ...is.keys()])]
+    .filter((field) => !isSame(was.get(field), is.get(field)))
+    .toSorted();
 }
 
 function isSame(a: unknown, b: unknown): boolean {

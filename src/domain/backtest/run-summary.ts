@@ -7,7 +7,20 @@ import { formatDay, type Day } from '../days.js';
 import { Refusal } from '../refusal.js';
 
 /** What result and overview have of a run beside its compositions, made whole or extended. */
-export interface RunSummary extends Pick<Run, 'plan' | 'days' | 'level' | 'indexLevel' | 'returns' | 'drawdown' | 'annualReturns' | 'metrics' | 'totalCosts' | 'findings' | 'rebalancesWithin'> {
+export interface RunSummary extends Pick<
+  Run,
+  | 'plan'
+  | 'days'
+  | 'level'
+  | 'indexLevel'
+  | 'returns'
+  | 'drawdown'
+  | 'annualReturns'
+  | 'metrics'
+  | 'totalCosts'
+  | 'findings'
+  | 'rebalancesWithin'
+> {
   /** Return of its index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
@@ -21,9 +34,35 @@ export interface RunSummary extends Pick<Run, 'plan' | 'days' | 'level' | 'index
 }
 
 export function summaryOf(run: Run): RunSummary {
-  const { plan, days, level, indexLevel, returns, drawdown, annualReturns, metrics, totalCosts, findings, rebalancesWithin, benchmark, rebalances, portfolio } = run;
+  const {
+    plan,
+    days,
+    level,
+    indexLevel,
+    returns,
+    drawdown,
+    annualReturns,
+    metrics,
+    totalCosts,
+    findings,
+    rebalancesWithin,
+    benchmark,
+    rebalances,
+    portfolio,
+  } = run;
   return {
-    plan, days, level, indexLevel, returns, drawdown, annualReturns, metrics, totalCosts, findings, rebalancesWithin, benchmark,
+    plan,
+    days,
+    level,
+    indexLevel,
+    returns,
+    drawdown,
+    annualReturns,
+    metrics,
+    totalCosts,
+    findings,
+    rebalancesWithin,
+    benchmark,
     variant: variantOn(portfolio.sm.market, run.index.compositions.treatment.dividends),
     identifiers: portfolio.sm.identifiers,
     gaps: gapsOf(run),
@@ -35,10 +74,17 @@ export function summaryOf(run: Run): RunSummary {
 
 /** Looks for a total loss inside a run: a return from 0 has no value, nor has anything that is measured from it. @throws Refusal NUMERIC_FAILURE */
 export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'days' | 'level' | 'indexLevel'>): void {
-  for (const [values, what] of [[level, 'portfolio'], [indexLevel, 'index']] as const) {
+  for (const [values, what] of [
+    [level, 'portfolio'],
+    [indexLevel, 'index'],
+  ] as const) {
     const lost = values.indexOf(0);
     if (lost < 0 || lost === values.length - 1) continue;
     const date = formatDay(days[lost]!);
-    throw new Refusal('NUMERIC_FAILURE', `The ${what} is worth nothing from ${date} on, and returns from 0 have no value. A run that ends on ${date} or before can be measured.`, { date });
+    throw new Refusal(
+      'NUMERIC_FAILURE',
+      `The ${what} is worth nothing from ${date} on, and returns from 0 have no value. A run that ends on ${date} or before can be measured.`,
+      { date },
+    );
   }
 }

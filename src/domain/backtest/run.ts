@@ -10,10 +10,26 @@ import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
-import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
+import {
+  annualReturns,
+  backtestMetrics,
+  drawdownOf,
+  rebase,
+  returnsOf,
+  type BacktestMetrics,
+} from '../analytics/series.js';
 import { runBenchmark, type BenchmarkRun } from './simulate/benchmark.js';
 import type { Book, BookEnd, BookInput, BriefEnd, Gap, Targets } from './simulate/book.js';
-import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './simulate/compositions.js';
+import {
+  createComposer,
+  hasAnyBar,
+  inForce,
+  marketOn,
+  type Composer,
+  type Composition,
+  type Compositions,
+  type DeciderFactory,
+} from './simulate/compositions.js';
 import type { DecisionMemory } from './simulate/decider.js';
 import { followBook } from './simulate/follow-book.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
@@ -22,7 +38,13 @@ import { askedAt, bookDays, indexBook, indexTerms, isCapped, type IndexRun } fro
 import type { BacktestPlan, StrategyTerms } from './plan.js';
 import { roomForColumns } from './run-file/room.js';
 import { simulateBook } from './simulate/simulate-book.js';
-import { countStale, fillsByRebalance, staleFindings, type StaleCount, type StaleFills } from './simulate/stale-fills.js';
+import {
+  countStale,
+  fillsByRebalance,
+  staleFindings,
+  type StaleCount,
+  type StaleFills,
+} from './simulate/stale-fills.js';
 import { tradesOf, type Trades } from './simulate/trades.js';
 import { requestedRange, type CalendarCoverage, type RequestedRange } from './simulate/window.js';
 
@@ -116,16 +138,43 @@ export function runBacktest(input: RunInput): Run {
   const { composer, document, index, portfolio, days, level, indexLevel, rebalances, range, from, to } = simulated;
   const { compositions } = index;
   report(0.7, 'measuring');
-  const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to, range });
-  const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
-  const findings = findingGroups({ decisions: compositions.findings, solves: simulated.warnings, index: index.book, portfolio });
+  const benchmark =
+    request.benchmark &&
+    runBenchmark({
+      composer,
+      reference: request.benchmark,
+      compositions,
+      level: { days, values: level },
+      from,
+      to,
+      range,
+    });
+  const parent = isDerivedDocument(document)
+    ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!)
+    : null;
+  const findings = findingGroups({
+    decisions: compositions.findings,
+    solves: simulated.warnings,
+    index: index.book,
+    portfolio,
+  });
   const staleFills = fillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
   const assumptions = assumptionFindings({ document, treatment: compositions.treatment, market: input.market });
   const { variants, ends } = variantsOf(index, to);
   const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
-    plan, document, days, level, indexLevel, portfolio, index, parent, benchmark, rebalances, staleFills,
+    plan,
+    document,
+    days,
+    level,
+    indexLevel,
+    portfolio,
+    index,
+    parent,
+    benchmark,
+    rebalances,
+    staleFills,
     reached: composer.composed(),
     trades: tradesOf(portfolio),
     returns: returnsOf(level),
@@ -143,7 +192,10 @@ export function runBacktest(input: RunInput): Run {
 }
 
 /** The part of a run that its metrics need: the index, the portfolio, and how both went. */
-export interface SimulatedRun extends Pick<Run, 'document' | 'days' | 'level' | 'indexLevel' | 'portfolio' | 'index' | 'rebalances' | 'metrics' | 'totalCosts'> {
+export interface SimulatedRun extends Pick<
+  Run,
+  'document' | 'days' | 'level' | 'indexLevel' | 'portfolio' | 'index' | 'rebalances' | 'metrics' | 'totalCosts'
+> {
   readonly composer: Composer;
   readonly range: RequestedRange;
   /** Of the solves of a strategy's constraint set. */
@@ -161,29 +213,51 @@ export interface SimulateInput extends RunInput {
 }
 
 /** Simulates what a plan describes. @throws Refusal as `runBacktest` does, but for its benchmark */
-export function simulateRun({ market, calendars, plan, createDecider, engine = referenceEngine, report, inPlace = false, composer: known }: SimulateInput): SimulatedRun {
+export function simulateRun({
+  market,
+  calendars,
+  plan,
+  createDecider,
+  engine = referenceEngine,
+  report,
+  inPlace = false,
+  composer: known,
+}: SimulateInput): SimulatedRun {
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   const sm = marketOn({ market, calendars, code: document.calendar });
   const range = requestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
   const to = lastPriced(sm, lastAtMost(sm.sessions, range.end));
-  const composer = known ?? createComposer({
-    market, calendars, documents, createDecider,
-    until: sm.sessions[to] ?? range.end,
-    tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
-  });
+  const composer =
+    known ??
+    createComposer({
+      market,
+      calendars,
+      documents,
+      createDecider,
+      until: sm.sessions[to] ?? range.end,
+      tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
+    });
   const compositions = composer.compositions(indexId);
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
   const index = runIndex(compositions, { from, to, coverage: range.coverage, inPlace });
-  const { own, warnings, solves } = ownTerms(index, { plan, composer, engine, from, to, tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set') });
+  const { own, warnings, solves } = ownTerms(index, {
+    plan,
+    composer,
+    engine,
+    from,
+    to,
+    tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set'),
+  });
   const holdsIndex = plan.strategy === undefined || isPlain(plan.strategy);
   const following: BookInput = {
     title: 'The portfolio',
     sm,
     treatment: compositions.treatment,
     growth: indexTerms(compositions),
-    from, to,
+    from,
+    to,
     targets: plan.strategy ? strategyTargets(index, plan.strategy, { from, own }) : followIndex(index, from),
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
@@ -196,7 +270,17 @@ export function simulateRun({ market, calendars, plan, createDecider, engine = r
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   return {
-    document, composer, range, warnings, solves, from, to, index, portfolio, level, indexLevel,
+    document,
+    composer,
+    range,
+    warnings,
+    solves,
+    from,
+    to,
+    index,
+    portfolio,
+    level,
+    indexLevel,
     days: bookDays(portfolio),
     rebalances: own ?? rebalancesOf(compositions, from),
     metrics: backtestMetrics(level, indexLevel),
@@ -221,11 +305,15 @@ interface FirstInput {
 function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
   const sm = composer.market(indexId);
   let from = Math.max(first, firstAtLeast(sm.sessions, start));
-  const isPriced = (session: number) => composer.universe(indexId, session).some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
+  const isPriced = (session: number) =>
+    composer.universe(indexId, session).some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
   while (from <= to && from > first && !isPriced(from)) from++;
   if (from < to) return from;
   const count = Math.max(0, to - from + 1);
-  throw new Refusal('RANGE_TOO_SHORT', `The range holds ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs 2.`);
+  throw new Refusal(
+    'RANGE_TOO_SHORT',
+    `The range holds ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs 2.`,
+  );
 }
 
 interface IndexSpan {
@@ -238,7 +326,8 @@ interface IndexSpan {
 
 function runIndex(compositions: Compositions, { from, to, coverage, inPlace = false }: IndexSpan): IndexRun {
   const book = indexBook({
-    compositions, to,
+    compositions,
+    to,
     ...(from === undefined ? {} : { followedFrom: from }),
     ...(inPlace ? { roomForWeights: (cells: number) => roomForColumns(compositions, { cells, to }) } : {}),
   });
@@ -280,7 +369,14 @@ function ownTerms(index: IndexRun, { plan: { strategy }, composer, engine, from,
   if (strategy.constraints === undefined) return { own: dated, warnings: [], solves: null };
   const { document, list } = index.compositions;
   const followed = dated ?? [openingOf(index, from), ...list.filter(({ session }) => session > from && session <= to)];
-  const { rebalances, findings, memory } = constrainRebalances({ document, rows: strategy.constraints, rebalances: followed, composer, engine, tick });
+  const { rebalances, findings, memory } = constrainRebalances({
+    document,
+    rows: strategy.constraints,
+    rebalances: followed,
+    composer,
+    engine,
+    tick,
+  });
   return { own: rebalances, warnings: findings, solves: memory };
 }
 
@@ -291,10 +387,18 @@ interface StrategyRebalances {
 }
 
 /** Targets of a strategy: what the index holds at each of its rebalances, as far as it is invested. */
-function strategyTargets(index: IndexRun, { exposure }: StrategyTerms, { from, own }: StrategyRebalances): readonly Targets[] {
+function strategyTargets(
+  index: IndexRun,
+  { exposure }: StrategyTerms,
+  { from, own }: StrategyRebalances,
+): readonly Targets[] {
   const targets: readonly Targets[] = own ?? followIndex(index, from);
   if (exposure === 1) return targets;
-  return targets.map(({ session, columns, weights }) => ({ session, columns, weights: weights.map((weight) => exposure * weight) }));
+  return targets.map(({ session, columns, weights }) => ({
+    session,
+    columns,
+    weights: weights.map((weight) => exposure * weight),
+  }));
 }
 
 function rebalancesOf({ list }: Compositions, from: number): Composition[] {
@@ -341,12 +445,21 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
 }
 
 /** Findings as they are reported: each once, and so many at most. @param assumptions of the market, reported first */
-export function reportedFindings({ decisions, solves, indexExits, portfolioExits, rights }: FindingGroups, assumptions: readonly Finding[]): Finding[] {
+export function reportedFindings(
+  { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
+  assumptions: readonly Finding[],
+): Finding[] {
   const warnings = new Map<string, Finding>();
-  for (const finding of [...assumptions, ...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights]) warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
+  for (const finding of [...assumptions, ...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights])
+    warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const all = [...warnings.values()];
   if (all.length <= FINDINGS_MAX) return all;
-  const more: Finding = { severity: 'warning', code: 'MORE_FINDINGS', message: `${all.length - FINDINGS_MAX} more findings are not listed.`, path: '' };
+  const more: Finding = {
+    severity: 'warning',
+    code: 'MORE_FINDINGS',
+    message: `${all.length - FINDINGS_MAX} more findings are not listed.`,
+    path: '',
+  };
   return [...all.slice(0, FINDINGS_MAX), more];
 }
 
@@ -356,7 +469,8 @@ function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
   const found: Gap[] = [];
   for (let a = starts[from + 1]!; a < starts[from + length]!; a++) {
     const { session, column, action } = all[a]!;
-    if (action.type !== 'RIGHTS_ISSUE' || action.subscriptionPrice !== null || sm.market.adjustment === 'total') continue;
+    if (action.type !== 'RIGHTS_ISSUE' || action.subscriptionPrice !== null || sm.market.adjustment === 'total')
+      continue;
     const slot = columns.indexOf(column);
     if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0) found.push({ session, column });
   }
@@ -369,7 +483,10 @@ interface Variants {
 }
 
 function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
-  const { treatment, sm: { market } } = compositions;
+  const {
+    treatment,
+    sm: { market },
+  } = compositions;
   const own = variantOn(market, treatment.dividends);
   const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
   const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};

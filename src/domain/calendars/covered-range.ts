@@ -32,7 +32,15 @@ export function coveredRange({ code, coverage }: CalendarOption, requestedStart:
       coverage_to: formatDay(coverage.to),
     });
   }
-  return { calendar: code, requestedStart, requestedEnd, start, end, trimmedStart: start > requestedStart, trimmedEnd: end < requestedEnd };
+  return {
+    calendar: code,
+    requestedStart,
+    requestedEnd,
+    start,
+    end,
+    trimmedStart: start > requestedStart,
+    trimmedEnd: end < requestedEnd,
+  };
 }
 
 /** What a run says about a range that its calendar narrowed. */

@@ -47,7 +47,8 @@ function dayInYear(year: number, month: number, day: number): readonly Day[] {
 }
 
 function nthWeekday(weekday: number, which: string, month: number): DateRule {
-  if (which === 'last') return (year) => [weekdayOnOrBefore(dayOf({ year, month, day: daysInMonth(year, month) }), weekday)];
+  if (which === 'last')
+    return (year) => [weekdayOnOrBefore(dayOf({ year, month, day: daysInMonth(year, month) }), weekday)];
   const weeks = Number(which) - 1;
   return (year) => {
     const day = weekdayOnOrAfter(dayOf({ year, month, day: 1 }), weekday) + 7 * weeks;
@@ -82,6 +83,7 @@ function datesOfYear(dates: DatesByYear, year: number): Day[] {
 
 function spanOf(item: string, year: number): Day[] {
   const [first, last = first] = item.split('..').map((monthDay) => dayFrom(`${year}-${monthDay}`));
-  if (first === undefined || last === undefined || last < first) throw new Error(`not a span of days: ${item} in ${year}`);
+  if (first === undefined || last === undefined || last < first)
+    throw new Error(`not a span of days: ${item} in ${year}`);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }

@@ -48,7 +48,10 @@ export function coverageOf({ from, publishedTo, to }: RuleFile['coverage']): Cal
 }
 
 function weekOf(file: RuleFile): (day: Day) => boolean {
-  const weeks = file.week.map(({ from, days }) => ({ from: from === undefined ? -Infinity : dayFrom(from), mask: weekdayMask(days) }));
+  const weeks = file.week.map(({ from, days }) => ({
+    from: from === undefined ? -Infinity : dayFrom(from),
+    mask: weekdayMask(days),
+  }));
   return (day) => {
     const week = weeks.findLast(({ from }) => from <= day);
     return week !== undefined && ((week.mask >>> weekdayOf(day)) & 1) === 1;
@@ -98,7 +101,10 @@ function yearsOf(text: string | undefined): (year: number) => boolean {
   return (year) => spans.some(({ first, last }) => first <= year && year <= last);
 }
 
-function collect({ from, to }: CalendarCoverage, isSession: (day: Day) => boolean): Pick<Expansion, 'sessions' | 'bits'> {
+function collect(
+  { from, to }: CalendarCoverage,
+  isSession: (day: Day) => boolean,
+): Pick<Expansion, 'sessions' | 'bits'> {
   const length = to - from + 1;
   const bits = new Uint32Array((length + 31) >>> 5);
   const days = new Int32Array(length);

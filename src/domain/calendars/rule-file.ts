@@ -13,11 +13,16 @@ const Weekdays = z.string().regex(/^(mon|tue|wed|thu|fri|sat|sun)( (mon|tue|wed|
 const Years = z.string().regex(/^(\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4})( (\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4}))*$/);
 
 /** By year, `MM-DD` and spans `MM-DD..MM-DD`, separated by spaces. */
-export const DatesByYear = z.record(z.string().regex(/^\d{4}$/), z.string().regex(/^\d\d-\d\d(\.\.\d\d-\d\d)?( \d\d-\d\d(\.\.\d\d-\d\d)?)*$/));
+export const DatesByYear = z.record(
+  z.string().regex(/^\d{4}$/),
+  z.string().regex(/^\d\d-\d\d(\.\.\d\d-\d\d)?( \d\d-\d\d(\.\.\d\d-\d\d)?)*$/),
+);
 export type DatesByYear = z.infer<typeof DatesByYear>;
 
 /** Where a holiday goes when it falls on a weekday it does not keep: `sat-1 sun+1`, `sun> same>`. */
-const Observance = z.string().regex(/^((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>)( ((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>))*$/);
+const Observance = z
+  .string()
+  .regex(/^((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>)( ((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>))*$/);
 
 const Recurring = {
   name: z.string().min(1),
@@ -43,7 +48,11 @@ const LocalTime = z.string().regex(/^\d\d:\d\d$/);
 
 export const ShortSession = z.union([
   z.strictObject({ at: LocalTime, name: z.string().min(1), dates: DatesByYear, note: z.string().optional() }),
-  z.strictObject({ at: LocalTime, ...Recurring, observed: z.union([z.literal('previous-session'), Observance]).optional() }),
+  z.strictObject({
+    at: LocalTime,
+    ...Recurring,
+    observed: z.union([z.literal('previous-session'), Observance]).optional(),
+  }),
 ]);
 export type ShortSession = z.infer<typeof ShortSession>;
 
@@ -66,18 +75,25 @@ export const RuleFile = z.strictObject({
   /** Dated: a later entry rules from its `from` on. */
   week: z.array(z.strictObject({ from: IsoDate.optional(), days: Weekdays })).min(1),
   /** Local trading hours, dated: the last entry that applies to a day rules it. */
-  hours: z.array(z.strictObject({
-    from: IsoDate.optional(),
-    /** Only on these weekdays. */
-    days: Weekdays.optional(),
-    /** Only in these days of each year, `MM-DD..MM-DD`. */
-    season: z.string().regex(/^\d\d-\d\d\.\.\d\d-\d\d$/).optional(),
-    open: LocalTime,
-    close: LocalTime,
-    breaks: z.array(z.tuple([LocalTime, LocalTime])).default([]),
-    /** -1: the session opens on the evening before its date. */
-    openDay: z.literal([-1, 0]).default(0),
-  })).min(1),
+  hours: z
+    .array(
+      z.strictObject({
+        from: IsoDate.optional(),
+        /** Only on these weekdays. */
+        days: Weekdays.optional(),
+        /** Only in these days of each year, `MM-DD..MM-DD`. */
+        season: z
+          .string()
+          .regex(/^\d\d-\d\d\.\.\d\d-\d\d$/)
+          .optional(),
+        open: LocalTime,
+        close: LocalTime,
+        breaks: z.array(z.tuple([LocalTime, LocalTime])).default([]),
+        /** -1: the session opens on the evening before its date. */
+        openDay: z.literal([-1, 0]).default(0),
+      }),
+    )
+    .min(1),
   coverage: Coverage,
   closed: z.array(ClosureRule).default([]),
   /** Sessions on days that the week or a rule would close. */
@@ -91,11 +107,24 @@ export const DateTables = z.strictObject({ about: z.string(), tables: z.record(z
 export type DateTables = z.infer<typeof DateTables>;
 
 /** Codes that trade on another code's days. */
-export const AliasFile = z.array(z.strictObject({ code: z.string().min(1), name: z.string().min(1), uses: z.string().min(1), note: z.string().optional() }));
+export const AliasFile = z.array(
+  z.strictObject({
+    code: z.string().min(1),
+    name: z.string().min(1),
+    uses: z.string().min(1),
+    note: z.string().optional(),
+  }),
+);
 export type AliasFile = z.infer<typeof AliasFile>;
 
 /** `index.json`: everything the list of calendars shows, derived from the rule files and the aliases. */
-export const IndexEntry = z.strictObject({ code: z.string(), name: z.string(), tz: z.string(), rules: z.string(), coverage: Coverage });
+export const IndexEntry = z.strictObject({
+  code: z.string(),
+  name: z.string(),
+  tz: z.string(),
+  rules: z.string(),
+  coverage: Coverage,
+});
 export type IndexEntry = z.infer<typeof IndexEntry>;
 export const CalendarIndex = z.array(IndexEntry);
 export type CalendarIndex = z.infer<typeof CalendarIndex>;

@@ -14,7 +14,11 @@ export interface SessionReference {
 const Code = z.string().min(1).max(64);
 
 /** Every session by date. */
-const ListedSessions = z.object({ code: Code, sessions: z.array(IsoDate).min(1), range: z.tuple([IsoDate, IsoDate]).optional() });
+const ListedSessions = z.object({
+  code: Code,
+  sessions: z.array(IsoDate).min(1),
+  range: z.tuple([IsoDate, IsoDate]).optional(),
+});
 
 /** A dated week (seven digits, Monday first) less the closures, and the sessions on days off. */
 const ListedClosures = z.object({
@@ -59,9 +63,16 @@ export function referenceFromJson(value: unknown): SessionReference {
 export function referenceFromCsv(code: string, text: string): SessionReference {
   const [header = '', ...lines] = text.split(/\r?\n/);
   const column = header.split(',').indexOf('date');
-  const sessions = lines.filter((line) => line !== '').map((line) => line.split(',')[column] ?? '').map((cell) => parseDay(cell.slice(0, 10)));
-  if (column < 0 || sessions.length === 0 || sessions.includes(undefined)) throw new Error('a column named date with dates is needed');
-  return ofSessions(code, sessions.filter((day) => day !== undefined));
+  const sessions = lines
+    .filter((line) => line !== '')
+    .map((line) => line.split(',')[column] ?? '')
+    .map((cell) => parseDay(cell.slice(0, 10)));
+  if (column < 0 || sessions.length === 0 || sessions.includes(undefined))
+    throw new Error('a column named date with dates is needed');
+  return ofSessions(
+    code,
+    sessions.filter((day) => day !== undefined),
+  );
 }
 
 function ofSessions(code: string, sessions: readonly Day[], range?: readonly [string, string]): SessionReference {
@@ -71,7 +82,11 @@ function ofSessions(code: string, sessions: readonly Day[], range?: readonly [st
 }
 
 /** A reference with the corrections of the wanted confidences applied. */
-export function correct(reference: SessionReference, corrections: Corrections, confidences: readonly string[]): SessionReference {
+export function correct(
+  reference: SessionReference,
+  corrections: Corrections,
+  confidences: readonly string[],
+): SessionReference {
   const wanted = (corrections[reference.code] ?? []).filter(({ confidence }) => confidences.includes(confidence));
   const closed = new Set(wanted.flatMap(({ close }) => close.map(dayFrom)));
   const opened = new Set(wanted.flatMap(({ open }) => open.map(dayFrom)));

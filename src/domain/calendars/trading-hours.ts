@@ -26,7 +26,9 @@ export function usualHours(entries: RuleFile['hours']): (day: Day) => TradingHou
     const monthDay = formatDay(day).slice(5);
     const entry = dated.findLast(
       ({ from, mask, season }) =>
-        from <= day && ((mask >>> weekdayOf(day)) & 1) === 1 && (season === undefined || (season[0]! <= monthDay && monthDay <= season[1]!)),
+        from <= day &&
+        ((mask >>> weekdayOf(day)) & 1) === 1 &&
+        (season === undefined || (season[0]! <= monthDay && monthDay <= season[1]!)),
     );
     if (entry === undefined) throw new Error(`the calendar has no hours on ${formatDay(day)}`);
     return entry.hours;

@@ -8,12 +8,27 @@ import { checkShape, type Shaped } from '../shape.js';
  *
  * @param path  Where the parameters stand: `pipeline.selection[0].params`.
  */
-export function checkParams<S extends z.ZodObject>(schema: S, params: unknown, at: { readonly path: string; readonly rowId: string | null }): Shaped<z.output<S>> {
-  const shaped = checkShape(schema, params, { path: at.path, rowId: at.rowId, unknownFields: 'error', unknownCode: 'UNKNOWN_PARAMETER' });
-  return { value: shaped.value, findings: shaped.findings.map((finding) => asParameterFinding(finding, { schema, path: at.path })) };
+export function checkParams<S extends z.ZodObject>(
+  schema: S,
+  params: unknown,
+  at: { readonly path: string; readonly rowId: string | null },
+): Shaped<z.output<S>> {
+  const shaped = checkShape(schema, params, {
+    path: at.path,
+    rowId: at.rowId,
+    unknownFields: 'error',
+    unknownCode: 'UNKNOWN_PARAMETER',
+  });
+  return {
+    value: shaped.value,
+    findings: shaped.findings.map((finding) => asParameterFinding(finding, { schema, path: at.path })),
+  };
 }
 
-function asParameterFinding(finding: Finding, { schema, path }: { readonly schema: z.ZodObject; readonly path: string }): Finding {
+function asParameterFinding(
+  finding: Finding,
+  { schema, path }: { readonly schema: z.ZodObject; readonly path: string },
+): Finding {
   const name = finding.path.slice(path.length + 1);
   const isParameter = !/[.[]/.test(name);
   if (finding.code === 'UNKNOWN_PARAMETER' && !isParameter) return { ...finding, code: 'UNKNOWN_FIELD' };

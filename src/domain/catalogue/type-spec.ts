@@ -65,7 +65,9 @@ export function typeSpec(entry: CatalogueEntry): TypeSpec {
 export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
   return Object.entries(params.shape).map(([name, schema], order) => {
     const { inner, meta, fallback } = unwrap(schema as z.ZodType);
-    const help = [meta.help, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter((part) => part !== undefined);
+    const help = [meta.help, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter(
+      (part) => part !== undefined,
+    );
     return {
       name,
       label: meta.label ?? labelOf(name),
@@ -113,7 +115,8 @@ function unwrap(schema: z.ZodType): Unwrapped {
 }
 
 function displayType(schema: z.ZodType): ParameterSpec['type'] {
-  if (schema instanceof z.ZodNumber) return schema.format === 'safeint' || schema.format === 'int32' ? 'integer' : 'number';
+  if (schema instanceof z.ZodNumber)
+    return schema.format === 'safeint' || schema.format === 'int32' ? 'integer' : 'number';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return 'string';
   return 'json';

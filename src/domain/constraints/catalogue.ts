@@ -29,9 +29,32 @@ import type { ConstraintClass } from './constraint-class.js';
 
 /** Every constraint class, in the order of forms. */
 export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
-  fullInvestment, weightSum, longOnly, positionBounds, relativePositionBounds, activeBounds, groupBounds, activeGroupBounds,
-  turnover, tradeSize, trackingError, volatility, activeShare, effectiveNumber, factorExposure, weightedAverage, beta, liquidity,
-  linearConstraint, exclude, freeze, cardinality, minimumHolding, groupCardinality, concentration5x10x40, concentrationRic,
+  fullInvestment,
+  weightSum,
+  longOnly,
+  positionBounds,
+  relativePositionBounds,
+  activeBounds,
+  groupBounds,
+  activeGroupBounds,
+  turnover,
+  tradeSize,
+  trackingError,
+  volatility,
+  activeShare,
+  effectiveNumber,
+  factorExposure,
+  weightedAverage,
+  beta,
+  liquidity,
+  linearConstraint,
+  exclude,
+  freeze,
+  cardinality,
+  minimumHolding,
+  groupCardinality,
+  concentration5x10x40,
+  concentrationRic,
 ];
 
 const BY_TYPE = new Map(CONSTRAINT_CLASSES.map((entry) => [entry.type, entry]));

@@ -9,10 +9,14 @@ export const DEFAULT_PRIORITY = 1;
 const IDENTIFIERS_MAX = 20_000;
 
 const common = {
-  soft: z.number().gt(0).max(1e12).nullable().default(null)
-    .meta({ label: 'Soft penalty', help: 'Penalty added to the objective per unit of violation; null makes the row hard.' }),
-  priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY)
-    .meta({ label: 'Priority', help: 'Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.' }),
+  soft: z.number().gt(0).max(1e12).nullable().default(null).meta({
+    label: 'Soft penalty',
+    help: 'Penalty added to the objective per unit of violation; null makes the row hard.',
+  }),
+  priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY).meta({
+    label: 'Priority',
+    help: 'Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.',
+  }),
 };
 
 /** Parameters of a class, with those that every row may carry as the last two. */
@@ -21,22 +25,50 @@ export function constraintParams<S extends z.core.$ZodLooseShape>(shape: S) {
 }
 
 export const fraction = (words: { label: string; help: string }, { least = 0, most = 1 } = {}) =>
-  z.number().min(least).max(most).meta({ ...words, unit: 'fraction' });
+  z
+    .number()
+    .min(least)
+    .max(most)
+    .meta({ ...words, unit: 'fraction' });
 
-export const scope = z.array(AssetIdentifier).min(1).max(IDENTIFIERS_MAX).nullable().default(null)
+export const scope = z
+  .array(AssetIdentifier)
+  .min(1)
+  .max(IDENTIFIERS_MAX)
+  .nullable()
+  .default(null)
   .meta({ label: 'Names', help: 'Names the row covers; null covers all.' });
 
-export const names = z.array(AssetIdentifier).min(1).max(IDENTIFIERS_MAX).meta({ label: 'Names', help: 'Names the row covers.' });
+export const names = z
+  .array(AssetIdentifier)
+  .min(1)
+  .max(IDENTIFIERS_MAX)
+  .meta({ label: 'Names', help: 'Names the row covers.' });
 
-export const category = z.string().min(1).max(64).meta({ label: 'Field', help: 'Reference column that groups the names.' });
+export const category = z
+  .string()
+  .min(1)
+  .max(64)
+  .meta({ label: 'Field', help: 'Reference column that groups the names.' });
 
-export const groups = z.array(z.string().min(1).max(200)).min(1).max(1000).nullable().default(null)
+export const groups = z
+  .array(z.string().min(1).max(200))
+  .min(1)
+  .max(1000)
+  .nullable()
+  .default(null)
   .meta({ label: 'Groups', help: 'Groups the row covers; null covers each group.' });
 
-export const datapoint = z.string().min(1).max(64).meta({ label: 'Field', help: 'Datapoint, as of the rebalance date.' });
+export const datapoint = z
+  .string()
+  .min(1)
+  .max(64)
+  .meta({ label: 'Field', help: 'Datapoint, as of the rebalance date.' });
 
-export const reference = z.enum(['index', 'previous']).default('index')
-  .meta({ label: 'Reference', help: 'Trades are measured from the index weights or from the previous solved weights.' });
+export const reference = z.enum(['index', 'previous']).default('index').meta({
+  label: 'Reference',
+  help: 'Trades are measured from the index weights or from the previous solved weights.',
+});
 
 interface Range {
   readonly lower: number | null;
@@ -44,7 +76,10 @@ interface Range {
 }
 
 /** Arguments of a schema's `refine`: what must hold, and the finding when it does not. */
-export type Refinement<T> = [holds: (value: T) => boolean, wording: { path: string[]; params: { finding: FindingCode }; error: (issue: { input?: unknown }) => string }];
+export type Refinement<T> = [
+  holds: (value: T) => boolean,
+  wording: { path: string[]; params: { finding: FindingCode }; error: (issue: { input?: unknown }) => string },
+];
 
 /** Lower at most upper. */
 export const notEmpty: Refinement<Range> = [
@@ -59,7 +94,11 @@ export const notEmpty: Refinement<Range> = [
 /** At least one of the two sides is given. */
 export const notVacuous: Refinement<Range> = [
   ({ lower, upper }) => lower !== null || upper !== null,
-  { path: ['upper'], params: { finding: 'MISSING_PARAMETER' }, error: () => 'or params.lower is needed: the row bounds nothing' },
+  {
+    path: ['upper'],
+    params: { finding: 'MISSING_PARAMETER' },
+    error: () => 'or params.lower is needed: the row bounds nothing',
+  },
 ];
 
 interface Counts {
@@ -70,7 +109,11 @@ interface Counts {
 /** Minimum at most maximum. */
 export const countNotEmpty: Refinement<Counts> = [
   ({ minimum, maximum }) => minimum <= maximum,
-  { path: ['maximum'], params: { finding: 'EMPTY_RANGE' }, error: ({ input }) => `is below the minimum ${(input as Counts).minimum}` },
+  {
+    path: ['maximum'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: ({ input }) => `is below the minimum ${(input as Counts).minimum}`,
+  },
 ];
 
 interface Concentration {
@@ -81,5 +124,9 @@ interface Concentration {
 /** The trigger is at most the single limit. */
 export const limitsInOrder: Refinement<Concentration> = [
   ({ single, trigger }) => trigger <= single,
-  { path: ['single'], params: { finding: 'EMPTY_RANGE' }, error: ({ input }) => `is below the trigger ${(input as Concentration).trigger}` },
+  {
+    path: ['single'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: ({ input }) => `is below the trigger ${(input as Concentration).trigger}`,
+  },
 ];

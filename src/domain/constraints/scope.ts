@@ -54,7 +54,13 @@ interface Trade {
 
 /** Bounds of one weight that may move by `room` either way. */
 export function tradeBounds(trade: Trade, { identifiers }: RowContext): NameRow {
-  return { form: 'name', name: trade.name, lower: tradeLimit(trade, -1), upper: tradeLimit(trade, 1), member: identifiers[trade.name]! };
+  return {
+    form: 'name',
+    name: trade.name,
+    lower: tradeLimit(trade, -1),
+    upper: tradeLimit(trade, 1),
+    member: identifiers[trade.name]!,
+  };
 }
 
 function tradeLimit({ from, room, parameter, slope, further }: Trade, side: 1 | -1): Limit {

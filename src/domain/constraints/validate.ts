@@ -22,10 +22,18 @@ function validateRow(row: ConstraintRow, path: string, identifiers: ReadonlySet<
   if (entry === undefined) {
     const accepted = CONSTRAINT_CLASSES.map(({ type }) => type);
     const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.`;
-    return [{ severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type }];
+    return [
+      { severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type },
+    ];
   }
-  const { findings } = checkShape(entry.params, row.params, { path: `${path}.params`, unknownCode: 'UNKNOWN_PARAMETER', rowId: row_id });
-  const worded = findings.map((finding): Finding => (finding.code === 'REQUIRED' ? { ...finding, code: 'MISSING_PARAMETER' } : finding));
+  const { findings } = checkShape(entry.params, row.params, {
+    path: `${path}.params`,
+    unknownCode: 'UNKNOWN_PARAMETER',
+    rowId: row_id,
+  });
+  const worded = findings.map((finding): Finding =>
+    finding.code === 'REQUIRED' ? { ...finding, code: 'MISSING_PARAMETER' } : finding,
+  );
   return [...worded, ...strangers(row, path, identifiers)];
 }
 
@@ -34,7 +42,16 @@ function strangers(row: ConstraintRow, path: string, identifiers: ReadonlySet<st
   if (identifiers === undefined) return [];
   const named = (value: unknown, at: string): Finding[] =>
     typeof value === 'string' && !identifiers.has(value)
-      ? [{ severity: 'warning', code: 'NOT_IN_INDEX', message: `${value} is not a constituent of the index; the row does not bind it.`, path: at, row_id: row.id === '' ? null : row.id, value }]
+      ? [
+          {
+            severity: 'warning',
+            code: 'NOT_IN_INDEX',
+            message: `${value} is not a constituent of the index; the row does not bind it.`,
+            path: at,
+            row_id: row.id === '' ? null : row.id,
+            value,
+          },
+        ]
       : [];
   const { identifiers: listed, coefficients } = row.params;
   return [
@@ -55,6 +72,15 @@ function repeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
       return [];
     }
     const message = `The row id ${row.id} is taken by row ${earlier}.`;
-    return [{ severity: 'error', code: 'DUPLICATE_ROW_ID', message, path: `${path}[${position}].id`, row_id: row.id, value: row.id }];
+    return [
+      {
+        severity: 'error',
+        code: 'DUPLICATE_ROW_ID',
+        message,
+        path: `${path}[${position}].id`,
+        row_id: row.id,
+        value: row.id,
+      },
+    ];
   });
 }

@@ -110,7 +110,10 @@ export function impliedRate(terms: ForwardTerms, marketPrice: number): number | 
 const NEWTON_ITERATIONS = 50;
 
 /** The continuous yield that reproduces a market price, all else fixed; null with discrete dividends. */
-export function impliedDividendYield({ spot, days, rates, dividends = [] }: ForwardTerms, marketPrice: number): number | null {
+export function impliedDividendYield(
+  { spot, days, rates, dividends = [] }: ForwardTerms,
+  marketPrice: number,
+): number | null {
   if (dividends.length > 0 || !(marketPrice > 0)) return null;
   return rates.riskFree - rates.borrow - Math.log(marketPrice / spot) / (days / DAYS_PER_YEAR);
 }

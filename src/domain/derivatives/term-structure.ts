@@ -18,9 +18,20 @@ export interface TermStructure {
 const FLAT = 1e-12;
 
 /** Fair values of one index over several expiries. @param days ascending and distinct, all positive. */
-export function termStructure({ spot, days, rates }: { readonly spot: number; readonly days: readonly number[]; readonly rates: Rates }): TermStructure {
+export function termStructure({
+  spot,
+  days,
+  rates,
+}: {
+  readonly spot: number;
+  readonly days: readonly number[];
+  readonly rates: Rates;
+}): TermStructure {
   const forwards = days.map((day) => priceForward({ spot, days: day, rates }));
-  const points = forwards.map((forward, i) => ({ forward, rollFromPrevious: i === 0 ? null : annualisedRoll(forwards[i - 1]!, forward) }));
+  const points = forwards.map((forward, i) => ({
+    forward,
+    rollFromPrevious: i === 0 ? null : annualisedRoll(forwards[i - 1]!, forward),
+  }));
   return { points, shape: shapeOf([spot, ...forwards.map((forward) => forward.fairValue)]) };
 }
 

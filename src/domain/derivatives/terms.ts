@@ -21,7 +21,11 @@ const RATE_MAX = 1;
 export function assertRates(rates: Readonly<Record<string, number>>): void {
   for (const [name, rate] of Object.entries(rates)) {
     if (Math.abs(rate) > RATE_MAX) {
-      throw new Refusal('RATE_OUT_OF_RANGE', `${name} is ${rate}; at most ${RATE_MAX} in magnitude is accepted. Rates are fractions: 0.05 is 5 %.`, { field: name, value: rate, limit: RATE_MAX });
+      throw new Refusal(
+        'RATE_OUT_OF_RANGE',
+        `${name} is ${rate}; at most ${RATE_MAX} in magnitude is accepted. Rates are fractions: 0.05 is 5 %.`,
+        { field: name, value: rate, limit: RATE_MAX },
+      );
     }
   }
 }
@@ -29,5 +33,9 @@ export function assertRates(rates: Readonly<Record<string, number>>): void {
 /** Calendar days from valuation to expiry. @throws Refusal EXPIRY_NOT_AFTER_AS_OF unless positive. */
 export function daysTo(expiry: Day, asOf: Day, field = 'expiry'): number {
   if (expiry > asOf) return expiry - asOf;
-  throw new Refusal('EXPIRY_NOT_AFTER_AS_OF', `${field} ${formatDay(expiry)} is not after the valuation date ${formatDay(asOf)}.`, { field, expiry: formatDay(expiry), as_of: formatDay(asOf) });
+  throw new Refusal(
+    'EXPIRY_NOT_AFTER_AS_OF',
+    `${field} ${formatDay(expiry)} is not after the valuation date ${formatDay(asOf)}.`,
+    { field, expiry: formatDay(expiry), as_of: formatDay(asOf) },
+  );
 }

@@ -6,7 +6,12 @@ import { DAYS_PER_YEAR, MONEY_MARKET_DAYS, type Rates } from './terms.js';
 
 export type ResetFrequency = 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual';
 
-const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = { monthly: 1, quarterly: 3, semi_annual: 6, annual: 12 };
+const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = {
+  monthly: 1,
+  quarterly: 3,
+  semi_annual: 6,
+  annual: 12,
+};
 
 /** Periods of one swap: 100 years of monthly ones. */
 const PERIODS_MAX = 1200;
@@ -16,7 +21,17 @@ const PERIODS_MAX = 1200;
  * next session of the calendar, or to the next weekday without one or beyond its coverage.
  * @throws Refusal VALIDATION_FAILED with more than 1,200 periods
  */
-export function resetDates({ start, maturity, frequency, calendar }: { readonly start: Day; readonly maturity: Day; readonly frequency: ResetFrequency; readonly calendar: Calendar | undefined }): Day[] {
+export function resetDates({
+  start,
+  maturity,
+  frequency,
+  calendar,
+}: {
+  readonly start: Day;
+  readonly maturity: Day;
+  readonly frequency: ResetFrequency;
+  readonly calendar: Calendar | undefined;
+}): Day[] {
   if (frequency === 'none') return [maturity];
   const resets: Day[] = [];
   for (;;) {
@@ -29,7 +44,9 @@ export function resetDates({ start, maturity, frequency, calendar }: { readonly 
 
 function tooManyPeriods(frequency: ResetFrequency, start: Day, maturity: Day): Refusal {
   const message = `reset_frequency ${frequency} makes more than ${PERIODS_MAX} periods of ${formatDay(start)} to ${formatDay(maturity)}; at most ${PERIODS_MAX} are priced.`;
-  return refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'reset_frequency', message, value: frequency }]);
+  return refuseWithFindings('request', [
+    { severity: 'error', code: 'OUT_OF_RANGE', path: 'reset_frequency', message, value: frequency },
+  ]);
 }
 
 function following(day: Day, calendar: Calendar | undefined): Day {
@@ -115,10 +132,13 @@ export function valueSwap(terms: SwapTerms): SwapValue {
     const kept = Math.exp(-leakage * (tauEnd - tauStart));
     const floating = Math.expm1(r * accrual);
 
-    const equity = isCurrent ? notional * ((spot / initialLevel) * kept - discountFactor) : notional * (discountStart * kept - discountFactor);
+    const equity = isCurrent
+      ? notional * ((spot / initialLevel) * kept - discountFactor)
+      : notional * (discountStart * kept - discountFactor);
     const financing = notional * (floating + spread * alpha) * discountFactor;
     const equitySlope = notional * (tauEnd * discountFactor - (isCurrent ? 0 : tauStart * discountStart * kept));
-    const financingSlope = notional * discountFactor * (accrual * (floating + 1) - tauEnd * (floating + spread * alpha));
+    const financingSlope =
+      notional * discountFactor * (accrual * (floating + 1) - tauEnd * (floating + spread * alpha));
 
     if (isCurrent) delta = (notional / initialLevel) * kept;
     equityLeg += equity;
@@ -131,7 +151,9 @@ export function valueSwap(terms: SwapTerms): SwapValue {
   }
 
   const value = equityLeg - financingLeg;
-  const fixed = Math.expm1((r * (periodEnds[0]! - periodStart)) / DAYS_PER_YEAR) / ((periodEnds[0]! - periodStart) / MONEY_MARKET_DAYS);
+  const fixed =
+    Math.expm1((r * (periodEnds[0]! - periodStart)) / DAYS_PER_YEAR) /
+    ((periodEnds[0]! - periodStart) / MONEY_MARKET_DAYS);
   return {
     equityLeg,
     financingLeg,

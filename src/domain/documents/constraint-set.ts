@@ -14,7 +14,11 @@ export const ConstraintSet = z
   .strictObject({
     id: Id.meta({ description: 'Used in the path.' }),
     name: z.string().min(1).max(200),
-    constraints: z.array(ConstraintRow).max(ROWS_MAX).default([]).meta({ description: 'Rows in order; none leaves the full-investment default.' }),
+    constraints: z
+      .array(ConstraintRow)
+      .max(ROWS_MAX)
+      .default([])
+      .meta({ description: 'Rows in order; none leaves the full-investment default.' }),
   })
   .meta({ id: 'ConstraintSet' });
 export type ConstraintSet = z.infer<typeof ConstraintSet>;
@@ -37,16 +41,35 @@ export function checkRows(rows: unknown, path: string): Finding[] {
   if (!Array.isArray(rows)) return [];
   const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(withoutUnknown(row)).data);
   if (shaped.every((row) => row !== undefined)) return validateConstraints(shaped, { path });
-  return shaped.flatMap((row, i) => (row === undefined ? [] : validateConstraints([row], { path }).map((finding) => ({ ...finding, path: finding.path.replace(`${path}[0]`, `${path}[${i}]`) }))));
+  return shaped.flatMap((row, i) =>
+    row === undefined
+      ? []
+      : validateConstraints([row], { path }).map((finding) => ({
+          ...finding,
+          path: finding.path.replace(`${path}[0]`, `${path}[${i}]`),
+        })),
+  );
 }
 
 function withoutUnknown(row: unknown): unknown {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return row;
   const { type, id, params } = row as Record<string, unknown>; // An object, as was asserted.
-  return { ...(type === undefined ? {} : { type }), ...(id === undefined ? {} : { id }), ...(params === undefined ? {} : { params }) };
+  return {
+    ...(type === undefined ? {} : { type }),
+    ...(id === undefined ? {} : { id }),
+    ...(params === undefined ? {} : { params }),
+  };
 }
 
 function reservedId(id: unknown): Finding[] {
   if (!(RESERVED_CONSTRAINT_SET_IDS as readonly unknown[]).includes(id)) return [];
-  return [{ severity: 'error', code: 'BAD_IDENTIFIER', path: 'id', message: `The id ${String(id)} is a word of the routes.`, value: id }];
+  return [
+    {
+      severity: 'error',
+      code: 'BAD_IDENTIFIER',
+      path: 'id',
+      message: `The id ${String(id)} is a word of the routes.`,
+      value: id,
+    },
+  ];
 }

@@ -19,7 +19,10 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 /** The request of a body. @throws Refusal VALIDATION_FAILED, a bad row named by its path */
 export function readDerivation(body: unknown): DerivationRequest {
   const { value, findings } = checkShape(DerivationRequest, body);
-  const { objective, constraints } = (typeof body === 'object' && body !== null ? body : {}) as { objective?: unknown; constraints?: unknown }; // Looked at before its shape is known.
+  const { objective, constraints } = (typeof body === 'object' && body !== null ? body : {}) as {
+    objective?: unknown;
+    constraints?: unknown;
+  }; // Looked at before its shape is known.
   const all = [...findings, ...objectiveFindings(objective), ...checkRows(constraints, 'constraints')];
   assertNoErrors('request', all);
   if (value === undefined) throw new Error('a request without errors has a value');
@@ -29,11 +32,23 @@ export function readDerivation(body: unknown): DerivationRequest {
 function objectiveFindings(objective: unknown): Finding[] {
   if (typeof objective !== 'string' || (OBJECTIVES as readonly string[]).includes(objective)) return [];
   const message = `Objective ${objective} is not accepted; the accepted set is ${OBJECTIVES.join(', ')}.`;
-  return [{ severity: 'error', code: 'UNKNOWN_OBJECTIVE', path: 'objective', message, accepted: OBJECTIVES, value: objective }];
+  return [
+    {
+      severity: 'error',
+      code: 'UNKNOWN_OBJECTIVE',
+      path: 'objective',
+      message,
+      accepted: OBJECTIVES,
+      value: objective,
+    },
+  ];
 }
 
 /** The document of a new derived index: base date, base value, currency, calendar and cadence are its parent's at this moment. */
-export function derivedDocument(parent: IndexDocument, { id, name, description, objective, constraints }: DerivationRequest): Record<string, unknown> {
+export function derivedDocument(
+  parent: IndexDocument,
+  { id, name, description, objective, constraints }: DerivationRequest,
+): Record<string, unknown> {
   return {
     id,
     name,

@@ -15,22 +15,41 @@ export const ImportHeader = z.strictObject({
   store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
   format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
   adjustment: Adjustment.default('none'),
-  currency: DeclaredCurrency.optional().meta({ description: 'Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.' }),
+  currency: DeclaredCurrency.optional().meta({
+    description:
+      'Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.',
+  }),
   activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
-  on_exists: z.enum(['refuse', 'replace', 'append']).default('refuse').meta({ description: 'What to do when the id is taken: append adds to an imported store what it does not hold.' }),
+  on_exists: z
+    .enum(['refuse', 'replace', 'append'])
+    .default('refuse')
+    .meta({ description: 'What to do when the id is taken: append adds to an imported store what it does not hold.' }),
 });
 export type ImportHeader = z.infer<typeof ImportHeader>;
 
 const isTable = (value: unknown): boolean => {
   const table = value as Partial<ImportTable> | null;
-  return typeof table === 'object' && table !== null && Object.keys(table).every((key) => key === 'index' || key === 'columns' || key === 'data')
-    && Array.isArray(table.index) && Array.isArray(table.columns) && table.columns.every((column) => typeof column === 'string')
-    && Array.isArray(table.data) && table.data.every((row) => Array.isArray(row));
+  return (
+    typeof table === 'object' &&
+    table !== null &&
+    Object.keys(table).every((key) => key === 'index' || key === 'columns' || key === 'data') &&
+    Array.isArray(table.index) &&
+    Array.isArray(table.columns) &&
+    table.columns.every((column) => typeof column === 'string') &&
+    Array.isArray(table.data) &&
+    table.data.every((row) => Array.isArray(row))
+  );
 };
 
 /** The whole body of an import. */
 export const ImportBody = ImportHeader.extend({
   content: z.string().min(1).nullable().default(null),
-  tables: z.record(z.string(), z.custom<ImportTable>(isTable, { error: 'must be an object of index, columns and data, whose rows are arrays' })).nullable().default(null),
+  tables: z
+    .record(
+      z.string(),
+      z.custom<ImportTable>(isTable, { error: 'must be an object of index, columns and data, whose rows are arrays' }),
+    )
+    .nullable()
+    .default(null),
 });
 export type ImportBody = z.infer<typeof ImportBody>;

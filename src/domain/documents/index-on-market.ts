@@ -15,29 +15,62 @@ const IDENTIFIERS_TOLD = 20;
  *   rates stay warnings then: those that are there are computed.
  */
 export function marketFindings(document: IndexDocument, market: MarketData, severity: 'error' | 'warning'): Finding[] {
-  if (isDerivedDocument(document)) return constraintFieldFindings(document.derivation.constraints, market, { path: 'derivation.constraints', severity });
+  if (isDerivedDocument(document))
+    return constraintFieldFindings(document.derivation.constraints, market, {
+      path: 'derivation.constraints',
+      severity,
+    });
   if (!isRuleDocument(document)) return [];
   return [
     ...fieldFindings(readsOf(bindPipeline(document.pipeline)), market, severity),
     ...(document.universe === undefined ? [] : universeOnMarket(document.universe, market, severity)),
-    ...missingRates(market, document).map(
-      (pair): Finding => ({ severity: 'warning', code: 'FX_MISSING', path: 'currency', message: `The store has no exchange rate ${pair}, which names in that currency need.`, value: pair }),
-    ),
+    ...missingRates(market, document).map((pair): Finding => ({
+      severity: 'warning',
+      code: 'FX_MISSING',
+      path: 'currency',
+      message: `The store has no exchange rate ${pair}, which names in that currency need.`,
+      value: pair,
+    })),
   ];
 }
 
-function universeOnMarket({ kind, id, identifiers = [] }: UniverseSpec, market: MarketData, severity: 'error' | 'warning'): Finding[] {
+function universeOnMarket(
+  { kind, id, identifiers = [] }: UniverseSpec,
+  market: MarketData,
+  severity: 'error' | 'warning',
+): Finding[] {
   if (kind === 'named') {
     const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
     if (accepted.includes(id!)) return [];
-    return [{ severity, code: 'UNKNOWN_IDENTIFIER', path: 'universe.id', message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`, accepted, value: id }];
+    return [
+      {
+        severity,
+        code: 'UNKNOWN_IDENTIFIER',
+        path: 'universe.id',
+        message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`,
+        accepted,
+        value: id,
+      },
+    ];
   }
   if (kind !== 'list') return [];
   const held = new Set(market.identifiers);
   const unknown = identifiers.flatMap((identifier, i) => (held.has(identifier) ? [] : [{ identifier, i }]));
-  const told = unknown.slice(0, IDENTIFIERS_TOLD).map(
-    ({ identifier, i }): Finding => ({ severity: 'warning', code: 'UNKNOWN_IDENTIFIER', path: `universe.identifiers[${i}]`, message: `The store has no ${identifier}.`, value: identifier }),
-  );
+  const told = unknown.slice(0, IDENTIFIERS_TOLD).map(({ identifier, i }): Finding => ({
+    severity: 'warning',
+    code: 'UNKNOWN_IDENTIFIER',
+    path: `universe.identifiers[${i}]`,
+    message: `The store has no ${identifier}.`,
+    value: identifier,
+  }));
   if (unknown.length <= IDENTIFIERS_TOLD) return told;
-  return [...told, { severity: 'warning', code: 'MORE_FINDINGS', path: 'universe.identifiers', message: `${unknown.length - IDENTIFIERS_TOLD} further identifiers are not in the store.` }];
+  return [
+    ...told,
+    {
+      severity: 'warning',
+      code: 'MORE_FINDINGS',
+      path: 'universe.identifiers',
+      message: `${unknown.length - IDENTIFIERS_TOLD} further identifiers are not in the store.`,
+    },
+  ];
 }

@@ -17,10 +17,19 @@ export const WhatIfQuestion = z
     as_of: asOf,
   })
   .superRefine((question, context) => {
-    for (const [one, other] of [['index_id', 'document'], ['patch', 'changed']] as const) {
+    for (const [one, other] of [
+      ['index_id', 'document'],
+      ['patch', 'changed'],
+    ] as const) {
       if ((question[one] === null) !== (question[other] === null)) continue;
       const which = question[one] === null ? 'neither is given' : 'both are given';
-      context.addIssue({ code: 'custom', path: [one], input: undefined, params: { finding: 'REQUIRED' }, message: `or ${other} is needed, and only one: ${which}` });
+      context.addIssue({
+        code: 'custom',
+        path: [one],
+        input: undefined,
+        params: { finding: 'REQUIRED' },
+        message: `or ${other} is needed, and only one: ${which}`,
+      });
     }
   });
 export type WhatIfQuestion = z.infer<typeof WhatIfQuestion>;

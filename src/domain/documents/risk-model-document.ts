@@ -7,15 +7,41 @@ const INTENSITY_METHODS = ['shape', 'ledoit_wolf'] as const;
 /** What a client asks of an estimate; stored with the model, so that it can be asked again. */
 export const RiskModelRequest = z
   .strictObject({
-    identifiers: z.array(AssetIdentifier).default([]).meta({ description: 'Names to estimate over, duplicates counting once; empty uses the index named by index_id.' }),
-    index_id: Id.nullable().default(null).meta({ description: "Take the names that this index's latest run held last." }),
-    start: IsoDate.nullable().default(null).meta({ description: 'First day of the window; the whole stored history by default.' }),
+    identifiers: z.array(AssetIdentifier).default([]).meta({
+      description: 'Names to estimate over, duplicates counting once; empty uses the index named by index_id.',
+    }),
+    index_id: Id.nullable()
+      .default(null)
+      .meta({ description: "Take the names that this index's latest run held last." }),
+    start: IsoDate.nullable()
+      .default(null)
+      .meta({ description: 'First day of the window; the whole stored history by default.' }),
     end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
-    intensity: z.number().min(0).max(1).nullable().default(null).meta({ description: 'Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.' }),
-    target: z.enum(SHRINKAGE_TARGETS).default('constant_correlation').meta({ description: 'What the sample covariance is shrunk towards.' }),
-    repair: z.boolean().default(false).meta({ description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.' }),
-    intensity_method: z.enum(INTENSITY_METHODS).default('shape').meta({ description: 'shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.' }),
-    half_life: z.number().gt(0).max(1e6).nullable().default(null).meta({ description: 'Sessions after which the weight of an observation halves; equal weights by default.' }),
+    intensity: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.' }),
+    target: z
+      .enum(SHRINKAGE_TARGETS)
+      .default('constant_correlation')
+      .meta({ description: 'What the sample covariance is shrunk towards.' }),
+    repair: z.boolean().default(false).meta({
+      description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
+    }),
+    intensity_method: z.enum(INTENSITY_METHODS).default('shape').meta({
+      description:
+        'shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.',
+    }),
+    half_life: z
+      .number()
+      .gt(0)
+      .max(1e6)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Sessions after which the weight of an observation halves; equal weights by default.' }),
     returns: z.enum(['total', 'price']).default('total').meta({ description: 'Whether dividends count.' }),
   })
   .meta({ id: 'RiskModelRequest' });
@@ -26,7 +52,9 @@ export const RiskDiagnosticsPayload = z
     assets: z.int(),
     observations: z.int().meta({ description: 'Sessions used after dropping incomplete ones.' }),
     average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation of the served matrix.' }),
-    condition_number: z.number().meta({ description: 'Largest over smallest eigenvalue; 1e300 when singular to working precision.' }),
+    condition_number: z
+      .number()
+      .meta({ description: 'Largest over smallest eigenvalue; 1e300 when singular to working precision.' }),
     intensity: z.number().meta({ description: 'Weight on the target; 0 is the sample covariance.' }),
     positive_semi_definite: z.boolean(),
     repaired: z.boolean(),

@@ -8,10 +8,14 @@ import { CurrencyCode, Id } from '../shape.js';
 export const STORE_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
 export type StoreKind = (typeof STORE_KINDS)[number];
 
-export const Adjustment = z.enum(['none', 'splits', 'total']).meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
+export const Adjustment = z
+  .enum(['none', 'splits', 'total'])
+  .meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
 
 /** Currency that a store declares. */
-export const DeclaredCurrency = CurrencyCode.nullable().meta({ description: 'Currency of the prices of names that have no CURRENCY of their own; null for none declared.' });
+export const DeclaredCurrency = CurrencyCode.nullable().meta({
+  description: 'Currency of the prices of names that have no CURRENCY of their own; null for none declared.',
+});
 
 /** The datasets of a store, in the order in which they are read and reported. */
 export const STORE_DATASETS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
@@ -19,8 +23,17 @@ export const STORE_DATASETS = ['market', 'reference', 'corporate_actions', 'univ
 /** Names of the datasets a store may hold elsewhere than under the dataset's own name. */
 export const TableNames = z.partialRecord(z.enum(STORE_DATASETS), z.string().min(1).max(200));
 
-const ErrorDetailBody = z.strictObject({ code: z.string(), message: z.string(), detail: z.record(z.string(), z.unknown()).nullable() });
-const FindingBody = z.looseObject({ severity: z.enum(['error', 'warning', 'info']), code: z.string(), message: z.string(), path: z.string() });
+const ErrorDetailBody = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  detail: z.record(z.string(), z.unknown()).nullable(),
+});
+const FindingBody = z.looseObject({
+  severity: z.enum(['error', 'warning', 'info']),
+  code: z.string(),
+  message: z.string(),
+  path: z.string(),
+});
 
 export const StoreDocument = z.strictObject({
   store_id: Id,

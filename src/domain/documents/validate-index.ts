@@ -8,7 +8,14 @@ import { nonFiniteFindings } from '../finite.js';
 import { checkShape } from '../shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
-import { ConstraintRow, IndexDocument, isDerivedDocument, RebalanceSpec, RESERVED_INDEX_IDS, type TreatmentSpec } from './index-document.js';
+import {
+  ConstraintRow,
+  IndexDocument,
+  isDerivedDocument,
+  RebalanceSpec,
+  RESERVED_INDEX_IDS,
+  type TreatmentSpec,
+} from './index-document.js';
 import { assumptionFindings } from './assumptions.js';
 import type { MarketData } from '../market/market-data.js';
 import { marketFindings } from './index-on-market.js';
@@ -49,14 +56,20 @@ export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...ownFindings(body, context),
     ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
-    ...(isObject(body['derivation']) ? derivationFindings(body['derivation'], body, context) : sourceDropped(body, context)),
+    ...(isObject(body['derivation'])
+      ? derivationFindings(body['derivation'], body, context)
+      : sourceDropped(body, context)),
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
   ];
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
   if (document !== undefined) {
     findings.push(...inheritanceFindings(document, context));
-    if (context.market !== undefined) findings.push(...marketFindings(document, context.market, 'warning'), ...assumptionsOf(document, context.market, context.indexOf));
+    if (context.market !== undefined)
+      findings.push(
+        ...marketFindings(document, context.market, 'warning'),
+        ...assumptionsOf(document, context.market, context.indexOf),
+      );
   }
   return { document, findings: orderFindings(findings) };
 }
@@ -69,7 +82,9 @@ export function readIndex(body: unknown): IndexDocument | undefined {
 
 /** An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its source. */
 function withDefaultUniverse(document: IndexDocument): IndexDocument {
-  return isDerivedDocument(document) || document.universe !== undefined ? document : { ...document, universe: { kind: 'all' } };
+  return isDerivedDocument(document) || document.universe !== undefined
+    ? document
+    : { ...document, universe: { kind: 'all' } };
 }
 
 /** The index that a document's universe or derivation refers to. */
@@ -79,13 +94,20 @@ export function referenceOf(document: IndexDocument): string | undefined {
 }
 
 /** What is assumed of a market for a document; nothing where an index that it derives from is gone. */
-export function assumptionsOf(document: IndexDocument, market: MarketData, indexOf: IndexContext['indexOf']): Finding[] {
+export function assumptionsOf(
+  document: IndexDocument,
+  market: MarketData,
+  indexOf: IndexContext['indexOf'],
+): Finding[] {
   const treatment = treatmentOf(document, indexOf);
   return treatment === undefined ? [] : assumptionFindings({ document, treatment, market });
 }
 
 /** The treatment of a document: a derived index has that of the index it was made from. */
-function treatmentOf({ pipeline, derivation }: IndexDocument, indexOf: IndexContext['indexOf']): TreatmentSpec | undefined {
+function treatmentOf(
+  { pipeline, derivation }: IndexDocument,
+  indexOf: IndexContext['indexOf'],
+): TreatmentSpec | undefined {
   if (pipeline !== null) return pipeline.treatment;
   const source = derivation === null ? undefined : indexOf(derivation.source_index_id);
   return source && treatmentOf(source, indexOf);
@@ -102,11 +124,25 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { id, calendar } = body;
   if ((RESERVED_INDEX_IDS as readonly unknown[]).includes(id)) {
-    findings.push(error('BAD_IDENTIFIER', 'id', `The id ${String(id)} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`, { value: id }));
+    findings.push(
+      error(
+        'BAD_IDENTIFIER',
+        'id',
+        `The id ${String(id)} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`,
+        { value: id },
+      ),
+    );
   }
   if (typeof calendar === 'string' && calendar !== '' && !calendars.some(({ code }) => code === calendar)) {
     const accepted = calendars.map(({ code }) => code);
-    findings.push(error('UNKNOWN_CALENDAR', 'calendar', `The calendar ${calendar} is not known; the accepted set is ${accepted.join(', ')}.`, { accepted, ...smallValue(calendar) }));
+    findings.push(
+      error(
+        'UNKNOWN_CALENDAR',
+        'calendar',
+        `The calendar ${calendar} is not known; the accepted set is ${accepted.join(', ')}.`,
+        { accepted, ...smallValue(calendar) },
+      ),
+    );
   }
   const has = (field: string) => body[field] !== undefined && body[field] !== null;
   if (has('pipeline') === has('derivation')) {
@@ -119,14 +155,20 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
 /** Every row by its class, ids that repeat, and limits that contradict each other. */
 function pipelineFindings(pipeline: Raw): Finding[] {
   const rows = Array.isArray(pipeline['selection']) ? pipeline['selection'] : [];
-  const findings = rows.flatMap((row: unknown, i) => (isObject(row) ? rowFindings(row, `pipeline.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : []));
+  const findings = rows.flatMap((row: unknown, i) =>
+    isObject(row) ? rowFindings(row, `pipeline.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : [],
+  );
   findings.push(...repeatedIds(rows));
   const weighting = pipeline['weighting'];
   if (!isObject(weighting)) return findings;
   findings.push(...rowFindings(weighting, 'pipeline.weighting', weightingClassOf, WEIGHTING_CLASSES));
   const { floor, cap } = weighting;
   if (typeof floor === 'number' && typeof cap === 'number' && floor > cap) {
-    findings.push(error('EMPTY_RANGE', 'pipeline.weighting.floor', `The floor of ${floor} is above the cap of ${cap}.`, { value: floor }));
+    findings.push(
+      error('EMPTY_RANGE', 'pipeline.weighting.floor', `The floor of ${floor} is above the cap of ${cap}.`, {
+        value: floor,
+      }),
+    );
   }
   return findings;
 }
@@ -136,14 +178,26 @@ interface RowClass {
   readonly params: z.ZodObject;
 }
 
-function rowFindings(row: Raw, path: string, classOf: (type: string) => RowClass | undefined, classes: readonly RowClass[]): Finding[] {
+function rowFindings(
+  row: Raw,
+  path: string,
+  classOf: (type: string) => RowClass | undefined,
+  classes: readonly RowClass[],
+): Finding[] {
   const { type, params = {} } = row;
   const rowId = typeof row['id'] === 'string' ? row['id'] : null;
   if (typeof type !== 'string' || type === '') return [];
   const entry = classOf(type);
   if (entry === undefined) {
     const accepted = classes.map((known) => known.type);
-    return [error('UNKNOWN_TYPE', `${path}.type`, `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.`, { row_id: rowId, accepted, ...smallValue(type) })];
+    return [
+      error(
+        'UNKNOWN_TYPE',
+        `${path}.type`,
+        `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.`,
+        { row_id: rowId, accepted, ...smallValue(type) },
+      ),
+    ];
   }
   return isObject(params) ? checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings : [];
 }
@@ -158,7 +212,14 @@ function repeatedIds(rows: readonly unknown[]): Finding[] {
       first.set(id, i);
       return [];
     }
-    return [error('DUPLICATE_ROW_ID', `pipeline.selection[${i}].id`, `The id ${id} is taken by the rule at position ${earlier}.`, { row_id: id, value: id })];
+    return [
+      error(
+        'DUPLICATE_ROW_ID',
+        `pipeline.selection[${i}].id`,
+        `The id ${id} is taken by the rule at position ${earlier}.`,
+        { row_id: id, value: id },
+      ),
+    ];
   });
 }
 
@@ -171,11 +232,25 @@ function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: I
     findings.push(...referenceFindings(source, body['id'], path, indexOf));
     const before = replaces?.derivation?.source_index_id;
     if (before !== undefined && before !== source) {
-      findings.push(error('IMMUTABLE_FIELD', path, `The source of a derived index does not change: it is ${before}, not ${source}.`, { value: source }));
+      findings.push(
+        error(
+          'IMMUTABLE_FIELD',
+          path,
+          `The source of a derived index does not change: it is ${before}, not ${source}.`,
+          { value: source },
+        ),
+      );
     }
   }
   if (typeof objective === 'string' && !(OBJECTIVES as readonly string[]).includes(objective)) {
-    findings.push(error('UNKNOWN_OBJECTIVE', 'derivation.objective', `Objective ${objective} is not accepted; the accepted set is ${OBJECTIVES.join(', ')}.`, { accepted: OBJECTIVES, ...smallValue(objective) }));
+    findings.push(
+      error(
+        'UNKNOWN_OBJECTIVE',
+        'derivation.objective',
+        `Objective ${objective} is not accepted; the accepted set is ${OBJECTIVES.join(', ')}.`,
+        { accepted: OBJECTIVES, ...smallValue(objective) },
+      ),
+    );
   }
   if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
   return findings;
@@ -191,20 +266,39 @@ function sourceDropped({ id, derivation }: Raw, { replaces }: IndexContext): Fin
 
 /** Rows whose shape is right keep their position, so that every path is the client's. */
 function constraintFindings(rows: readonly unknown[]): Finding[] {
-  const shaped = rows.map((row) => ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row));
-  if (shaped.every(({ success }) => success)) return validateConstraints(shaped.map(({ data }) => data!), { path: 'derivation.constraints' });
-  return shaped.flatMap(({ data }, i) => (data === undefined ? [] : validateConstraints([data], { path: 'derivation.constraints' }).map((finding) => ({ ...finding, path: finding.path.replace('[0]', `[${i}]`) }))));
+  const shaped = rows.map((row) =>
+    ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
+  );
+  if (shaped.every(({ success }) => success))
+    return validateConstraints(
+      shaped.map(({ data }) => data!),
+      { path: 'derivation.constraints' },
+    );
+  return shaped.flatMap(({ data }, i) =>
+    data === undefined
+      ? []
+      : validateConstraints([data], { path: 'derivation.constraints' }).map((finding) => ({
+          ...finding,
+          path: finding.path.replace('[0]', `[${i}]`),
+        })),
+  );
 }
 
 /** An index that is not stored, or that leads back to the document. */
 function referenceFindings(id: string, ownId: unknown, path: string, indexOf: IndexContext['indexOf']): Finding[] {
   if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
   const chain = [id];
-  for (let at = indexOf(id); ; ) {
-    if (at === undefined) return chain.length === 1 ? [error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id))] : [];
+  for (let at = indexOf(id); ;) {
+    if (at === undefined)
+      return chain.length === 1
+        ? [error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id))]
+        : [];
     const next = referenceOf(at);
     if (next === undefined || chain.includes(next)) return [];
-    if (next === ownId) return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];
+    if (next === ownId)
+      return [
+        error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id }),
+      ];
     chain.push(next);
     at = indexOf(next);
   }
@@ -214,14 +308,23 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   const universe = body['universe'];
   if (universe === undefined) return [];
   if (isObject(body['derivation']) && !isObject(body['pipeline'])) {
-    return [error('PIPELINE_XOR_DERIVATION', 'universe', 'A derived index has the constituents of its source and no universe of its own.')];
+    return [
+      error(
+        'PIPELINE_XOR_DERIVATION',
+        'universe',
+        'A derived index has the constituents of its source and no universe of its own.',
+      ),
+    ];
   }
   if (!isObject(universe)) return [];
   const { kind, id, identifiers } = universe;
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
-    return [error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.')];
+    return [
+      error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.'),
+    ];
   }
-  if ((kind === 'named' || kind === 'index') && (id === undefined || id === null)) return [error('REQUIRED', 'universe.id', `universe.id is required by the kind ${kind}.`)];
+  if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
+    return [error('REQUIRED', 'universe.id', `universe.id is required by the kind ${kind}.`)];
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
 }
 
@@ -239,11 +342,13 @@ function inheritanceFindings(document: IndexDocument, { indexOf }: IndexContext)
   if (!isDerivedDocument(document)) return [];
   const parent = indexOf(document.derivation.source_index_id);
   if (parent === undefined) return [];
-  return INHERITED_FIELDS.filter((field) => canonicalJson(document[field]) !== canonicalJson(parent[field])).map((field) => ({
-    severity: 'warning' as const,
-    code: 'PARENT_CHANGED' as const,
-    path: field,
-    message: `${field} differs from that of the parent ${parent.id}, which is ${JSON.stringify(parent[field])}.`,
-    ...smallValue(document[field]),
-  }));
+  return INHERITED_FIELDS.filter((field) => canonicalJson(document[field]) !== canonicalJson(parent[field])).map(
+    (field) => ({
+      severity: 'warning' as const,
+      code: 'PARENT_CHANGED' as const,
+      path: field,
+      message: `${field} differs from that of the parent ${parent.id}, which is ${JSON.stringify(parent[field])}.`,
+      ...smallValue(document[field]),
+    }),
+  );
 }

@@ -1,5 +1,13 @@
 /** What can be wrong with market data, by the way it shows. */
 export const DOUBT_KINDS = [
-  'unexplained_jump', 'missed_split', 'currency_flip', 'duplicate_bar', 'stale_tail', 'volume_without_trade', 'dividend_size', 'dividend_duplicate', 'dividend_not_adjusted',
+  'unexplained_jump',
+  'missed_split',
+  'currency_flip',
+  'duplicate_bar',
+  'stale_tail',
+  'volume_without_trade',
+  'dividend_size',
+  'dividend_duplicate',
+  'dividend_not_adjusted',
 ] as const;
 export type DoubtKind = (typeof DOUBT_KINDS)[number];

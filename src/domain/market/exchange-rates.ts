@@ -49,14 +49,22 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
   if (rates.isNative(column)) return;
   const pair = rates.missingPair(session, column);
   if (pair === undefined) return;
-  throw new Refusal('FX_MISSING', `${sm.identifiers[column]} needs the exchange rate ${pair}, which the store does not hold at that date.`, {
-    identifier: sm.identifiers[column],
-    pair,
-  });
+  throw new Refusal(
+    'FX_MISSING',
+    `${sm.identifiers[column]} needs the exchange rate ${pair}, which the store does not hold at that date.`,
+    {
+      identifier: sm.identifiers[column],
+      pair,
+    },
+  );
 }
 
 /** Looks for names whose holdings cannot be worth anything in a currency on a session. @throws Refusal FX_MISSING */
-export function requireRates(sm: SessionMarket, columns: Int32Array, { currency, session }: { readonly currency: string; readonly session: number }): void {
+export function requireRates(
+  sm: SessionMarket,
+  columns: Int32Array,
+  { currency, session }: { readonly currency: string; readonly session: number },
+): void {
   const rates = exchangeRates(sm, currency);
   for (const column of columns) requireRate(rates, sm, session, column);
 }
@@ -64,7 +72,12 @@ export function requireRates(sm: SessionMarket, columns: Int32Array, { currency,
 function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   const spells = referenceSpells(sm.market, 'CURRENCY');
   const target = unitOf(currency);
-  const currencies = new Set(spells.flat().map(({ value }) => value).filter((value) => typeof value === 'string'));
+  const currencies = new Set(
+    spells
+      .flat()
+      .map(({ value }) => value)
+      .filter((value) => typeof value === 'string'),
+  );
   const series = new Map<string, Float64Array | undefined>();
   const seriesOf = (code: string): Float64Array | undefined => {
     if (!series.has(code)) series.set(code, rateSeries(sm, code, currency));
@@ -75,7 +88,9 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     return typeof value === 'string' && !isBlank(value) ? value : currency;
   };
   const pairColumns = pairColumnsOf(sm, [...currencies, currency]);
-  const native = spells.map((list, column) => pairColumns.has(column) || list.every(({ value }) => value === currency || isBlank(value)));
+  const native = spells.map(
+    (list, column) => pairColumns.has(column) || list.every(({ value }) => value === currency || isBlank(value)),
+  );
   const rateAt = (session: number, column: number): number => {
     if (native[column]) return 1;
     const code = codeAt(session, column);
@@ -119,7 +134,10 @@ export function rateSeries(sm: SessionMarket, from: string, to: string): Float64
   const target = unitOf(to);
   const scale = source.scale / target.scale;
   if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
-  return pairSeries(sm, `${source.major}${target.major}`, (rate) => rate * scale) ?? pairSeries(sm, `${target.major}${source.major}`, (rate) => scale / rate);
+  return (
+    pairSeries(sm, `${source.major}${target.major}`, (rate) => rate * scale) ??
+    pairSeries(sm, `${target.major}${source.major}`, (rate) => scale / rate)
+  );
 }
 
 /** A pair of currencies on every session, [S]: a name of the market or a series; undefined when the store holds neither. */

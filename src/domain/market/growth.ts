@@ -15,7 +15,11 @@ export interface GrowthTerms {
   readonly currency: string;
 }
 
-export function growthTerms(treatment: TreatmentSpec, currency: string, variant: ReturnVariant = treatment.dividends): GrowthTerms {
+export function growthTerms(
+  treatment: TreatmentSpec,
+  currency: string,
+  variant: ReturnVariant = treatment.dividends,
+): GrowthTerms {
   return {
     variant,
     withholdingTax: variant === 'net' ? treatment.withholding_tax : 0,
@@ -27,7 +31,9 @@ export function growthTerms(treatment: TreatmentSpec, currency: string, variant:
 
 /** Terms on which a short position grows: it pays dividends whole, as nothing is withheld from what it pays. */
 export function shortTerms(terms: GrowthTerms): GrowthTerms {
-  return terms.variant === 'net' && terms.withholdingTax > 0 ? { ...terms, variant: 'total', withholdingTax: 0 } : terms;
+  return terms.variant === 'net' && terms.withholdingTax > 0
+    ? { ...terms, variant: 'total', withholdingTax: 0 }
+    : terms;
 }
 
 /** What happened to a name on a session, as far as it changes the value of a holding. */
@@ -164,7 +170,13 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
       continue;
     }
     session = placed.session;
-    effects.push({ column: placed.column, ratio: change.ratio, cash: change.cash, rights: change.rights, subscription: change.subscription });
+    effects.push({
+      column: placed.column,
+      ratio: change.ratio,
+      cash: change.cash,
+      rights: change.rights,
+      subscription: change.subscription,
+    });
     starts[session + 1]!++;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
@@ -203,7 +215,9 @@ function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   // The last price of each name on the share basis of the session before.
   const carried = carriedFirst(sm, terms);
   for (let s = firstMade(sm); s < sessions.length; s++) {
-    const touched = effects.slice(starts[s], starts[s + 1]).map((effect): Touched => ({ effect, before: carried[effect.column]! }));
+    const touched = effects
+      .slice(starts[s], starts[s + 1])
+      .map((effect): Touched => ({ effect, before: carried[effect.column]! }));
     const row = panelRow(sm, s);
     growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: row, names });
     for (const { effect, before } of touched) {
@@ -242,7 +256,8 @@ function termsMarkOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMar
  * @throws BeforeMarket
  */
 export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
-  if (session === sm.first && session > 0) throw new BeforeMarket(`the growth of session ${session} begins before the market is there`);
+  if (session === sm.first && session > 0)
+    throw new BeforeMarket(`the growth of session ${session} begins before the market is there`);
   return panelRow(sm, session);
 }
 
@@ -254,19 +269,29 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
   return {
     session,
     lastBar: bars,
-    terms: new Map(terms.map((own) => [keyOf(own), { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) }])),
+    terms: new Map(
+      terms.map((own) => [
+        keyOf(own),
+        { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) },
+      ]),
+    ),
   };
 }
 
 /** Last price of each name on the share basis of a session, as the growth of the next one begins with it. */
-function carriedAt(sm: SessionMarket, terms: GrowthTerms, { session, bars }: { readonly session: number; readonly bars: Int32Array }): Float64Array {
+function carriedAt(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  { session, bars }: { readonly session: number; readonly bars: Int32Array },
+): Float64Array {
   const { effects, starts } = effectTable(sm, terms);
   const carried = Float64Array.from(bars, (bar, column) => (bar < 0 ? Number.NaN : sm.closeAt(bar, column)));
   for (let s = 0; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const effect = effects[e]!;
       const before = carried[effect.column]!;
-      if (s > bars[effect.column]! && before > 0) carried[effect.column] = growthStep(effect, before, Number.NaN).carried;
+      if (s > bars[effect.column]! && before > 0)
+        carried[effect.column] = growthStep(effect, before, Number.NaN).carried;
     }
   }
   return carried;
@@ -307,7 +332,11 @@ function growOverSession({ close, growth, carried, from, to, names }: Grown): vo
  * @param before carried close of the session before, on its share basis.
  * @param bar close of the session, NaN without a bar.
  */
-export function growthStep({ ratio, cash, rights, subscription }: SessionEffect, before: number, bar: number): { readonly factor: number; readonly carried: number } {
+export function growthStep(
+  { ratio, cash, rights, subscription }: SessionEffect,
+  before: number,
+  bar: number,
+): { readonly factor: number; readonly carried: number } {
   const adjusted = rights === 0 ? before / ratio : (before / ratio + rights * subscription) / (1 + rights);
   if (bar !== bar) return { factor: 1 + cash / adjusted, carried: adjusted };
   return { factor: rights === 0 ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted, carried: bar };
@@ -320,6 +349,7 @@ function convert(sm: SessionMarket, currency: string, growth: Float64Array): voi
   for (let i = 0; i < names; i++) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
-    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++) growth[panelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
+    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++)
+      growth[panelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
   }
 }

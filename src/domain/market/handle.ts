@@ -1,4 +1,11 @@
-import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData, type Membership, type ReferenceRow } from './market-data.js';
+import {
+  ACTION_KINDS,
+  type Adjustment,
+  type CorporateAction,
+  type MarketData,
+  type Membership,
+  type ReferenceRow,
+} from './market-data.js';
 import type { PriceSeries } from './series.js';
 
 /**
@@ -54,7 +61,11 @@ interface Axes {
   readonly columns: string[];
 }
 
-type Line = { readonly rows: [string, ReferenceRow[]][] } | { readonly actions: CorporateAction[] } | { readonly universes: Membership[] } | { readonly series: SeriesLine };
+type Line =
+  | { readonly rows: [string, ReferenceRow[]][] }
+  | { readonly actions: CorporateAction[] }
+  | { readonly universes: Membership[] }
+  | { readonly series: SeriesLine };
 
 /** A series with its days and values as plain lists. */
 interface SeriesLine extends Omit<PriceSeries, 'days' | 'closes'> {
@@ -83,12 +94,15 @@ function shareTables(market: MarketData): SharedTables {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
   const before = textOf([axes, ...spellLines(market.reference.rows)]);
   const { text: actions, places } = actionLines(market, new TextEncoder().encode(before).length);
-  const tables = before + actions + textOf([...inLines(market.universes, (universes) => ({ universes })), ...seriesLines(market)]);
+  const tables =
+    before + actions + textOf([...inLines(market.universes, (universes) => ({ universes })), ...seriesLines(market)]);
   return { tables: sharedBytes(new TextEncoder().encode(tables)), actionPlaces: sharedBytes(places) };
 }
 
 function seriesLines({ series }: Pick<MarketData, 'series'>): Line[] {
-  return [...(series?.values() ?? [])].map(({ days, closes, ...about }) => ({ series: { ...about, days: [...days], closes: [...closes] } }));
+  return [...(series?.values() ?? [])].map(({ days, closes, ...about }) => ({
+    series: { ...about, days: [...days], closes: [...closes] },
+  }));
 }
 
 function textOf(lines: readonly (Axes | Line)[]): string {
@@ -96,7 +110,10 @@ function textOf(lines: readonly (Axes | Line)[]): string {
 }
 
 /** Lines of actions as of other tables, and where each of them begins and how long it is. */
-function actionLines({ actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>, offset: number): { readonly text: string; readonly places: Int32Array } {
+function actionLines(
+  { actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>,
+  offset: number,
+): { readonly text: string; readonly places: Int32Array } {
   const places = new Int32Array(PLACE_WIDTH * actions.length);
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const encoder = new TextEncoder();
@@ -108,7 +125,10 @@ function actionLines({ actions, identifiers }: Pick<MarketData, 'actions' | 'ide
     texts.forEach((text, i) => {
       const bytes = encoder.encode(text).length;
       const { exDay, type, identifier } = items[i]!;
-      places.set([exDay, ACTION_KINDS[type] === 'cash' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1], PLACE_WIDTH * place++);
+      places.set(
+        [exDay, ACTION_KINDS[type] === 'cash' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1],
+        PLACE_WIDTH * place++,
+      );
       at += bytes + 1; // a comma, or the bracket behind the last
     });
     at += 2; // the brace and the line break
@@ -168,7 +188,9 @@ function actionsAt({ tables, actionPlaces }: MarketHandle, wanted: readonly numb
     text.set(bytes.subarray(places[p + 2]!, places[p + 2]! + places[p + 3]!), at + 1);
     at += places[p + 3]! + 1;
   }
-  return wanted.length === 0 ? [] : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, at))}]`) as CorporateAction[]); // as `actionLines` writes them
+  return wanted.length === 0
+    ? []
+    : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, at))}]`) as CorporateAction[]); // as `actionLines` writes them
 }
 
 const BRACKET = 91;
@@ -198,7 +220,9 @@ function spellLines(reference: MarketData['reference']['rows']): Line[] {
 }
 
 function inLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): L[] {
-  return Array.from({ length: Math.ceil(items.length / LINE_ROWS) }, (_, i) => lineOf(items.slice(i * LINE_ROWS, (i + 1) * LINE_ROWS)));
+  return Array.from({ length: Math.ceil(items.length / LINE_ROWS) }, (_, i) =>
+    lineOf(items.slice(i * LINE_ROWS, (i + 1) * LINE_ROWS)),
+  );
 }
 
 /** The market of a handle, panels still by reference. @cost parsing the tables: about 1 ms per 10,000 rows. */
@@ -235,27 +259,58 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
     if ('rows' in line) for (const [identifier, spells] of line.rows) rows.set(identifier, spells);
     else if ('actions' in line) for (const action of line.actions) actions.push(action);
     else if ('universes' in line) for (const spell of line.universes) universes.push(spell);
-    else if ('series' in line) series.set(line.series.identifier, { ...line.series, days: Int32Array.from(line.series.days), closes: Float64Array.from(line.series.closes) });
+    else if ('series' in line)
+      series.set(line.series.identifier, {
+        ...line.series,
+        days: Int32Array.from(line.series.days),
+        closes: Float64Array.from(line.series.closes),
+      });
     else axes = line;
     from = to + 1;
     yield;
   }
   const { identifiers, columns } = axes!; // the first line
-  return { ...openPanels(handle, identifiers), reference: { columns, rows }, actions, universes, ...(series.size === 0 ? {} : { series }) };
+  return {
+    ...openPanels(handle, identifiers),
+    reference: { columns, rows },
+    actions,
+    universes,
+    ...(series.size === 0 ? {} : { series }),
+  };
 }
 
-type PanelsOfMarket = Pick<MarketData, 'storeId' | 'contentHash' | 'adjustment' | 'currency' | 'identifiers' | 'dates' | 'fields'>;
+type PanelsOfMarket = Pick<
+  MarketData,
+  'storeId' | 'contentHash' | 'adjustment' | 'currency' | 'identifiers' | 'dates' | 'fields'
+>;
 
 function openPanels(handle: MarketHandle, identifiers: readonly string[]): PanelsOfMarket {
   const { storeId, contentHash, adjustment, currency = null } = handle;
   const dates = new Int32Array(handle.dates);
   const cells = dates.length * identifiers.length;
-  return { storeId, contentHash, adjustment, currency, identifiers, dates, fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values, 0, cells)])) };
+  return {
+    storeId,
+    contentHash,
+    adjustment,
+    currency,
+    identifiers,
+    dates,
+    fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values, 0, cells)])),
+  };
 }
 
 /** The market of a handle whose identifiers and tables are those of a market that is open. */
-export function reopenMarket(handle: MarketHandle, { identifiers, reference, actions, universes, series }: MarketData): MarketData {
-  return { ...openPanels(handle, identifiers), reference, actions, universes, ...(series === undefined ? {} : { series }) };
+export function reopenMarket(
+  handle: MarketHandle,
+  { identifiers, reference, actions, universes, series }: MarketData,
+): MarketData {
+  return {
+    ...openPanels(handle, identifiers),
+    reference,
+    actions,
+    universes,
+    ...(series === undefined ? {} : { series }),
+  };
 }
 
 /** JSON writes a line break inside a text as an escape. */

@@ -11,7 +11,11 @@ export function variantOn(market: Pick<MarketData, 'adjustment'>, asked: ReturnV
 }
 
 /** The variant that each one equals where nothing is withheld. */
-export const UNTAXED_TWINS: Readonly<Record<ReturnVariant, ReturnVariant>> = { price: 'price', total: 'net', net: 'total' };
+export const UNTAXED_TWINS: Readonly<Record<ReturnVariant, ReturnVariant>> = {
+  price: 'price',
+  total: 'net',
+  net: 'total',
+};
 
 /** Whether a market has any cash action, of whatever day and status. */
 export function hasCash({ actions, settledCash = false }: Pick<MarketData, 'actions' | 'settledCash'>): boolean {

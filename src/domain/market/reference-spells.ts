@@ -59,7 +59,8 @@ function spellsOf(market: MarketData, column: string): ColumnSpells {
     if (position < 0) return spells;
     for (const row of market.reference.rows.get(identifier) ?? []) {
       const value = row.values[position] ?? null;
-      if (spells.length === 0 || spells.at(-1)!.value !== value) spells.push({ from: row.validFrom ?? -Infinity, value });
+      if (spells.length === 0 || spells.at(-1)!.value !== value)
+        spells.push({ from: row.validFrom ?? -Infinity, value });
     }
     return spells;
   });

@@ -21,7 +21,13 @@ export interface SessionActions {
 }
 
 /** Actions after which a holding is another one; rights are settled in the price. */
-const STRUCTURAL: ReadonlySet<CorporateAction['type']> = new Set(['SPIN_OFF', 'MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
+const STRUCTURAL: ReadonlySet<CorporateAction['type']> = new Set([
+  'SPIN_OFF',
+  'MERGER',
+  'ACQUISITION',
+  'DELISTING',
+  'TICKER_CHANGE',
+]);
 
 export interface PlaceActionsInput {
   readonly market: MarketData;
@@ -42,9 +48,12 @@ export function placeActions({ market, sessions, calendar, columnOf }: PlaceActi
     if (action.status === 'cancelled' || action.exDay < first) continue;
     const column = columnOf(action.identifier);
     const session = firstAtLeast(sessions, action.exDay);
-    if (column >= 0 && session < sessions.length && action.exDay <= calendar.coverage.to) placed.push({ session, column, action });
+    if (column >= 0 && session < sessions.length && action.exDay <= calendar.coverage.to)
+      placed.push({ session, column, action });
   }
-  const all = placed.toSorted((a, b) => a.session - b.session || a.column - b.column || a.action.exDay - b.action.exDay);
+  const all = placed.toSorted(
+    (a, b) => a.session - b.session || a.column - b.column || a.action.exDay - b.action.exDay,
+  );
   const starts = new Int32Array(sessions.length + 1);
   const isStructural = new Uint8Array(sessions.length);
   for (const { session, action } of all) {

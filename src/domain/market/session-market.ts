@@ -61,7 +61,8 @@ export function panelRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: nu
 
 /** @throws BeforeMarket */
 export function assertThere({ first }: Pick<SessionMarket, 'first'>, session: number): void {
-  if (session < first) throw new BeforeMarket(`session ${session} is before ${first}, from which on the market is there`);
+  if (session < first)
+    throw new BeforeMarket(`session ${session} is before ${first}, from which on the market is there`);
 }
 
 /**
@@ -125,10 +126,24 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     const own = endings.get(column);
     if (!own) return false;
     const bar = lastBar[panelRow(axis, session) + column]!;
-    return own.some((ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session));
+    return own.some(
+      (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),
+    );
   };
   return {
-    market, calendar, sessions, rowOf, ...axis, identifiers, lastBar, actions, mark: mark ?? null, columnOf, closeAt, barAge, hasEnded,
+    market,
+    calendar,
+    sessions,
+    rowOf,
+    ...axis,
+    identifiers,
+    lastBar,
+    actions,
+    mark: mark ?? null,
+    columnOf,
+    closeAt,
+    barAge,
+    hasEnded,
     sessionAt: (day) => lastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
       const row = rowOf[session]!;
@@ -145,7 +160,8 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
       return price;
     },
     isOpen: (session, column) => exchange(session, column).open[session] === 1,
-    isPriceable: (session, column, maxStaleSessions) => barAge(session, column) <= maxStaleSessions && !hasEnded(session, column),
+    isPriceable: (session, column, maxStaleSessions) =>
+      barAge(session, column) <= maxStaleSessions && !hasEnded(session, column),
   };
 }
 
@@ -256,7 +272,8 @@ function endingsOf({ all }: SessionActions, columnOf: (identifier: string) => nu
   const endings = new Map<number, Ending[]>();
   for (const { session, column, action } of all) {
     const replaced = action.type === 'TICKER_CHANGE';
-    if (replaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0)) continue;
+    if (replaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0))
+      continue;
     if (!replaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER') continue;
     const list = endings.get(column);
     if (list) list.push({ session, replaced });
@@ -281,7 +298,12 @@ interface ExchangesInput {
 }
 
 /** The exchange of a name on a session: that of its reference column EXCHANGE as known then, else the index calendar's. */
-function exchangesOf({ market, calendar, calendars, sessions }: ExchangesInput): (session: number, column: number) => Exchange {
+function exchangesOf({
+  market,
+  calendar,
+  calendars,
+  sessions,
+}: ExchangesInput): (session: number, column: number) => Exchange {
   const own: Exchange = onAxis(calendar, sessions);
   const byCode = new Map<string, Exchange>([[calendar.code, own]]);
   const exchangeOf = (code: unknown): Exchange => {

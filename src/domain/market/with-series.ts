@@ -36,5 +36,10 @@ function widened(market: MarketData, { identifier, currency, days, closes }: Pri
   });
   const columns = reference.columns.includes('CURRENCY') ? reference.columns : [...reference.columns, 'CURRENCY'];
   const row = { validFrom: null, values: columns.map((column) => (column === 'CURRENCY' ? currency : null)) };
-  return { ...market, identifiers, fields: new Map([['CLOSE', close]]), reference: { columns, rows: new Map([...reference.rows, [identifier, [row]]]) } };
+  return {
+    ...market,
+    identifiers,
+    fields: new Map([['CLOSE', close]]),
+    reference: { columns, rows: new Map([...reference.rows, [identifier, [row]]]) },
+  };
 }

@@ -56,7 +56,14 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     addRow(parts, placed, assembly);
   }
   const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
-  const whole = parts.toAssembled({ n, metric, curvature: 2, ridge: 2 * TIE_BREAK * meanVariance, centre: index, linear: new Float64Array(n) });
+  const whole = parts.toAssembled({
+    n,
+    metric,
+    curvature: 2,
+    ridge: 2 * TIE_BREAK * meanVariance,
+    centre: index,
+    linear: new Float64Array(n),
+  });
   return restricted(whole, assembly.restriction);
 }
 
@@ -90,8 +97,10 @@ function restricted(assembled: Assembled, restriction: Restriction | undefined):
 function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
   const { changes, withTracking = false, radii } = assembly;
   const { origin, row } = placed;
-  const least = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, changes, -1));
-  const most = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, changes, 1));
+  const least = (limit: Limit | null): number | undefined =>
+    limit === null ? undefined : movedValue(limit, origin, changes, -1);
+  const most = (limit: Limit | null): number | undefined =>
+    limit === null ? undefined : movedValue(limit, origin, changes, 1);
   switch (row.form) {
     case 'name':
       parts.addBounds(placed, row.name, least(row.lower), most(row.upper));
@@ -101,8 +110,16 @@ function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
       else addAverage(parts, placed, row, assembly);
       break;
     case 'distance': {
-      const sides = { left: new Float64Array(row.reference.length).fill(-1), right: new Float64Array(row.reference.length).fill(1) };
-      parts.addKink(placed, { at: row.reference, ...sides, limit: 2 * most(row.limit)! - row.fixed, penalty: origin.soft === null ? Infinity : origin.soft / 2 });
+      const sides = {
+        left: new Float64Array(row.reference.length).fill(-1),
+        right: new Float64Array(row.reference.length).fill(1),
+      };
+      parts.addKink(placed, {
+        at: row.reference,
+        ...sides,
+        limit: 2 * most(row.limit)! - row.fixed,
+        penalty: origin.soft === null ? Infinity : origin.soft / 2,
+      });
       break;
     }
     case 'norm':
@@ -123,7 +140,11 @@ export function isTracking({ origin, row }: PlacedRow): boolean {
 }
 
 /** Where a parameter of a row has moved to, undefined when it has not. */
-export function movedTo(origin: Origin, parameter: string | null, changes: readonly Change[] | undefined): number | undefined {
+export function movedTo(
+  origin: Origin,
+  parameter: string | null,
+  changes: readonly Change[] | undefined,
+): number | undefined {
   return changes?.find((change) => change.origin === origin && change.parameter === parameter)?.to;
 }
 
@@ -132,7 +153,11 @@ function movedValue(limit: Limit, origin: Origin, changes: readonly Change[] | u
   const own = changes?.filter((change) => change.origin === origin) ?? [];
   if (own.length === 0) return limit.value;
   if (isStuck(limit)) return limit.value + outward * (movedTo(origin, null, own) ?? 0);
-  if (limit.further !== undefined) return limit.further.valueOf({ ...origin.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) });
+  if (limit.further !== undefined)
+    return limit.further.valueOf({
+      ...origin.params,
+      ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])),
+    });
   const to = movedTo(origin, limit.parameter, own);
   if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // Parameters behind limits are numbers.
@@ -156,7 +181,12 @@ function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, 
     return;
   }
   const value = ((to ?? (placed.origin.params[parameter!] as number)) - view.at) * view.invested; // Bounds of averages are numbers.
-  parts.addLinear(placed, coefficientsAt(average, view.at), lower === null ? undefined : value, upper === null ? undefined : value);
+  parts.addLinear(
+    placed,
+    coefficientsAt(average, view.at),
+    lower === null ? undefined : value,
+    upper === null ? undefined : value,
+  );
 }
 
 function parameterOf({ lower, upper }: LinearRow): string | null {
@@ -185,7 +215,13 @@ function createParts(n: number): Parts {
     const key = `${placed.origin.index} ${side}`;
     let kink = softBounds.get(key);
     if (kink === undefined) {
-      kink = { at: new Float64Array(n), left: new Float64Array(n), right: new Float64Array(n), limit: null, penalty: 1 };
+      kink = {
+        at: new Float64Array(n),
+        left: new Float64Array(n),
+        right: new Float64Array(n),
+        limit: null,
+        penalty: 1,
+      };
       softBounds.set(key, kink);
       kinks.push({ placed, kink });
     }
@@ -213,7 +249,14 @@ function createParts(n: number): Parts {
     },
     addNorm(placed, radius) {
       const row = placed.row as NormRow; // Called with norm rows only.
-      norms.push({ placed, norm: { metric: row.metric === 'covariance' ? 'metric' : 'identity', centre: row.centre ?? new Float64Array(n), radius } });
+      norms.push({
+        placed,
+        norm: {
+          metric: row.metric === 'covariance' ? 'metric' : 'identity',
+          centre: row.centre ?? new Float64Array(n),
+          radius,
+        },
+      });
     },
     toAssembled(objective) {
       const coefficients = new Float64Array(rows.length * n);

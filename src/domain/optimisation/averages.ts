@@ -17,8 +17,23 @@ export interface AverageView {
 export type AverageViews = ReadonlyMap<LinearRow, AverageView>;
 
 /** Views of the averages that movables move. */
-export function viewsOf(movables: readonly Movable[], weights: Float64Array, toOf: (movable: Movable) => number): AverageViews {
-  return new Map(movables.flatMap((movable) => (movable.average === null ? [] : [[movable.average.row, { at: toOf(movable), invested: investedIn(movable.average.average, weights) }] as const])));
+export function viewsOf(
+  movables: readonly Movable[],
+  weights: Float64Array,
+  toOf: (movable: Movable) => number,
+): AverageViews {
+  return new Map(
+    movables.flatMap((movable) =>
+      movable.average === null
+        ? []
+        : [
+            [
+              movable.average.row,
+              { at: toOf(movable), invested: investedIn(movable.average.average, weights) },
+            ] as const,
+          ],
+    ),
+  );
 }
 
 function investedIn({ denominator, scale }: Average, weights: Float64Array): number {
@@ -45,13 +60,19 @@ export interface Viewed {
  * @param search  What is looked for; undefined ends it.
  * @param toOf    Value of a movable in what was found.
  */
-export function fromBestViews<F extends Viewed>(movables: readonly Movable[], index: Float64Array, search: (views: AverageViews) => F | undefined, toOf: (found: F, movable: Movable) => number): F | undefined {
+export function fromBestViews<F extends Viewed>(
+  movables: readonly Movable[],
+  index: Float64Array,
+  search: (views: AverageViews) => F | undefined,
+  toOf: (found: F, movable: Movable) => number,
+): F | undefined {
   let views = viewsOf(movables, index, ({ from }) => from);
   for (let round = 0; ; round++) {
     const found = search(views);
     if (found === undefined || views.size === 0 || round === VIEWS_MAX) return found;
     const next = viewsOf(movables, found.weights, (movable) => toOf(found, movable));
-    if ([...next].every(([row, { at }]) => Math.abs(at - views.get(row)!.at) <= SAME * (1 + Math.abs(at)))) return found;
+    if ([...next].every(([row, { at }]) => Math.abs(at - views.get(row)!.at) <= SAME * (1 + Math.abs(at))))
+      return found;
     views = next;
   }
 }

@@ -70,17 +70,37 @@ interface Narrowed extends Node {
  *
  * @cost  one small solve a node: hundreds of nodes at forty names.
  */
-export function branchAndBound({ solver, algebra, problem, rows, options, relaxed, incumbent, isAnyEnough }: BranchInput): BranchOutcome {
+export function branchAndBound({
+  solver,
+  algebra,
+  problem,
+  rows,
+  options,
+  relaxed,
+  incumbent,
+  isAnyEnough,
+}: BranchInput): BranchOutcome {
   const n = problem.index.length;
   const variances = metricDiagonal(problem.metric);
   const short = shortSide(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const costs = createMoveCosts(algebra, problem.metric);
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
-  const nodesMax = isAnyEnough ? NODES_ANY_MAX : problem.rows.some(({ row }) => row.form === 'distance' || row.form === 'norm') ? NODES_KINKED_MAX : NODES_MAX;
+  const nodesMax = isAnyEnough
+    ? NODES_ANY_MAX
+    : problem.rows.some(({ row }) => row.form === 'distance' || row.form === 'norm')
+      ? NODES_KINKED_MAX
+      : NODES_MAX;
   let best = incumbent;
   let iterations = 0;
-  const open: Node[] = [{ names: new Uint8Array(n), large: concentrations.map(() => new Uint8Array(n)), bound: relaxed.value, warm: relaxed.answer.state }];
+  const open: Node[] = [
+    {
+      names: new Uint8Array(n),
+      large: concentrations.map(() => new Uint8Array(n)),
+      bound: relaxed.value,
+      warm: relaxed.answer.state,
+    },
+  ];
   for (let nodes = 0; open.length > 0; nodes++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLeast(open);
@@ -88,7 +108,12 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
     if (nodes >= nodesMax) return { best, isComplete: false, bound: node.bound, iterations };
     const closed = close(node);
     if (closed === undefined) continue;
-    const solution = solveConvex(solver, problem, { ...options, restriction: boundsOf(closed), effort: 'quick', warm: node.warm });
+    const solution = solveConvex(solver, problem, {
+      ...options,
+      restriction: boundsOf(closed),
+      effort: 'quick',
+      warm: node.warm,
+    });
     iterations += solution?.iterations ?? 0;
     if (solution === undefined || !isBetter(solution.value)) continue;
     if (rows.every((row) => holds(row, solution.weights))) {
@@ -157,7 +182,10 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
     const most = new Float64Array(n).fill(Infinity);
     const sums: { coefficients: Float64Array; upper: number }[] = [];
     for (const row of rows) {
-      if (row.form === 'threshold') names.forEach((decided, i) => decided === IN && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)));
+      if (row.form === 'threshold')
+        names.forEach(
+          (decided, i) => decided === IN && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)),
+        );
       if (row.form !== 'concentration') continue;
       const set = large[concentrations.indexOf(row)]!;
       const coefficients = new Float64Array(n);
@@ -178,9 +206,19 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
   /** The node's own names, made to satisfy every row: an answer where that works at once. */
   function finishOf({ large, names }: Node, { weights }: ConvexSolution): ConvexSolution | undefined {
     const held = supportOf(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
-    if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum)) return undefined;
-    const choice = { held, short, large: large.map((set) => set.map((decided) => (decided === IN ? 1 : 0))), isFinal: true };
-    const solution = solveConvex(solver, problem, { ...options, restriction: restrictionOf(rows, choice), effort: 'quick' });
+    if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
+      return undefined;
+    const choice = {
+      held,
+      short,
+      large: large.map((set) => set.map((decided) => (decided === IN ? 1 : 0))),
+      isFinal: true,
+    };
+    const solution = solveConvex(solver, problem, {
+      ...options,
+      restriction: restrictionOf(rows, choice),
+      effort: 'quick',
+    });
     return solution !== undefined && rows.every((row) => holds(row, solution.weights)) ? solution : undefined;
   }
 
@@ -191,19 +229,29 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
       if (holds(row, weights)) continue;
       const i = position((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
       if (i < 0) continue;
-      return [IN, OUT].map((decided) => ({ ...node, large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)) }));
+      return [IN, OUT].map((decided) => ({
+        ...node,
+        large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)),
+      }));
     }
     const involved = new Uint8Array(n);
     for (const row of rows) {
       if (holds(row, weights)) continue;
       if (row.form === 'count') for (const i of row.members) involved[i] = 1;
-      if (row.form === 'threshold') weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
+      if (row.form === 'threshold')
+        weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
     }
-    let i = position((name) => node.names[name] === OPEN && involved[name] === 1 && Math.abs(weights[name]!) > HELD_MIN);
+    let i = position(
+      (name) => node.names[name] === OPEN && involved[name] === 1 && Math.abs(weights[name]!) > HELD_MIN,
+    );
     if (i < 0) i = position((name) => node.names[name] === OPEN && involved[name] === 1);
     // Nothing is left to decide about what does not hold: the decisions that were forced are tried by themselves.
     if (i < 0) return hasChanged(node, weights) ? [node] : [];
-    return [IN, OUT].map((decided) => ({ ...node, bound: Math.max(node.bound, (decided === IN ? held : dropped)[i]!), names: withValue(node.names, i, decided) }));
+    return [IN, OUT].map((decided) => ({
+      ...node,
+      bound: Math.max(node.bound, (decided === IN ? held : dropped)[i]!),
+      names: withValue(node.names, i, decided),
+    }));
   }
 }
 

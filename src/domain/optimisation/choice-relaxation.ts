@@ -24,19 +24,30 @@ export interface JointMoves {
 export function jointMoves(solvers: Solvers, problem: Problem, { moves, origins }: JointMoves): Moved[] | undefined {
   const plain = moves.length === 0 ? undefined : roundedOutward(solvers, problem, moves);
   if (plain !== undefined) return plain;
-  const taken: Move[] = moves.map(({ movable, to }) => ({ movable, to: movable.from + (to - movable.from) * (1 + 1e-6) }));
+  const taken: Move[] = moves.map(({ movable, to }) => ({
+    movable,
+    to: movable.from + (to - movable.from) * (1 + 1e-6),
+  }));
   for (const way of waysOf(problem, origins).toSorted((a, b) => b.origin.priority - a.origin.priority)) {
     const { origin, parameter, end } = way;
     const changes = taken.map(({ movable, to }) => ({ origin: movable.origin, parameter: movable.parameter, to }));
-    const succeeds = (to: number) => solveProblem(solvers, problem, { changes: [...changes, { origin, parameter, to }], wanted: 'any' }).kind === 'solved';
-    if (succeeds(end)) return roundedOutward(solvers, problem, [...taken, { movable: way, to: halved({ ...way, within: EXACT }, succeeds) }]);
+    const succeeds = (to: number) =>
+      solveProblem(solvers, problem, { changes: [...changes, { origin, parameter, to }], wanted: 'any' }).kind ===
+      'solved';
+    if (succeeds(end))
+      return roundedOutward(solvers, problem, [
+        ...taken,
+        { movable: way, to: halved({ ...way, within: EXACT }, succeeds) },
+      ]);
     taken.push({ movable: way, to: end });
   }
   return undefined;
 }
 
 /** How far each parameter of a non-convex row may be moved, and in which direction it gives way. */
-const WAYS: Readonly<Record<string, { readonly end: (names: number, params: Origin['params']) => number; readonly isWhole: boolean }>> = {
+const WAYS: Readonly<
+  Record<string, { readonly end: (names: number, params: Origin['params']) => number; readonly isWhole: boolean }>
+> = {
   minimum: { end: () => 0, isWhole: true },
   maximum: { end: (names) => names, isWhole: true },
   threshold: { end: () => 1e-9, isWhole: false },
@@ -65,17 +76,28 @@ interface Way {
 function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
   const origins = new Set(nonConvexRows(problem).map(({ origin }) => origin));
   return [...origins].flatMap((origin) =>
-    origin.priority === 0 || !among.includes(origin) ? [] : Object.entries(WAYS).flatMap(([parameter, { end, isWhole }]) => {
-      const from = origin.params[parameter];
-      const to = end(problem.index.length, origin.params);
-      return typeof from === 'number' && from !== to ? [{ origin, parameter, from, end: to, isWhole }] : [];
-    }),
+    origin.priority === 0 || !among.includes(origin)
+      ? []
+      : Object.entries(WAYS).flatMap(([parameter, { end, isWhole }]) => {
+          const from = origin.params[parameter];
+          const to = end(problem.index.length, origin.params);
+          return typeof from === 'number' && from !== to ? [{ origin, parameter, from, end: to, isWhole }] : [];
+        }),
   );
 }
 
 /** The parameters of non-convex rows as movables. */
 export function choiceMovables(problem: Problem, among: readonly Origin[]): Movable[] {
-  return waysOf(problem, among).map(({ origin, parameter, from, end }) => ({ origin, parameter, from, direction: end > from ? 1 : -1, room: Math.abs(end - from), size: 1, isLinear: false, average: null }));
+  return waysOf(problem, among).map(({ origin, parameter, from, end }) => ({
+    origin,
+    parameter,
+    from,
+    direction: end > from ? 1 : -1,
+    room: Math.abs(end - from),
+    size: 1,
+    isLinear: false,
+    average: null,
+  }));
 }
 
 /** Whether a parameter of a row counts names. */
@@ -95,8 +117,18 @@ export interface ChoiceMoves {
 /** Least moves of one parameter at which the search succeeds, cheapest first. */
 export function choiceMoves(solvers: Solvers, problem: Problem, { origins, within, withConvex }: ChoiceMoves): Moved[] {
   const ways = waysOf(problem, origins);
-  const convex = withConvex ? movableIn(problem, origins).map(({ origin, parameter, from, direction, room, size }): Way => ({ origin, parameter, from, end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size), isWhole: false })) : [];
-  return [...ways, ...convex].flatMap((way) => leastChoice(solvers, problem, { ...way, within }) ?? []).toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
+  const convex = withConvex
+    ? movableIn(problem, origins).map(({ origin, parameter, from, direction, room, size }): Way => ({
+        origin,
+        parameter,
+        from,
+        end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size),
+        isWhole: false,
+      }))
+    : [];
+  return [...ways, ...convex]
+    .flatMap((way) => leastChoice(solvers, problem, { ...way, within }) ?? [])
+    .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
 /** A convex parameter moves this many times its size at most when a choice of names is what fails: fractions need no more. */
@@ -109,7 +141,8 @@ interface Search extends Way {
 /** The least move of one parameter at which the search succeeds, by halving. */
 function leastChoice(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
   const { origin, parameter, end } = search;
-  const succeeds = (to: number) => solveProblem(solvers, problem, { changes: [{ origin, parameter, to }], wanted: 'any' }).kind === 'solved';
+  const succeeds = (to: number) =>
+    solveProblem(solvers, problem, { changes: [{ origin, parameter, to }], wanted: 'any' }).kind === 'solved';
   if (!succeeds(end)) return undefined;
   return roundedOutward(solvers, problem, [{ movable: search, to: halved(search, succeeds) }]);
 }
@@ -118,7 +151,11 @@ function leastChoice(solvers: Solvers, problem: Problem, search: Search): Moved[
 function halved({ from, end, isWhole, within }: Search, succeeds: (to: number) => boolean): number {
   let near = from;
   let far = end;
-  for (let step = 0; step < HALVINGS && Math.abs(far - near) > (isWhole ? 1 : within * Math.max(1, Math.abs(far))); step++) {
+  for (
+    let step = 0;
+    step < HALVINGS && Math.abs(far - near) > (isWhole ? 1 : within * Math.max(1, Math.abs(far)));
+    step++
+  ) {
     const middle = isWhole ? Math.round((near + far) / 2) : (near + far) / 2;
     if (middle === near || middle === far) break;
     if (succeeds(middle)) far = middle;

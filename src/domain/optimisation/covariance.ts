@@ -37,7 +37,12 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
  * @param memory of the estimate before, where the window rolls.
  * @cost T N^2 / 2 multiply-adds, less the rows that the estimate before had already; T N while there are far more names than observations.
  */
-export function estimateRisk(engine: Engine, window: ReturnWindow, columns: Int32Array, memory: RiskMemory = createRiskMemory(engine)): RiskEstimate {
+export function estimateRisk(
+  engine: Engine,
+  window: ReturnWindow,
+  columns: Int32Array,
+  memory: RiskMemory = createRiskMemory(engine),
+): RiskEstimate {
   const coverage = coverageOf(window, columns);
   if (coverage.columns.length === 0 || coverage.sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS) {
     return { metric: identity(columns.length), means: new Float64Array(columns.length), coverage, isIdentity: true };
@@ -46,22 +51,44 @@ export function estimateRisk(engine: Engine, window: ReturnWindow, columns: Int3
   const observations = coverage.sessions.length;
   if (n > NAMES_PER_OBSERVATION * observations) {
     const loadings = engine.scope(() => fromLoadings(engine, window, coverage));
-    if (loadings !== undefined) return { metric: spread(loadings.metric, coverage, columns), means: spreadMeans(loadings.means, coverage, columns), coverage, isIdentity: false };
+    if (loadings !== undefined)
+      return {
+        metric: spread(loadings.metric, coverage, columns),
+        means: spreadMeans(loadings.means, coverage, columns),
+        coverage,
+        isIdentity: false,
+      };
   }
-  const gram = memory.gram.over(coverage.columns, coverage.sessions, (sessions, out) => readReturns(window, { ...coverage, sessions }, out));
+  const gram = memory.gram.over(coverage.columns, coverage.sessions, (sessions, out) =>
+    readReturns(window, { ...coverage, sessions }, out),
+  );
   const matrix = new Float64Array(n * n);
   shrunkFromGram(gram, observations, LIMITS.PERIODS_PER_YEAR, matrix);
   const means = gram.sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / observations);
-  return { metric: spread(denseMetric(matrix, n), coverage, columns), means: spreadMeans(means, coverage, columns), coverage, isIdentity: false };
+  return {
+    metric: spread(denseMetric(matrix, n), coverage, columns),
+    means: spreadMeans(means, coverage, columns),
+    coverage,
+    isIdentity: false,
+  };
 }
 
 /** The estimate as loadings, undefined where the target pulls correlations below nought, which loadings cannot say. */
-function fromLoadings(engine: Engine, window: ReturnWindow, coverage: Coverage): { readonly metric: Metric; readonly means: Float64Array } | undefined {
+function fromLoadings(
+  engine: Engine,
+  window: ReturnWindow,
+  coverage: Coverage,
+): { readonly metric: Metric; readonly means: Float64Array } | undefined {
   const n = coverage.columns.length;
   const panel = engine.allocate(coverage.sessions.length * n);
   readReturns(window, coverage, panel);
   const means = columnMeans(panel, n);
-  const covariance = lowRankCovariance(engine, panel, n, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
+  const covariance = lowRankCovariance(engine, panel, n, {
+    target: 'constant_correlation',
+    intensity: null,
+    method: 'shape',
+    scale: LIMITS.PERIODS_PER_YEAR,
+  });
   return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
 }
 
@@ -83,9 +110,13 @@ function loadingsOf({ panel, observations, assets, intensity, target, scale }: L
   const loadings = new Float64Array(assets * k);
   const keep = Math.sqrt(scale * (1 - intensity));
   const common = Math.sqrt(scale * intensity * target.common);
-  for (let t = 0; t < observations; t++) for (let i = 0; i < assets; i++) loadings[i * k + t] = keep * panel[t * assets + i]!;
+  for (let t = 0; t < observations; t++)
+    for (let i = 0; i < assets; i++) loadings[i * k + t] = keep * panel[t * assets + i]!;
   for (let i = 0; i < assets; i++) loadings[i * k + observations] = common * target.scale[i]!;
-  return factorMetric(loadings, Float64Array.from(target.own, (own) => scale * intensity * own));
+  return factorMetric(
+    loadings,
+    Float64Array.from(target.own, (own) => scale * intensity * own),
+  );
 }
 
 /** Places of the covered names among those asked for. */
@@ -117,7 +148,8 @@ export function spread(covered: Metric, coverage: Coverage, columns: Int32Array)
   let total = 0;
   for (let p = 0; p < m; p++) total += covered.matrix[p * m + p]!;
   for (let i = 0; i < n; i++) matrix[i * n + i] = total / m;
-  for (let p = 0; p < m; p++) for (let q = 0; q < m; q++) matrix[places[p]! * n + places[q]!] = covered.matrix[p * m + q]!;
+  for (let p = 0; p < m; p++)
+    for (let q = 0; q < m; q++) matrix[places[p]! * n + places[q]!] = covered.matrix[p * m + q]!;
   return denseMetric(matrix, n);
 }
 

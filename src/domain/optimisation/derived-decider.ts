@@ -23,11 +23,18 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
   const left = composer.memory(document.id);
   const solver = createDerivedSolver({ document, composer, engine, memory: left });
   const parentId = document.derivation.source_index_id;
-  const solved: { session: number; weights: SolvedWeights }[] = left?.solved ? [{ session: left.solved.session, weights: left.solved }] : [];
+  const solved: { session: number; weights: SolvedWeights }[] = left?.solved
+    ? [{ session: left.solved.session, weights: left.solved }]
+    : [];
   return {
     memory() {
       const latest = solved.at(-1);
-      return { ...solver.memory(), solved: latest ? { session: latest.session, columns: latest.weights.columns, weights: latest.weights.weights } : null };
+      return {
+        ...solver.memory(),
+        solved: latest
+          ? { session: latest.session, columns: latest.weights.columns, weights: latest.weights.weights }
+          : null,
+      };
     },
     decide(session) {
       const parent = composer.decidedOn(parentId, session);
@@ -52,24 +59,54 @@ export function heldWeights({ parent, outcome }: DerivedSolve): SolvedWeights {
   if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
   const { weights } = outcome.solution;
   const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
-  return { columns: Int32Array.from(places, (place) => parent.columns[place]!), weights: Float64Array.from(places, (place) => weights[place]!) };
+  return {
+    columns: Int32Array.from(places, (place) => parent.columns[place]!),
+    weights: Float64Array.from(places, (place) => weights[place]!),
+  };
 }
 
 function decided({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decision {
-  return { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings };
+  return {
+    kind: 'decided',
+    columns,
+    weights,
+    uncapped: weights,
+    cap: null,
+    capped: new Int32Array(0),
+    redistributed: 0,
+    findings,
+  };
 }
 
 /** Warnings of one solve. */
 export function findingsOf(solve: DerivedSolve): Finding[] {
   const { risk, problem, parent } = solve;
-  const warning = (code: Finding['code'], message: string): Finding => ({ severity: 'warning', code, message, path: 'derivation' });
+  const warning = (code: Finding['code'], message: string): Finding => ({
+    severity: 'warning',
+    code,
+    message,
+    path: 'derivation',
+  });
   const date = formatDay(parent.date);
-  const found: Finding[] = [...problem.warnings.map((message) => warning('NO_WEIGHT_DATA', `On ${date}: ${message}`)), ...relaxedFindings(solve)];
+  const found: Finding[] = [
+    ...problem.warnings.map((message) => warning('NO_WEIGHT_DATA', `On ${date}: ${message}`)),
+    ...relaxedFindings(solve),
+  ];
   if (risk.isIdentity) {
     const { columns, sessions } = risk.coverage;
-    found.push(warning('RISK_FALLBACK_IDENTITY', `On ${date} ${columns.length} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed: the identity stands for the covariance.`));
+    found.push(
+      warning(
+        'RISK_FALLBACK_IDENTITY',
+        `On ${date} ${columns.length} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed: the identity stands for the covariance.`,
+      ),
+    );
   } else if (risk.coverage.excluded.size > 0) {
-    found.push(warning('NO_WEIGHT_DATA', `On ${date} ${risk.coverage.excluded.size} of ${parent.columns.length} names have too short a history for the risk model; the mean variance stands for theirs.`));
+    found.push(
+      warning(
+        'NO_WEIGHT_DATA',
+        `On ${date} ${risk.coverage.excluded.size} of ${parent.columns.length} names have too short a history for the risk model; the mean variance stands for theirs.`,
+      ),
+    );
   }
   return found;
 }

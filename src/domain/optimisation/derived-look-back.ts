@@ -21,13 +21,29 @@ export interface DerivedLookBackInput {
  * How far back the optimisation of a derived index looks: over the window of its risk model behind the decision of the parent's
  * composition, and over the windows that the covariance is carried on from.
  */
-export function derivedLookBack({ document, maxStaleSessions, sessions, decision, parents, memory }: DerivedLookBackInput): LookBack {
+export function derivedLookBack({
+  document,
+  maxStaleSessions,
+  sessions,
+  decision,
+  parents,
+  memory,
+}: DerivedLookBackInput): LookBack {
   // A parent that has a rebalance between may yet hold what it has.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
   const fields = fieldsRead(document.derivation.constraints).map(({ field }) => field);
-  const { session: read, paidAfter } = lookBackOver({ fields, dividendYears: 0, maxStaleSessions, sessions, decision: decided });
+  const { session: read, paidAfter } = lookBackOver({
+    fields,
+    dividendYears: 0,
+    maxStaleSessions,
+    sessions,
+    decision: decided,
+  });
   // A return needs the session before its own.
-  const returns = (memory?.moments?.rows ?? []).reduce((first, rows) => Math.min(first, rows[0]! - 1), decided - LIMITS.DERIVED_RISK_SESSIONS);
+  const returns = (memory?.moments?.rows ?? []).reduce(
+    (first, rows) => Math.min(first, rows[0]! - 1),
+    decided - LIMITS.DERIVED_RISK_SESSIONS,
+  );
   const session = Math.min(read, returns);
   return { session, paidAfter: Math.min(paidAfter, sessions[Math.max(0, session)]!) };
 }

@@ -53,7 +53,14 @@ export interface DerivedSolver {
 }
 
 /** Classes that look at the previous solved weights by themselves. */
-const REMEMBERING: ReadonlySet<string> = new Set(['Liquidity', 'Cardinality', 'GroupCardinality', 'MinimumHolding', 'Concentration5_10_40', 'ConcentrationRIC']);
+const REMEMBERING: ReadonlySet<string> = new Set([
+  'Liquidity',
+  'Cardinality',
+  'GroupCardinality',
+  'MinimumHolding',
+  'Concentration5_10_40',
+  'ConcentrationRIC',
+]);
 
 export function remembers(rows: readonly ConstraintRow[]): boolean {
   return rows.some(({ type, params }) => REMEMBERING.has(type) || params['reference'] === 'previous');
@@ -73,7 +80,12 @@ export type SolverMemory = Pick<DecisionMemory, 'active' | 'moments'>;
  * The solver of a derived document: parent weights as the index, the trailing window up to the decision as risk model.
  * @cost per solve: T N^2 / 2 for the covariance, and a few N^3 / 6
  */
-export function createDerivedSolver({ document, composer, engine, memory: left = null }: DerivedSolverInput): DerivedSolver {
+export function createDerivedSolver({
+  document,
+  composer,
+  engine,
+  memory: left = null,
+}: DerivedSolverInput): DerivedSolver {
   const { source_index_id: parentId, constraints } = document.derivation;
   const sm = composer.market(parentId);
   const treatment = composer.treatment(parentId);
@@ -89,7 +101,12 @@ export function createDerivedSolver({ document, composer, engine, memory: left =
     solve(parent, previous) {
       sections ??= crossSectionsOf({ market: sm, treatment, currency });
       const { columns, decision } = parent;
-      const risk = estimateRisk(engine, { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision }, columns, memory);
+      const risk = estimateRisk(
+        engine,
+        { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision },
+        columns,
+        memory,
+      );
       const cross: CrossSection = sections.at(decision, columns);
       const problem = createProblem({
         identifiers: identifiersOf(sm, columns),
@@ -109,19 +126,29 @@ export function createDerivedSolver({ document, composer, engine, memory: left =
 }
 
 /** Solves a problem, with rows that have a priority moved as little as they must where it has no answer. */
-function solveGivingWay(solvers: Solvers, problem: Problem, warm: ActiveState | undefined): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> {
+function solveGivingWay(
+  solvers: Solvers,
+  problem: Problem,
+  warm: ActiveState | undefined,
+): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> {
   const outcome = solveProblem(solvers, problem, { warm });
   const relaxed = outcome.kind === 'solved' ? undefined : giveWay(solvers, { problem, outcome });
   if (relaxed === undefined) return { problem, outcome, relaxed: [] };
-  const moved = problem.withParameters(relaxed.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
+  const moved = problem.withParameters(
+    relaxed.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })),
+  );
   const second = solveProblem(solvers, moved, { warm });
   return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : { problem, outcome, relaxed: [] };
 }
 
 function leaversOf(sm: SessionMarket, { columns: held, weights }: SolvedWeights, columns: Int32Array): Leaver[] {
   const staying = new Set(columns);
-  const gone = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(({ column }) => !staying.has(column));
-  return gone.map(({ column, weight }) => ({ identifier: sm.identifiers[column]!, weight })).toSorted((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || compareText(a.identifier, b.identifier));
+  const gone = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(
+    ({ column }) => !staying.has(column),
+  );
+  return gone
+    .map(({ column, weight }) => ({ identifier: sm.identifiers[column]!, weight }))
+    .toSorted((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || compareText(a.identifier, b.identifier));
 }
 
 function isSame(a: Int32Array, b: Int32Array): boolean {

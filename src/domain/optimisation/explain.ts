@@ -4,7 +4,15 @@ import type { Composer } from '../backtest/simulate/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
-import { compositionOn, explainName, holdingOf, type Explanation, type ExplainedDatapoint, type Holding, type NameQuestion } from '../rules/explain.js';
+import {
+  compositionOn,
+  explainName,
+  holdingOf,
+  type Explanation,
+  type ExplainedDatapoint,
+  type Holding,
+  type NameQuestion,
+} from '../rules/explain.js';
 import { requestText } from '../rules/datapoints/field-request.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { decidedOn, findingsOf, heldWeights } from './derived-decider.js';
@@ -78,7 +86,11 @@ export interface NameRowSide {
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses
  * @cost of running the definition and its parents up to the day
  */
-export function explainWeight(composer: Composer, indexId: string, question: NameQuestion & { readonly engine: Engine }): NameExplanation {
+export function explainWeight(
+  composer: Composer,
+  indexId: string,
+  question: NameQuestion & { readonly engine: Engine },
+): NameExplanation {
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) return explainName(composer, indexId, question);
   const { column, engine } = question;
@@ -87,7 +99,8 @@ export function explainWeight(composer: Composer, indexId: string, question: Nam
   const { source_index_id: sourceIndexId, objective, constraints } = document.derivation;
   const parents = composer.compositions(sourceIndexId);
   const parent = decidedOn(parents.list, composition.decision);
-  if (parent === undefined) throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
+  if (parent === undefined)
+    throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
   const solver = createDerivedSolver({ document, composer, engine });
   const previous = before.findLast(({ decision }) => decision < parent.decision) ?? null;
   const solve = solver.solve(parent, previous);
@@ -97,7 +110,10 @@ export function explainWeight(composer: Composer, indexId: string, question: Nam
   return {
     ...holdingOf(inForce, column, heldWeights(solve)),
     inUniverse: place >= 0,
-    datapoints: place < 0 ? [] : datapointsRead({ composer, indexId, column, session: parent.decision, reads: fieldsRead(constraints) }),
+    datapoints:
+      place < 0
+        ? []
+        : datapointsRead({ composer, indexId, column, session: parent.decision, reads: fieldsRead(constraints) }),
     sourceIndexId,
     objective,
     source,
@@ -119,7 +135,12 @@ function datapointsRead({ composer, indexId, column, session, reads }: ReadsInpu
   const { currency } = composer.document(indexId);
   const columns = Int32Array.of(column);
   const cross = crossSectionsOf({ market, treatment: composer.treatment(indexId), currency }).at(session, columns);
-  return reads.map(({ path, field }) => ({ path, field: requestText(field), value: cross.values(field, columns)[0]!, read: cross.read(field, column) }));
+  return reads.map(({ path, field }) => ({
+    path,
+    field: requestText(field),
+    value: cross.values(field, columns)[0]!,
+    read: cross.read(field, column),
+  }));
 }
 
 /** Distance at which a weight counts as being at a bound or kink, relative to 1 + |bound|. */
@@ -140,7 +161,16 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];
   const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && touches(solved, at[i]!))?.at[i];
-  const heldBy = lower === upper ? 'fixed' : touches(solved, lower) ? 'lower' : touches(solved, upper) ? 'upper' : kink !== undefined ? 'kink' : 'free';
+  const heldBy =
+    lower === upper
+      ? 'fixed'
+      : touches(solved, lower)
+        ? 'lower'
+        : touches(solved, upper)
+          ? 'upper'
+          : kink !== undefined
+            ? 'kink'
+            : 'free';
   const kept = solution.weights[i]!;
   return {
     sourceWeight: problem.index[i]!,
@@ -171,7 +201,11 @@ function forcesOn({ assembled, answer }: Solution, i: number): Force[] {
   const { program, linear, kinks, norms } = assembled;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const { n, rows } = program;
-  const ofRows = linear.map((placed, r): Force => ({ placed, side: rowMultipliers[r]! > 0 ? 'upper' : 'lower', force: rowMultipliers[r]! * rows.coefficients[r * n + i]! }));
+  const ofRows = linear.map((placed, r): Force => ({
+    placed,
+    side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
+    force: rowMultipliers[r]! * rows.coefficients[r * n + i]!,
+  }));
   // A limited sum is an upper bound; a priced one is a soft lower bound where it slopes on its left.
   const ofKinks = program.kinks.map(({ at, left, right, limit }, k): Force => {
     const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
@@ -198,7 +232,11 @@ function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide):
   const { row, origin } = side.placed;
   const { weights } = solution;
   const forceOf = (isOfRow: (placed: PlacedRow | undefined) => boolean): number =>
-    forces.reduce((total, force) => (isOfRow(force.placed) && (side.side === 'eq' || force.side === side.side) ? total + force.force : total), 0);
+    forces.reduce(
+      (total, force) =>
+        isOfRow(force.placed) && (side.side === 'eq' || force.side === side.side) ? total + force.force : total,
+      0,
+    );
   switch (row.form) {
     case 'name': {
       if (row.name !== i) return [];
@@ -208,15 +246,24 @@ function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide):
     }
     case 'linear': {
       const force = forceOf((placed) => placed === side.placed);
-      if (row.average === undefined) return row.coefficients[i] === 0 ? [] : [{ side, coefficient: row.coefficients[i]!, force }];
+      if (row.average === undefined)
+        return row.coefficients[i] === 0 ? [] : [{ side, coefficient: row.coefficients[i]!, force }];
       const { numerator, denominator } = row.average;
       const invested = denominator.reduce((total, value, j) => total + value * weights[j]!, 0);
       if (numerator[i] === 0 && denominator[i] === 0) return [];
-      return [{ side, coefficient: invested === 0 ? null : (numerator[i]! - side.value * denominator[i]!) / invested, force }];
+      return [
+        { side, coefficient: invested === 0 ? null : (numerator[i]! - side.value * denominator[i]!) / invested, force },
+      ];
     }
     case 'distance': {
       const step = weights[i]! - row.reference[i]!;
-      return [{ side, coefficient: step === 0 ? null : Math.sign(step) / 2, force: forceOf((placed) => placed === side.placed) }];
+      return [
+        {
+          side,
+          coefficient: step === 0 ? null : Math.sign(step) / 2,
+          force: forceOf((placed) => placed === side.placed),
+        },
+      ];
     }
     case 'norm': {
       const force = forceOf((placed) => placed === side.placed);

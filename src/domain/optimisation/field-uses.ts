@@ -9,15 +9,39 @@ import { namesOf, referenceKind, resolve } from '../rules/datapoints/resolution.
 const NUMERIC: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
 
 /** Datapoints that constraint rows read and the market lacks, or holds in a kind they cannot use. */
-export function constraintFieldFindings(rows: readonly ConstraintRow[], market: MarketData, { path, severity }: { readonly path: string; readonly severity: 'error' | 'warning' }): Finding[] {
+export function constraintFieldFindings(
+  rows: readonly ConstraintRow[],
+  market: MarketData,
+  { path, severity }: { readonly path: string; readonly severity: 'error' | 'warning' },
+): Finding[] {
   return rows.flatMap((row, position): Finding[] => {
     const name = fieldOf(row);
     if (name === undefined || findConstraintClass(row.type) === undefined) return [];
-    const at = { severity, path: row.type === 'Liquidity' ? `${path}[${position}].type` : `${path}[${position}].params.field`, row_id: row.id === '' ? null : row.id };
+    const at = {
+      severity,
+      path: row.type === 'Liquidity' ? `${path}[${position}].type` : `${path}[${position}].params.field`,
+      row_id: row.id === '' ? null : row.id,
+    };
     const found = resolve(market, { name, dataset: null });
-    if ('missing' in found) return [{ ...at, code: 'UNKNOWN_FIELD_NAME', message: `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`, accepted: namesOf(market), value: name }];
+    if ('missing' in found)
+      return [
+        {
+          ...at,
+          code: 'UNKNOWN_FIELD_NAME',
+          message: `The store has no ${found.missing}${found.missing === name ? '' : `, which ${name} needs`}.`,
+          accepted: namesOf(market),
+          value: name,
+        },
+      ];
     if (!NUMERIC.has(row.type) || found.dataset !== 'reference' || referenceKind(market, name) === 'number') return [];
-    return [{ ...at, code: 'VALUE_TYPE_MISMATCH', message: `${name} does not hold numbers, which ${row.type} needs.`, value: name }];
+    return [
+      {
+        ...at,
+        code: 'VALUE_TYPE_MISMATCH',
+        message: `${name} does not hold numbers, which ${row.type} needs.`,
+        value: name,
+      },
+    ];
   });
 }
 
@@ -26,7 +50,8 @@ export function fieldsRead(rows: readonly ConstraintRow[]): { readonly path: str
   return rows.flatMap((row, position) => {
     const name = fieldOf(row);
     if (name === undefined) return [];
-    if (row.type !== 'Liquidity') return [{ path: `derivation.constraints[${position}].params.field`, field: latest(name) }];
+    if (row.type !== 'Liquidity')
+      return [{ path: `derivation.constraints[${position}].params.field`, field: latest(name) }];
     const { window } = findConstraintClass(row.type)!.params.parse(row.params) as { window: number }; // Liquidity has one.
     return [{ path: `derivation.constraints[${position}].type`, field: latest(name, { aggregate: 'median', window }) }];
   });

@@ -38,7 +38,14 @@ export interface FrontierInput {
 }
 
 /** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
-export function frontierOf({ solver, problem, means, riskFreeRate, restriction, points: count = POINTS }: FrontierInput): Frontier | null {
+export function frontierOf({
+  solver,
+  problem,
+  means,
+  riskFreeRate,
+  restriction,
+  points: count = POINTS,
+}: FrontierInput): Frontier | null {
   const { program: base } = assembleProgram(problem, { withTracking: true, restriction });
   const n = base.n;
   const varianceProgram: Program = { ...base, centre: new Float64Array(n), curvature: 2, linear: new Float64Array(n) };
@@ -53,10 +60,20 @@ export function frontierOf({ solver, problem, means, riskFreeRate, restriction, 
   const pointOf = (weights: Float64Array): FrontierPoint => ({
     expected_return: dot(means, weights),
     volatility: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights))),
-    tracking_error: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights.map((weight, i) => weight - problem.index[i]!)))),
+    tracking_error: Math.sqrt(
+      Math.max(
+        0,
+        metricSquare(
+          problem.metric,
+          weights.map((weight, i) => weight - problem.index[i]!),
+        ),
+      ),
+    ),
   });
   const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
-  const points = targets.map((target, k) => pointOf(k === 0 ? least : (at(target) ?? mixed(least, most, k / (count - 1)))));
+  const points = targets.map((target, k) =>
+    pointOf(k === 0 ? least : (at(target) ?? mixed(least, most, k / (count - 1)))),
+  );
   const tangency = tangentPoint({ points, targets, at, pointOf, riskFreeRate });
   return { points, tangency };
 }
@@ -83,9 +100,14 @@ function targetedFrom(program: Program, target: number, { point, state }: Progra
 function tracer(solver: Solver, program: Program, first: Traced): (target: number) => Float64Array | undefined {
   const known = [first];
   return (target) => {
-    const nearest = known.reduce((best, each) => (Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best));
+    const nearest = known.reduce((best, each) =>
+      Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best,
+    );
     const wanted = { ...program, rows: targeted(program.rows, target) };
-    const answer = solver.solve(wanted, { warm: nearest.answer.state, follow: { program: nearest.program, ...nearest.answer } });
+    const answer = solver.solve(wanted, {
+      warm: nearest.answer.state,
+      follow: { program: nearest.program, ...nearest.answer },
+    });
     if (answer.status !== 'solved') return undefined;
     known.push({ target, program: wanted, answer });
     return answer.point.x;
@@ -109,7 +131,16 @@ function withRow(program: Program, coefficients: Float64Array): Program {
   const all = new Float64Array((rows.count + 1) * n);
   all.set(rows.coefficients);
   all.set(coefficients, rows.count * n);
-  return { ...program, rows: { count: rows.count + 1, coefficients: all, lower: append(rows.lower, 0), upper: append(rows.upper, 0), penalty: append(rows.penalty, Infinity) } };
+  return {
+    ...program,
+    rows: {
+      count: rows.count + 1,
+      coefficients: all,
+      lower: append(rows.lower, 0),
+      upper: append(rows.upper, 0),
+      penalty: append(rows.penalty, Infinity),
+    },
+  };
 }
 
 function targeted(rows: Program['rows'], target: number): Program['rows'] {
@@ -138,7 +169,8 @@ interface TangencyInput {
 
 /** Sharpe ratio is unimodal along the frontier: golden section around the best point. */
 function tangentPoint({ points, targets, at, pointOf, riskFreeRate }: TangencyInput): Frontier['tangency'] {
-  const sharpeOf = ({ expected_return, volatility }: FrontierPoint) => (volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0);
+  const sharpeOf = ({ expected_return, volatility }: FrontierPoint) =>
+    volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0;
   const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
   if (!(sharpeOf(points[best]!) > 0)) return null;
   let found = points[best]!;

@@ -26,17 +26,35 @@ export function giveWay(solvers: Solvers, { problem, outcome }: Unanswered): rea
   if (origins.length === 0) return undefined;
   const narrow = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'alone')];
   const wide = [...movableIn(problem, origins), ...widthsIn(problem, origins, 'all')];
-  if (outcome.kind === 'no-choice') return firstToGive(choiceMoves(solvers, problem, { origins, within: WITHIN, withConvex: true })) ?? byTrial(solvers, problem, origins, wide);
-  return jointly(solvers, problem, origins, narrow) ?? jointly(solvers, problem, origins, wide) ?? byTrial(solvers, problem, origins, wide);
+  if (outcome.kind === 'no-choice')
+    return (
+      firstToGive(choiceMoves(solvers, problem, { origins, within: WITHIN, withConvex: true })) ??
+      byTrial(solvers, problem, origins, wide)
+    );
+  return (
+    jointly(solvers, problem, origins, narrow) ??
+    jointly(solvers, problem, origins, wide) ??
+    byTrial(solvers, problem, origins, wide)
+  );
 }
 
-function jointly(solvers: Solvers, problem: Problem, origins: readonly Origin[], movables: readonly Movable[]): readonly Moved[] | undefined {
+function jointly(
+  solvers: Solvers,
+  problem: Problem,
+  origins: readonly Origin[],
+  movables: readonly Movable[],
+): readonly Moved[] | undefined {
   const moves = jointRelaxation(solvers, problem, movables);
   return moves === undefined ? undefined : jointMoves(solvers, problem, { moves, origins });
 }
 
 /** Moves of all rows that give way, convex or not, where those of one kind are not enough; none where there is no choice to be made. */
-function byTrial(solvers: Solvers, problem: Problem, origins: readonly Origin[], convex: readonly Movable[]): readonly Moved[] | undefined {
+function byTrial(
+  solvers: Solvers,
+  problem: Problem,
+  origins: readonly Origin[],
+  convex: readonly Movable[],
+): readonly Moved[] | undefined {
   if (nonConvexRows(problem).length === 0) return undefined;
   const movables = [...convex, ...choiceMovables(problem, origins)];
   const weightsAt = (moved: Float64Array) => {

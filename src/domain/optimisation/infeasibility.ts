@@ -46,25 +46,48 @@ export function explainInfeasibility(solvers: Solvers, problem: Problem): Infeas
  * @param proven  Whether every choice was ruled out.
  */
 export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean): Infeasibility {
-  const origins = problem.origins.length <= CHOICE_ROWS_MAX ? irreducibleChoice(solvers, problem) : [...new Set(nonConvexRows(problem).map(({ origin }) => origin))];
-  const conflict = origins.map((origin) => ({ id: origin.id, index: origin.index, type: origin.type, label: origin.name, multiplier: 1 / origins.length }));
-  const single = choiceMoves(solvers, problem, { origins, within: EXACT, withConvex: problem.index.length <= EXACT_NAMES_MAX });
+  const origins =
+    problem.origins.length <= CHOICE_ROWS_MAX
+      ? irreducibleChoice(solvers, problem)
+      : [...new Set(nonConvexRows(problem).map(({ origin }) => origin))];
+  const conflict = origins.map((origin) => ({
+    id: origin.id,
+    index: origin.index,
+    type: origin.type,
+    label: origin.name,
+    multiplier: 1 / origins.length,
+  }));
+  const single = choiceMoves(solvers, problem, {
+    origins,
+    within: EXACT,
+    withConvex: problem.index.length <= EXACT_NAMES_MAX,
+  });
   const joint = firstToGive(single) ?? jointMoves(solvers, problem, { moves: [], origins: problem.origins });
-  return { proven, conflict, relaxations: single.map(toRelaxation), ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }) };
+  return {
+    proven,
+    conflict,
+    relaxations: single.map(toRelaxation),
+    ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
+  };
 }
 
 function irreducibleChoice(solvers: Solvers, problem: Problem): Origin[] {
   let kept = [...problem.origins];
   for (const origin of problem.origins) {
     const others = kept.filter((other) => other !== origin);
-    if (solveProblem(solvers, problem, { includes: (other) => others.includes(other), wanted: 'any' }).kind !== 'solved') kept = others;
+    if (
+      solveProblem(solvers, problem, { includes: (other) => others.includes(other), wanted: 'any' }).kind !== 'solved'
+    )
+      kept = others;
   }
   return kept;
 }
 
 /** One sentence for a person: which rows cannot hold together. */
 export function infeasibilitySentence({ conflict }: Pick<Infeasibility, 'conflict'>): string {
-  const names = conflict.map(({ id, index, type }) => (index === null ? IMPLICIT[type] ?? type : id === '' ? `${type} (row ${index})` : id));
+  const names = conflict.map(({ id, index, type }) =>
+    index === null ? (IMPLICIT[type] ?? type) : id === '' ? `${type} (row ${index})` : id,
+  );
   if (names.length === 0) return 'The constraints cannot hold together.';
   if (names.length === 1) return `Row ${names[0]} cannot hold by itself.`;
   const own = conflict.filter(({ index }) => index !== null).length;
@@ -72,4 +95,7 @@ export function infeasibilitySentence({ conflict }: Pick<Infeasibility, 'conflic
   return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} cannot hold together.`;
 }
 
-const IMPLICIT: Readonly<Record<string, string>> = { FullInvestment: 'the full-investment budget', LongOnly: 'the long-only default' };
+const IMPLICIT: Readonly<Record<string, string>> = {
+  FullInvestment: 'the full-investment budget',
+  LongOnly: 'the long-only default',
+};

@@ -29,8 +29,14 @@ const CLOSE = 1e-12;
 export function jointRelaxation({ solver }: Solvers, problem: Problem, among: readonly Movable[]): Move[] | undefined {
   const movables = oneWay(among);
   if (movables.length === 0) return undefined;
-  const valueIn = ({ moved }: Joint, movable: Movable) => movable.from + movable.direction * moved[movables.indexOf(movable)]!;
-  const joint = fromBestViews(movables, problem.index, (views) => leastJoint(solver, { problem, movables, views }), valueIn);
+  const valueIn = ({ moved }: Joint, movable: Movable) =>
+    movable.from + movable.direction * moved[movables.indexOf(movable)]!;
+  const joint = fromBestViews(
+    movables,
+    problem.index,
+    (views) => leastJoint(solver, { problem, movables, views }),
+    valueIn,
+  );
   return joint === undefined ? undefined : toMoves(movables, joint.moved);
 }
 
@@ -51,8 +57,10 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
   const { problem, movables, views } = search;
   const whole = Float64Array.from(movables, ({ room }) => room);
   if (proofOf(solver, problem, { changes: toChanges(movables, whole), views }) !== null) return undefined;
-  const nudged = (moved: Float64Array, nudge: number) => moved.map((value, k) => (value > 0 ? Math.min(value + nudge, whole[k]!) : 0));
-  const weightsAt = (tried: Float64Array) => solveConvex(solver, problem, { changes: toChanges(movables, tried), views })?.weights;
+  const nudged = (moved: Float64Array, nudge: number) =>
+    moved.map((value, k) => (value > 0 ? Math.min(value + nudge, whole[k]!) : 0));
+  const weightsAt = (tried: Float64Array) =>
+    solveConvex(solver, problem, { changes: toChanges(movables, tried), views })?.weights;
   const cuts: Cut[] = [];
   let moved: Float64Array = new Float64Array(movables.length);
   for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -62,15 +70,22 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
     if (standing.kind === 'feasible') {
       // The cuts of a move that is out of proportion to its effect ask for too much of it.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
-      return isLeast ? { moved: tried, weights: standing.weights } : shrunk(movables, { wanted: tried, whole, close: CLOSE }, weightsAt);
+      return isLeast
+        ? { moved: tried, weights: standing.weights }
+        : shrunk(movables, { wanted: tried, whole, close: CLOSE }, weightsAt);
     }
-    const found = standing.kind === 'undecided' ? [] : proofsByName(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
+    const found =
+      standing.kind === 'undecided'
+        ? []
+        : proofsByName(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
     cuts.push(...found);
     const next = found.length === 0 ? undefined : leastMoves(solver, movables, cuts);
     if (next === undefined) break;
     moved = next;
   }
-  return weightsAt(whole) === undefined ? undefined : shrunk(movables, { wanted: moved, whole, close: CLOSE }, weightsAt);
+  return weightsAt(whole) === undefined
+    ? undefined
+    : shrunk(movables, { wanted: moved, whole, close: CLOSE }, weightsAt);
 }
 
 /** Movables without those that take a parameter the other way than an earlier one. */
@@ -108,7 +123,9 @@ export function movesByTrial(movables: readonly Movable[], weightsAt: WeightsAt,
 /** Sufficient moves none of which can be less: from all of them, first together towards the wanted ones, then those of the lowest priority first. */
 function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, weightsAt: WeightsAt): Joint | undefined {
   let moved = nearest({ from: wanted, to: whole, close }, weightsAt);
-  const order = Array.from(movables.keys()).toSorted((a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b);
+  const order = Array.from(movables.keys()).toSorted(
+    (a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b,
+  );
   for (const k of order) {
     const without = moved.slice();
     without[k] = 0;
@@ -119,7 +136,10 @@ function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, we
 }
 
 /** The point nearest to `from` on the way to `to` that is enough, as `to` is. */
-function nearest({ from, to, close }: { readonly from: Float64Array; readonly to: Float64Array; readonly close: number }, weightsAt: WeightsAt): Float64Array {
+function nearest(
+  { from, to, close }: { readonly from: Float64Array; readonly to: Float64Array; readonly close: number },
+  weightsAt: WeightsAt,
+): Float64Array {
   const at = (share: number) => from.map((value, k) => value + share * (to[k]! - value));
   if (weightsAt(from) !== undefined) return from;
   const length = from.reduce((most, value, k) => Math.max(most, Math.abs(to[k]! - value)), 0);
@@ -134,14 +154,18 @@ function nearest({ from, to, close }: { readonly from: Float64Array; readonly to
 }
 
 export function toChanges(movables: readonly Movable[], moved: Float64Array): Change[] {
-  return movables.flatMap(({ origin, parameter, from, direction }, k) => (moved[k] === 0 ? [] : [{ origin, parameter, to: from + direction * moved[k]! }]));
+  return movables.flatMap(({ origin, parameter, from, direction }, k) =>
+    moved[k] === 0 ? [] : [{ origin, parameter, to: from + direction * moved[k]! }],
+  );
 }
 
 /** Moves up to this are rounding. */
 const NO_MOVE = 5e-10;
 
 function toMoves(movables: readonly Movable[], moved: Float64Array): Move[] {
-  return movables.flatMap((movable, k) => (moved[k]! > NO_MOVE ? [{ movable, to: movable.from + movable.direction * moved[k]! }] : []));
+  return movables.flatMap((movable, k) =>
+    moved[k]! > NO_MOVE ? [{ movable, to: movable.from + movable.direction * moved[k]! }] : [],
+  );
 }
 
 /** slopes' moved >= least voids a certificate; slopes are not negative. */
@@ -154,7 +178,8 @@ interface Cut {
 const SLOPE_MIN = 1e-7;
 
 function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
-  const gapAt = (at: Float64Array) => ownGapOf(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
+  const gapAt = (at: Float64Array) =>
+    ownGapOf(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
   const here = gapAt(moved);
   const slopes = Float64Array.from(movables, ({ from, room }, k) => {
     if (moved[k]! >= room) return 0;
@@ -185,14 +210,26 @@ function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly
 }
 
 /** The moves of least cost under cuts and sums already settled, by a linear programme. */
-function cheapest(solver: Solver, movables: readonly Movable[], cuts: readonly Cut[], cost: Float64Array, settled: readonly { readonly members: Float64Array; readonly most: number }[]): Float64Array | undefined {
+function cheapest(
+  solver: Solver,
+  movables: readonly Movable[],
+  cuts: readonly Cut[],
+  cost: Float64Array,
+  settled: readonly { readonly members: Float64Array; readonly most: number }[],
+): Float64Array | undefined {
   const n = movables.length;
   const count = cuts.length + settled.length;
   const coefficients = new Float64Array(count * n);
   cuts.forEach(({ slopes }, r) => coefficients.set(slopes, r * n));
   settled.forEach(({ members }, r) => coefficients.set(members, (cuts.length + r) * n));
   // The largest need of a cut bounds what any move can be good for.
-  const reach = 2 * cuts.reduce((most, { least, slopes }) => Math.max(most, least / slopes.reduce((low, slope) => (slope > 0 ? Math.min(low, slope) : low), 1)), 0);
+  const reach =
+    2 *
+    cuts.reduce(
+      (most, { least, slopes }) =>
+        Math.max(most, least / slopes.reduce((low, slope) => (slope > 0 ? Math.min(low, slope) : low), 1)),
+      0,
+    );
   const { point, status } = solver.solve({
     n,
     metric: null,

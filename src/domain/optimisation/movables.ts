@@ -1,5 +1,12 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import { isStuck, slopesOf, type Average, type Limit, type LinearRow, type ProgramRow } from '../constraints/program-row.js';
+import {
+  isStuck,
+  slopesOf,
+  type Average,
+  type Limit,
+  type LinearRow,
+  type ProgramRow,
+} from '../constraints/program-row.js';
 import type { Change } from './change.js';
 import type { Origin, Problem } from './problem.js';
 
@@ -34,7 +41,16 @@ export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movabl
         const from = origin.params[parameter] as number; // Parameters behind limits are numbers.
         const size = Math.max(1, Math.abs(from), largestIn(row));
         const average = row.form === 'linear' && row.average !== undefined ? { row, average: row.average } : null;
-        found.set(key, { origin, parameter, from, direction, room: roomOf({ origin, parameter, to: from }, direction, ROOM_MAX * size), size, isLinear: limit.further === undefined && isProportional(row, from), average });
+        found.set(key, {
+          origin,
+          parameter,
+          from,
+          direction,
+          room: roomOf({ origin, parameter, to: from }, direction, ROOM_MAX * size),
+          size,
+          isLinear: limit.further === undefined && isProportional(row, from),
+          average,
+        });
       }
     }
   }
@@ -44,9 +60,13 @@ export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movabl
 /** The widths of some rows that have limits which no parameter moves: of those without any other, or of all. */
 export function widthsIn({ rows }: Problem, origins: readonly Origin[], which: 'alone' | 'all'): Movable[] {
   return origins.flatMap((origin) => {
-    const stuck = rows.filter((placed) => placed.origin === origin).flatMap(({ row }) => limitsOf(row).map(({ limit }) => isStuck(limit)));
+    const stuck = rows
+      .filter((placed) => placed.origin === origin)
+      .flatMap(({ row }) => limitsOf(row).map(({ limit }) => isStuck(limit)));
     const hasWidth = which === 'all' ? stuck.includes(true) : stuck.length > 0 && !stuck.includes(false);
-    return hasWidth ? [{ origin, parameter: null, from: 0, direction: 1, room: ROOM_MAX, size: 1, isLinear: true, average: null }] : [];
+    return hasWidth
+      ? [{ origin, parameter: null, from: 0, direction: 1, room: ROOM_MAX, size: 1, isLinear: true, average: null }]
+      : [];
   });
 }
 
@@ -64,7 +84,10 @@ function limitsOf(row: ProgramRow): SidedLimit[] {
   switch (row.form) {
     case 'name':
     case 'linear':
-      return [...(row.lower === null ? [] : [{ limit: row.lower, side: 'lower' as const }]), ...(row.upper === null ? [] : [{ limit: row.upper, side: 'upper' as const }])];
+      return [
+        ...(row.lower === null ? [] : [{ limit: row.lower, side: 'lower' as const }]),
+        ...(row.upper === null ? [] : [{ limit: row.upper, side: 'upper' as const }]),
+      ];
     case 'distance':
     case 'norm':
       // A larger radius gives way, whichever side of the parameter that is.

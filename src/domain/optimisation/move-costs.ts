@@ -46,7 +46,12 @@ export function createMoveCosts(algebra: DenseAlgebra, metric: Metric): MoveCost
     at({ weights, assembled, answer }, leastWeight) {
       entries ??= inverseDiagonal(algebra, metric, hasBudget(assembled.program.rows, n));
       const { right } = lagrangianSlopes(assembled.program, answer.point);
-      const moves: Moves = { drop: new Float64Array(n), hold: new Float64Array(n), dropPart: new Float64Array(n), holdPart: new Float64Array(n) };
+      const moves: Moves = {
+        drop: new Float64Array(n),
+        hold: new Float64Array(n),
+        dropPart: new Float64Array(n),
+        holdPart: new Float64Array(n),
+      };
       for (let i = 0; i < n; i++) {
         const fall = weights[i]! * weights[i]!;
         moves.drop[i] = fall / entries[i]!;
@@ -75,7 +80,12 @@ export interface ChoiceBound {
  * The least sum of parts over all ways to hold between `minimum` and `maximum` of the names: those whose holding costs least more than
  * their dropping. Infinity where there is no such way.
  */
-export function choiceBound({ dropPart, holdPart }: Moves, names: Int32Array, minimum: number, maximum: number): ChoiceBound {
+export function choiceBound(
+  { dropPart, holdPart }: Moves,
+  names: Int32Array,
+  minimum: number,
+  maximum: number,
+): ChoiceBound {
   const count = names.length;
   const ifHeld = new Float64Array(count);
   const ifDropped = new Float64Array(count);
@@ -101,7 +111,12 @@ export function choiceBound({ dropPart, holdPart }: Moves, names: Int32Array, mi
 /** Whether the weights have a fixed sum: moves then add up to nought. */
 function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: number): boolean {
   for (let r = 0; r < count; r++) {
-    if (lower[r] === upper[r] && penalty[r] === Infinity && coefficients.subarray(r * n, r * n + n).every((value) => value === 1)) return true;
+    if (
+      lower[r] === upper[r] &&
+      penalty[r] === Infinity &&
+      coefficients.subarray(r * n, r * n + n).every((value) => value === 1)
+    )
+      return true;
   }
   return false;
 }

@@ -32,7 +32,11 @@ export interface DerivedPreview {
  * preview of a rebalance date is what the run holds after it.
  * @throws Refusal NO_DATA_AT_DATE, INFEASIBLE, SOLVER_FAILED, and what the parent's rules refuse
  */
-export function previewDerived(composer: Composer, indexId: string, { asOf, engine }: { readonly asOf: Day; readonly engine: Engine }): DerivedPreview {
+export function previewDerived(
+  composer: Composer,
+  indexId: string,
+  { asOf, engine }: { readonly asOf: Day; readonly engine: Engine },
+): DerivedPreview {
   const parentId = parentOf(composer, indexId);
   const session = sessionWithData(composer.market(parentId), asOf);
   const list = session < 0 ? [] : rebalancesOf(composer, parentId);
@@ -63,7 +67,8 @@ export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): 
     const until = Math.min(dayFrom(parent.base_date) + span, last);
     composer = composerUntil(until);
     const [first] = rebalancesOf(composer, parent.id);
-    if (first !== undefined) return previewAt(composer, indexId, { session: first.session, parent: first, isFirst: true, engine });
+    if (first !== undefined)
+      return previewAt(composer, indexId, { session: first.session, parent: first, isFirst: true, engine });
     if (until === last) throw noneUntil(parent, last);
   }
 }
@@ -87,8 +92,13 @@ function rebalancesOf(composer: Composer, indexId: string): readonly Composition
 /** The refusal of a day before the first rebalance of a parent. */
 function noneUntil({ id, base_date }: IndexDocument, asOf: Day): Refusal {
   const day = formatDay(asOf);
-  const why = base_date > day ? `its base date is ${base_date}` : `from its base date ${base_date} to that day the store holds no price of its universe`;
-  return new Refusal('NO_DATA_AT_DATE', `The parent ${id} has no rebalance on or before ${day}: ${why}.`, { as_of: day });
+  const why =
+    base_date > day
+      ? `its base date is ${base_date}`
+      : `from its base date ${base_date} to that day the store holds no price of its universe`;
+  return new Refusal('NO_DATA_AT_DATE', `The parent ${id} has no rebalance on or before ${day}: ${why}.`, {
+    as_of: day,
+  });
 }
 
 interface PreviewedRebalance {
@@ -98,7 +108,11 @@ interface PreviewedRebalance {
   readonly engine: Engine;
 }
 
-function previewAt(composer: Composer, indexId: string, { session, parent, isFirst, engine }: PreviewedRebalance): DerivedPreview {
+function previewAt(
+  composer: Composer,
+  indexId: string,
+  { session, parent, isFirst, engine }: PreviewedRebalance,
+): DerivedPreview {
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   const solver = createDerivedSolver({ document, composer, engine });
@@ -107,7 +121,16 @@ function previewAt(composer: Composer, indexId: string, { session, parent, isFir
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
   requireRates(sm, parent.columns, { currency: document.currency, session });
-  return { sm, document, session, parent, held: heldWeights(solve), sides: rowSides(solve.problem, solve.outcome.solution), relaxed: solve.relaxed, findings: findingsOf(solve) };
+  return {
+    sm,
+    document,
+    session,
+    parent,
+    held: heldWeights(solve),
+    sides: rowSides(solve.problem, solve.outcome.solution),
+    relaxed: solve.relaxed,
+    findings: findingsOf(solve),
+  };
 }
 
 /** Weights that the derived index held before a rebalance, run from the definition. */
@@ -133,7 +156,18 @@ export function asRulePreview({ sm, session, held, findings }: DerivedPreview): 
       sm,
       session,
       universe: columns,
-      decision: { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings, waterfall: [], unweighted: new Int32Array(0) },
+      decision: {
+        kind: 'decided',
+        columns,
+        weights,
+        uncapped: weights,
+        cap: null,
+        capped: new Int32Array(0),
+        redistributed: 0,
+        findings,
+        waterfall: [],
+        unweighted: new Int32Array(0),
+      },
     },
   };
 }

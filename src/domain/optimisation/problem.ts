@@ -103,28 +103,51 @@ export function createProblem(input: ProblemInput): Problem {
     place(implicitOrigin(type, entry.kind, entry.unit), kept);
   }
   const { identifiers, index, previous, metric } = input;
-  return { identifiers, index, previous, metric, rows, origins, warnings, withParameters: (changes) => withWidths(createProblem({ ...input, rows: changedRows(input.rows, changes) }), changes) };
+  return {
+    identifiers,
+    index,
+    previous,
+    metric,
+    rows,
+    origins,
+    warnings,
+    withParameters: (changes) =>
+      withWidths(createProblem({ ...input, rows: changedRows(input.rows, changes) }), changes),
+  };
 }
 
 function changedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
   return rows.map((row, index) => {
     const own = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
-    return own.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
+    return own.length === 0
+      ? row
+      : { ...row, params: { ...row.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
   });
 }
 
 /** The problem with rows widened; one that was an equality is none any more. */
 function withWidths(problem: Problem, changes: readonly ParameterChange[]): Problem {
-  const widths = new Map(changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]));
+  const widths = new Map(
+    changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]),
+  );
   if (widths.size === 0) return problem;
-  const widened = new Map(problem.origins.map((origin): [Origin, Origin] => [origin, widths.has(origin.index) ? { ...origin, kind: 'ineq' } : origin]));
-  const rows = problem.rows.map(({ origin, row }) => ({ origin: widened.get(origin)!, row: widenedRow(row, widths.get(origin.index) ?? 0) }));
+  const widened = new Map(
+    problem.origins.map((origin): [Origin, Origin] => [
+      origin,
+      widths.has(origin.index) ? { ...origin, kind: 'ineq' } : origin,
+    ]),
+  );
+  const rows = problem.rows.map(({ origin, row }) => ({
+    origin: widened.get(origin)!,
+    row: widenedRow(row, widths.get(origin.index) ?? 0),
+  }));
   return { ...problem, rows, origins: [...widened.values()] };
 }
 
 function widenedRow(row: ProgramRow, by: number): ProgramRow {
   if (row.form !== 'name' && row.form !== 'linear') return row;
-  const outward = (limit: Limit | null, side: 1 | -1) => (limit === null || !isStuck(limit) ? limit : { ...limit, value: limit.value + side * by });
+  const outward = (limit: Limit | null, side: 1 | -1) =>
+    limit === null || !isStuck(limit) ? limit : { ...limit, value: limit.value + side * by };
   return { ...row, lower: outward(row.lower, -1), upper: outward(row.upper, 1) };
 }
 
@@ -132,11 +155,33 @@ function originOf(row: ConstraintRow, index: number, params: Readonly<Record<str
   const { kind, unit } = findConstraintClass(row.type)!; // Found by the caller.
   const { soft, priority } = params as { soft: number | null; priority: number }; // The common parameters of every class.
   const givesWay = row.params['priority'] !== undefined && priority > 0;
-  return { index, id: row.id, type: row.type, kind, unit, name: `${row.type}[${row.id === '' ? index : row.id}]`, soft, priority, givesWay, params };
+  return {
+    index,
+    id: row.id,
+    type: row.type,
+    kind,
+    unit,
+    name: `${row.type}[${row.id === '' ? index : row.id}]`,
+    soft,
+    priority,
+    givesWay,
+    params,
+  };
 }
 
 function implicitOrigin(type: string, kind: Origin['kind'], unit: Origin['unit']): Origin {
-  return { index: null, id: '', type, kind, unit, name: `${type}[default]`, soft: null, priority: DEFAULT_PRIORITY, givesWay: false, params: {} };
+  return {
+    index: null,
+    id: '',
+    type,
+    kind,
+    unit,
+    name: `${type}[default]`,
+    soft: null,
+    priority: DEFAULT_PRIORITY,
+    givesWay: false,
+    params: {},
+  };
 }
 
 interface Default {
@@ -179,7 +224,9 @@ function contextOf({ identifiers, index, previous, metric, datapoints }: Problem
 
 /** Rows that only a restriction of the names can satisfy. */
 export function nonConvexRows({ rows }: Problem): { readonly origin: Origin; readonly row: NonConvexRow }[] {
-  return rows.flatMap(({ origin, row }) => (row.form === 'count' || row.form === 'threshold' || row.form === 'concentration' ? [{ origin, row }] : []));
+  return rows.flatMap(({ origin, row }) =>
+    row.form === 'count' || row.form === 'threshold' || row.form === 'concentration' ? [{ origin, row }] : [],
+  );
 }
 
 /** Label of one side of a row: `{type}[{id or position}]:{side}`, then the group or identifier it is about. */

@@ -1,4 +1,9 @@
-import { FEASIBILITY_TOLERANCE, infeasibilityGap, leastViolation, type Certificate } from '#kernels/optimisation/feasibility.js';
+import {
+  FEASIBILITY_TOLERANCE,
+  infeasibilityGap,
+  leastViolation,
+  type Certificate,
+} from '#kernels/optimisation/feasibility.js';
 import type { Program } from '#kernels/optimisation/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
@@ -49,7 +54,8 @@ export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): P
 
 /** How far a proof is from losing its force in another assembly of the same rows: nought or less, and it proves nothing there. */
 export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
-  if (crossed !== null) return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
+  if (crossed !== null)
+    return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
   return infeasibilityGap(program, certificate!); // A proof has one or the other.
 }
 
@@ -67,15 +73,22 @@ function crossedName({ lower, upper, n }: Program): number | null {
 
 /** One proof for each name whose bounds are apart, where that is what a proof says; else itself. */
 export function proofsByName(proof: Proof): readonly Proof[] {
-  const { crossed, assembled: { program } } = proof;
+  const {
+    crossed,
+    assembled: { program },
+  } = proof;
   if (crossed === null) return [proof];
-  return Array.from(program.lower.keys()).flatMap((i) => (program.lower[i]! - program.upper[i]! > FEASIBILITY_TOLERANCE ? [{ ...proof, crossed: i }] : []));
+  return Array.from(program.lower.keys()).flatMap((i) =>
+    program.lower[i]! - program.upper[i]! > FEASIBILITY_TOLERANCE ? [{ ...proof, crossed: i }] : [],
+  );
 }
 
 /** As `gapOf`, of a proof about one name for that name alone. */
 export function ownGapOf(proof: Proof, assembled: Assembled): number {
   const { crossed } = proof;
-  return crossed === null ? gapOf(proof, assembled) : assembled.program.lower[crossed]! - assembled.program.upper[crossed]!;
+  return crossed === null
+    ? gapOf(proof, assembled)
+    : assembled.program.lower[crossed]! - assembled.program.upper[crossed]!;
 }
 
 /** Share of the largest multiplier below which a row takes no part in a proof. */
@@ -90,7 +103,12 @@ function originsIn(problem: Problem, proof: Proof): Origin[] {
 
 /** Largest multiplier of each row in a proof, over the members and sides it expands to. */
 function strengthsOf(problem: Problem, proof: Proof): Map<Origin, number> {
-  return new Map([...usesOf(problem, proof)].map(([origin, uses]) => [origin, Math.max(...uses.map(({ multiplier }) => multiplier))]));
+  return new Map(
+    [...usesOf(problem, proof)].map(([origin, uses]) => [
+      origin,
+      Math.max(...uses.map(({ multiplier }) => multiplier)),
+    ]),
+  );
 }
 
 interface Use {
@@ -135,12 +153,22 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   function boundOf(i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
     const bound = program[side][i]!;
     if (!Number.isFinite(bound)) return undefined;
-    return problem.rows.find(({ row, origin }) => row.form === 'name' && row.name === i && origin.soft === null && includes(origin) && Math.abs((row[side]?.value ?? Infinity) - bound) <= 1e-15 * (1 + Math.abs(bound)));
+    return problem.rows.find(
+      ({ row, origin }) =>
+        row.form === 'name' &&
+        row.name === i &&
+        origin.soft === null &&
+        includes(origin) &&
+        Math.abs((row[side]?.value ?? Infinity) - bound) <= 1e-15 * (1 + Math.abs(bound)),
+    );
   }
 }
 
 /** Net force of a certificate's rows and norms on each name, and the largest single one. */
-function forcesOf(program: Program, { rows, kinks, norms, around }: Certificate): { forces: Float64Array; size: number } {
+function forcesOf(
+  program: Program,
+  { rows, kinks, norms, around }: Certificate,
+): { forces: Float64Array; size: number } {
   const { n } = program;
   const forces = new Float64Array(n);
   let size = 0;
@@ -151,7 +179,8 @@ function forcesOf(program: Program, { rows, kinks, norms, around }: Certificate)
       size = Math.max(size, Math.abs(term));
     }
   };
-  for (let r = 0; r < program.rows.count; r++) if (rows[r] !== 0 && !Number.isFinite(program.rows.penalty[r]!)) push(rows[r]!, program.rows.coefficients, r * n);
+  for (let r = 0; r < program.rows.count; r++)
+    if (rows[r] !== 0 && !Number.isFinite(program.rows.penalty[r]!)) push(rows[r]!, program.rows.coefficients, r * n);
   program.norms.forEach(({ centre, metric }, q) => {
     if (norms[q] === 0) return;
     const offset = around.map((value, i) => value - centre[i]!);
@@ -162,7 +191,13 @@ function forcesOf(program: Program, { rows, kinks, norms, around }: Certificate)
 }
 
 /** Slope of a certificate's sum just outside a bound of a name, kinks included. */
-function slopeBeside({ lower, upper, kinks }: Program, prices: Float64Array, force: number, i: number, side: 'lower' | 'upper'): number {
+function slopeBeside(
+  { lower, upper, kinks }: Program,
+  prices: Float64Array,
+  force: number,
+  i: number,
+  side: 'lower' | 'upper',
+): number {
   return kinks.reduce((total, { at, left, right }, k) => {
     const isRight = side === 'lower' ? lower[i]! > at[i]! : upper[i]! >= at[i]!;
     return total + Math.max(prices[k]!, 0) * (isRight ? right[i]! : left[i]!);
@@ -189,7 +224,9 @@ function irreducible(solver: Solver, problem: Problem, start: Conflict): Conflic
 /** The rows of a conflict with their weights in the proof. */
 export function conflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
   const uses = usesOf(problem, proof);
-  const strengths = origins.map((origin) => Math.max(0, ...(uses.get(origin) ?? []).map(({ multiplier }) => multiplier)));
+  const strengths = origins.map((origin) =>
+    Math.max(0, ...(uses.get(origin) ?? []).map(({ multiplier }) => multiplier)),
+  );
   const total = strengths.reduce((sum, value) => sum + value, 0);
   return origins.map((origin, k) => ({
     id: origin.id,

@@ -62,7 +62,12 @@ export function singleRelaxations(solvers: Solvers, problem: Problem, origins: r
 
 /** The least value of a parameter at which the rows hold together, undefined when moving it does not help. */
 function leastValue(solver: Solver, problem: Problem, movable: Movable): number | undefined {
-  return fromBestViews([movable], problem.index, (views) => leastFrom(solver, problem, movable, views), ({ to }) => to)?.to;
+  return fromBestViews(
+    [movable],
+    problem.index,
+    (views) => leastFrom(solver, problem, movable, views),
+    ({ to }) => to,
+  )?.to;
 }
 
 interface Least {
@@ -76,12 +81,18 @@ function leastFrom(solver: Solver, problem: Problem, movable: Movable, views: Av
   const { origin, parameter, from, direction, room } = movable;
   let to = from;
   for (let met = 0; met < CERTIFICATES_MAX; met++) {
-    const changesAt = (nudge: number) => [{ origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) }];
+    const changesAt = (nudge: number) => [
+      { origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) },
+    ];
     const standing = standingAt(solver, problem, changesAt, views);
     const at = changesAt(standing.nudge)[0]!;
     if (standing.kind === 'feasible') return { to: at.to, weights: standing.weights };
     if (standing.kind === 'undecided') return undefined;
-    const gap = (move: number) => gapOf(standing.proof, assembleProgram(problem, { changes: [{ ...at, to: at.to + direction * move }], views, withTracking: true }));
+    const gap = (move: number) =>
+      gapOf(
+        standing.proof,
+        assembleProgram(problem, { changes: [{ ...at, to: at.to + direction * move }], views, withTracking: true }),
+      );
     const move = endOf(gap, 1e-3 * Math.max(Math.abs(at.to), 1e-2), room - Math.abs(at.to - from));
     if (move === undefined || !isAccepted(origin, parameter, at.to + direction * move)) return undefined;
     to = at.to + direction * move;
@@ -98,7 +109,12 @@ type Standing =
   | { readonly kind: 'undecided'; readonly nudge: number };
 
 /** Whether the convex rows hold together with changes, or are proven not to; a little further out where neither can be told. */
-export function standingAt(solver: Solver, problem: Problem, changesAt: (nudge: number) => readonly Change[], views?: AverageViews): Standing {
+export function standingAt(
+  solver: Solver,
+  problem: Problem,
+  changesAt: (nudge: number) => readonly Change[],
+  views?: AverageViews,
+): Standing {
   for (const nudge of NUDGES) {
     const changes = changesAt(nudge);
     if (!changes.every(({ origin, parameter, to }) => isAccepted(origin, parameter, to))) continue;
@@ -144,7 +160,8 @@ export function roundedOutward(solvers: Solvers, problem: Problem, moves: readon
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     // Solved as the client's own request will be: where rows leave a single point, the last bit of a bound decides.
-    if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved') return rounded.map(toMoved);
+    if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
+      return rounded.map(toMoved);
   }
   return undefined;
 }

@@ -7,12 +7,24 @@ import type { Moved } from './relaxation.js';
 import type { RowSide } from './report.js';
 
 /** Warnings of the rows that gave way at a rebalance: which, by how much, and what had to be sold. */
-export function relaxedFindings({ parent, relaxed, leavers }: Pick<DerivedSolve, 'parent' | 'relaxed' | 'leavers'>): Finding[] {
+export function relaxedFindings({
+  parent,
+  relaxed,
+  leavers,
+}: Pick<DerivedSolve, 'parent' | 'relaxed' | 'leavers'>): Finding[] {
   return relaxed.map(({ movable: { origin, parameter, from }, to, change }): Finding => {
-    const how = parameter === null ? 'its bounds were wider by as much' : `its ${parameter} was ${to} instead of ${from}`;
+    const how =
+      parameter === null ? 'its bounds were wider by as much' : `its ${parameter} was ${to} instead of ${from}`;
     const message = `On ${formatDay(parent.date)} ${origin.name} gave way by ${Math.abs(change)}: ${how}.${forcedSales(origin, leavers)}`;
     const row = `derivation.constraints[${origin.index}]`;
-    return { severity: 'warning', code: 'CONSTRAINT_RELAXED', message, path: parameter === null ? row : `${row}.params.${parameter}`, row_id: origin.id === '' ? null : origin.id, value: to };
+    return {
+      severity: 'warning',
+      code: 'CONSTRAINT_RELAXED',
+      message,
+      path: parameter === null ? row : `${row}.params.${parameter}`,
+      row_id: origin.id === '' ? null : origin.id,
+      value: to,
+    };
   });
 }
 
@@ -33,7 +45,10 @@ const rounded = (value: number): number => Number(value.toPrecision(6));
 /** How far what one side of a row is bounded by gave way, null where it holds as it was stated. */
 export function relaxedBy({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {
   const parameters = parametersOf(row, side);
-  const own = relaxed.find(({ movable }) => movable.origin.index === origin.index && (movable.parameter === null || parameters.includes(movable.parameter)));
+  const own = relaxed.find(
+    ({ movable }) =>
+      movable.origin.index === origin.index && (movable.parameter === null || parameters.includes(movable.parameter)),
+  );
   return own?.change ?? null;
 }
 

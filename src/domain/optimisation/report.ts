@@ -47,11 +47,18 @@ function pricesOf(problem: Problem, { assembled, answer, weights }: ConvexSoluti
     const price = { lower: 0, upper: 0 };
     // A name that the restriction holds, not its own bound, has no price: moving the bound alone moves nothing.
     const sets = (bound: number | undefined, effective: number, side: string) => {
-      if (bound === undefined || bound !== effective || Math.abs(weights[i]! - bound) > BINDING || taken.has(`${side} ${i}`)) return false;
+      if (
+        bound === undefined ||
+        bound !== effective ||
+        Math.abs(weights[i]! - bound) > BINDING ||
+        taken.has(`${side} ${i}`)
+      )
+        return false;
       taken.add(`${side} ${i}`);
       return true;
     };
-    if (origin.kind === 'eq') price.lower = sets(row.lower?.value, program.lower[i]!, 'lower') ? (left[i]! + right[i]!) / 2 : 0;
+    if (origin.kind === 'eq')
+      price.lower = sets(row.lower?.value, program.lower[i]!, 'lower') ? (left[i]! + right[i]!) / 2 : 0;
     else {
       if (sets(row.lower?.value, program.lower[i]!, 'lower')) price.lower = Math.max(right[i]!, 0);
       if (sets(row.upper?.value, program.upper[i]!, 'upper')) price.upper = Math.min(left[i]!, 0);
@@ -140,7 +147,10 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
       return [side('lower', held, row.minimum, 0), side('upper', held, row.maximum, 0)];
     }
     case 'threshold': {
-      const least = weights.reduce((smallest, weight) => (weight > 0 ? Math.min(smallest, weight) : smallest), Infinity);
+      const least = weights.reduce(
+        (smallest, weight) => (weight > 0 ? Math.min(smallest, weight) : smallest),
+        Infinity,
+      );
       return [side('lower', least === Infinity ? row.threshold : least, row.threshold)];
     }
     case 'concentration': {
@@ -150,16 +160,28 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
         largest = Math.max(largest, weight);
         if (weight > row.trigger + BINDING) above += weight;
       }
-      return [row.single - largest <= row.aggregate - above ? side('upper', largest, row.single) : side('upper', above, row.aggregate)];
+      return [
+        row.single - largest <= row.aggregate - above
+          ? side('upper', largest, row.single)
+          : side('upper', above, row.aggregate),
+      ];
     }
   }
 }
 
 type MakeSide = (which: RowSide['side'], value: number, limit: number, threshold?: number) => RowSide;
 
-function boundSides({ lower, upper }: NameRow | LinearRow, value: number, kind: 'eq' | 'ineq', side: MakeSide): RowSide[] {
+function boundSides(
+  { lower, upper }: NameRow | LinearRow,
+  value: number,
+  kind: 'eq' | 'ineq',
+  side: MakeSide,
+): RowSide[] {
   if (kind === 'eq') return [side('eq', value, (lower ?? upper)!.value)]; // An equality has a bound.
-  return [...(lower === null ? [] : [side('lower', value, lower.value)]), ...(upper === null ? [] : [side('upper', value, upper.value)])];
+  return [
+    ...(lower === null ? [] : [side('lower', value, lower.value)]),
+    ...(upper === null ? [] : [side('upper', value, upper.value)]),
+  ];
 }
 
 /** Half the sum of absolute differences. */

@@ -33,7 +33,8 @@ export function restrictionOf(rows: readonly NonConvexRow[], { held, large, shor
   };
   let concentrations = 0;
   for (const row of rows) {
-    if (row.form === 'threshold' && isFinal) held.forEach((isHeld, i) => isHeld === 1 && short[i] === 0 && raise(i, row.threshold));
+    if (row.form === 'threshold' && isFinal)
+      held.forEach((isHeld, i) => isHeld === 1 && short[i] === 0 && raise(i, row.threshold));
     if (row.form === 'count' && isFinal && row.minimum > 0 && countIn(row.members, held) <= row.minimum) {
       for (const i of row.members) {
         if (held[i] === 0) continue;

@@ -85,7 +85,14 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const risk = estimateRisk(engine, { sm, growth, ...window }, columns);
   if (risk.isIdentity) throw insufficient(risk.coverage.columns.length, risk.coverage.sessions.length, columns.length);
   const cross = crossSectionsOf({ market: sm, treatment, currency }).at(decision, columns);
-  const problem = createProblem({ identifiers: identifiersOf(sm, columns), index, previous: null, metric: risk.metric, rows: constraints, datapoints: datapointsOf(cross, columns) });
+  const problem = createProblem({
+    identifiers: identifiersOf(sm, columns),
+    index,
+    previous: null,
+    metric: risk.metric,
+    rows: constraints,
+    datapoints: datapointsOf(cross, columns),
+  });
   report(0.5, 'solving');
   const solvers = { solver: createSolver(engine), algebra: engine };
   const outcome = solveProblem(solvers, problem);
@@ -97,8 +104,19 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   report(0.8, 'tracing the frontier');
   const rows = nonConvexRows(problem).map(({ row }) => row);
   const isRestricted = rows.length > 0;
-  const restriction = isRestricted ? restrictionOf(rows.filter(({ form }) => form !== 'concentration'), { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true }) : undefined;
-  const frontier = frontierOf({ solver: solvers.solver, problem, means: risk.means, riskFreeRate: input.riskFreeRate, restriction });
+  const restriction = isRestricted
+    ? restrictionOf(
+        rows.filter(({ form }) => form !== 'concentration'),
+        { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true },
+      )
+    : undefined;
+  const frontier = frontierOf({
+    solver: solvers.solver,
+    problem,
+    means: risk.means,
+    riskFreeRate: input.riskFreeRate,
+    restriction,
+  });
   const covered = firstAndLast(sm, columns, window);
   const { assembled, answer } = solution;
   const trackingError = Math.sqrt(solution.objective);
@@ -115,7 +133,16 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     activeSum: solution.weights.reduce((sum, weight, i) => sum + (weight - index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),
     frontier,
-    findings: [...strangerFindings(constraints, problem), ...uncoveredFindings(sm, risk.coverage.excluded), ...problem.warnings.map((message): Finding => ({ severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: 'constraints' }))],
+    findings: [
+      ...strangerFindings(constraints, problem),
+      ...uncoveredFindings(sm, risk.coverage.excluded),
+      ...problem.warnings.map((message): Finding => ({
+        severity: 'warning',
+        code: 'NO_WEIGHT_DATA',
+        message,
+        path: 'constraints',
+      })),
+    ],
   };
 }
 
@@ -123,11 +150,17 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
 function targetOf({ composer, indexId, asOf, constraints }: OptimisationInput): Composition {
   const sm = composer.market(indexId);
   const findings = constraintFieldFindings(constraints, sm.market, { path: 'constraints', severity: 'error' });
-  if (findings.length > 0) throw new Refusal('VALIDATION_FAILED', `${findings.length} of the constraint rows read what the store lacks.`, { findings });
+  if (findings.length > 0)
+    throw new Refusal('VALIDATION_FAILED', `${findings.length} of the constraint rows read what the store lacks.`, {
+      findings,
+    });
   const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);
   const target = session < 0 ? undefined : inForce(composer.compositions(indexId).list, session);
   if (target !== undefined) return target;
-  throw new Refusal('NO_DATA_AT_DATE', `The index ${indexId} has no rebalance on or before ${asOf === null ? 'the last date of the store' : formatDay(asOf)}.`);
+  throw new Refusal(
+    'NO_DATA_AT_DATE',
+    `The index ${indexId} has no rebalance on or before ${asOf === null ? 'the last date of the store' : formatDay(asOf)}.`,
+  );
 }
 
 interface Window {
@@ -140,7 +173,10 @@ function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: 
   const from = start === null ? 0 : firstAtLeast(sm.sessions, start);
   const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));
   if (to >= from) return { from, to };
-  throw new Refusal('NO_DATA_IN_RANGE', `The window holds no session on or before the decision of ${formatDay(sm.sessions[decision]!)}.`);
+  throw new Refusal(
+    'NO_DATA_IN_RANGE',
+    `The window holds no session on or before the decision of ${formatDay(sm.sessions[decision]!)}.`,
+  );
 }
 
 /** First and last session of the window on which one of the names has a price. */
@@ -154,14 +190,22 @@ function firstAndLast(sm: SessionMarket, columns: Int32Array, { from, to }: Wind
 }
 
 function insufficient(covered: number, observations: number, asked: number): Refusal {
-  return new Refusal('RISK_INSUFFICIENT_DATA', `${covered} of ${asked} names are covered, with ${observations} complete observations.`, { assets: covered, observations });
+  return new Refusal(
+    'RISK_INSUFFICIENT_DATA',
+    `${covered} of ${asked} names are covered, with ${observations} complete observations.`,
+    { assets: covered, observations },
+  );
 }
 
 /** Distance from a bound at which a weight counts as held by it. */
 const AT_BOUND = 1e-9;
 
 /** Every name, largest active weight first. */
-function weightRows({ identifiers, index, metric, rows }: Problem, { weights, assembled }: Solution, trackingError: number): WeightRow[] {
+function weightRows(
+  { identifiers, index, metric, rows }: Problem,
+  { weights, assembled }: Solution,
+  trackingError: number,
+): WeightRow[] {
   const active = weights.map((weight, i) => weight - index[i]!);
   const product = metricProduct(metric, active);
   const bounded = new Set(rows.flatMap(({ row }) => (row.form === 'name' ? [row.name] : [])));
@@ -173,14 +217,24 @@ function weightRows({ identifiers, index, metric, rows }: Problem, { weights, as
       index_weight: index[i]!,
       active_weight: active[i]!,
       risk_contribution: trackingError > 0 ? (active[i]! * product[i]!) / trackingError : 0,
-      at_bound: !bounded.has(i) ? null : weights[i]! - lower[i]! <= AT_BOUND ? 'lower' : upper[i]! - weights[i]! <= AT_BOUND ? 'upper' : null,
+      at_bound: !bounded.has(i)
+        ? null
+        : weights[i]! - lower[i]! <= AT_BOUND
+          ? 'lower'
+          : upper[i]! - weights[i]! <= AT_BOUND
+            ? 'upper'
+            : null,
     }))
-    .toSorted((a, b) => Math.abs(b.active_weight) - Math.abs(a.active_weight) || compareText(a.identifier, b.identifier));
+    .toSorted(
+      (a, b) => Math.abs(b.active_weight) - Math.abs(a.active_weight) || compareText(a.identifier, b.identifier),
+    );
 }
 
 /** Names in rows that are no constituents. */
 function strangerFindings(constraints: readonly ConstraintRow[], { identifiers }: Problem): Finding[] {
-  return validateConstraints(constraints, { path: 'constraints', identifiers: new Set(identifiers) }).filter(({ code }) => code === 'NOT_IN_INDEX');
+  return validateConstraints(constraints, { path: 'constraints', identifiers: new Set(identifiers) }).filter(
+    ({ code }) => code === 'NOT_IN_INDEX',
+  );
 }
 
 /** Excluded names told one by one. */
@@ -190,5 +244,12 @@ function uncoveredFindings(sm: SessionMarket, excluded: ReadonlyMap<number, stri
   if (excluded.size === 0) return [];
   const named = [...excluded].slice(0, NAMED_MAX).map(([column, why]) => `${sm.identifiers[column]} (${why})`);
   const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  return [{ severity: 'warning', code: 'NO_WEIGHT_DATA', message: `Without a risk estimate: ${named.join(', ')}${more}; the mean variance stands for theirs.`, path: '' }];
+  return [
+    {
+      severity: 'warning',
+      code: 'NO_WEIGHT_DATA',
+      message: `Without a risk estimate: ${named.join(', ')}${more}; the mean variance stands for theirs.`,
+      path: '',
+    },
+  ];
 }

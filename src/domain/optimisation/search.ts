@@ -67,25 +67,55 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     .map(({ origin, row }) => movedRow(row, origin, options.changes));
   const relaxed = solveConvex(solvers.solver, problem, options);
   if (relaxed === undefined) return { kind: 'unsolved' };
-  if (rows.every((row) => holds(row, relaxed.weights))) return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.objective } };
+  if (rows.every((row) => holds(row, relaxed.weights)))
+    return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.objective } };
   const base = assembleProgram(problem, options);
   const restricted = { includes: options.includes, changes: options.changes, base };
   const search = createSearch(solvers, { problem, rows, options: restricted, short: shortSide(relaxed.weights) });
   const isAnyEnough = options.wanted === 'any';
   const found = search.from(startsOf(problem, rows, relaxed), isAnyEnough);
-  if (isAnyEnough && found !== undefined) return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.objective } };
+  if (isAnyEnough && found !== undefined)
+    return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.objective } };
   const { lower, upper } = relaxed.assembled.program;
   const eligible = upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0);
   if (eligible <= EXACT_NAMES_MAX) {
-    const exact = branchAndBound({ ...solvers, problem, rows, options: restricted, relaxed, incumbent: found, isAnyEnough });
+    const exact = branchAndBound({
+      ...solvers,
+      problem,
+      rows,
+      options: restricted,
+      relaxed,
+      incumbent: found,
+      isAnyEnough,
+    });
     if (exact.isComplete) {
       if (exact.best === undefined) return { kind: 'no-choice', isProven: true };
-      return { kind: 'solved', solution: { ...exact.best, isHeuristic: false, bound: exact.best.objective, iterations: relaxed.iterations + search.iterations() + exact.iterations } };
+      return {
+        kind: 'solved',
+        solution: {
+          ...exact.best,
+          isHeuristic: false,
+          bound: exact.best.objective,
+          iterations: relaxed.iterations + search.iterations() + exact.iterations,
+        },
+      };
     }
-    if (exact.best !== undefined) return { kind: 'solved', solution: { ...exact.best, isHeuristic: true, bound: Math.min(exact.bound, exact.best.objective) } };
+    if (exact.best !== undefined)
+      return {
+        kind: 'solved',
+        solution: { ...exact.best, isHeuristic: true, bound: Math.min(exact.bound, exact.best.objective) },
+      };
   }
   if (found === undefined) return { kind: 'no-choice', isProven: false };
-  return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.objective, iterations: relaxed.iterations + search.iterations() } };
+  return {
+    kind: 'solved',
+    solution: {
+      ...found,
+      isHeuristic: true,
+      bound: relaxed.objective,
+      iterations: relaxed.iterations + search.iterations(),
+    },
+  };
 }
 
 /** A non-convex row with its parameters moved: they carry the client's names. */
@@ -99,7 +129,8 @@ function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: Conv
   const starts = [supportOf(relaxed.weights)];
   if (problem.previous !== null) {
     const basket = supportOf(problem.previous.weights);
-    if (basket.includes(1) && rows.every((row) => row.form !== 'count' || countHeld(row, basket) <= row.maximum)) starts.push(basket);
+    if (basket.includes(1) && rows.every((row) => row.form !== 'count' || countHeld(row, basket) <= row.maximum))
+      starts.push(basket);
   }
   return starts;
 }
@@ -135,7 +166,11 @@ function createSearch({ solver, algebra }: Solvers, { problem, rows, options, sh
   function solve(choice: Choice): ConvexSolution | undefined {
     if (solves >= SOLVES_MAX) return undefined;
     solves++;
-    const solution = solveConvex(solver, problem, { ...options, restriction: restrictionOf(rows, choice), effort: 'quick' });
+    const solution = solveConvex(solver, problem, {
+      ...options,
+      restriction: restrictionOf(rows, choice),
+      effort: 'quick',
+    });
     iterations += solution?.iterations ?? 0;
     return solution;
   }
@@ -219,7 +254,13 @@ function createSearch({ solver, algebra }: Solvers, { problem, rows, options, sh
     readonly dropped: readonly number[];
   }
 
-  function drop(held: Uint8Array, kept: Uint8Array, weights: Float64Array, excess: readonly number[], wanted: number): Dropped | undefined {
+  function drop(
+    held: Uint8Array,
+    kept: Uint8Array,
+    weights: Float64Array,
+    excess: readonly number[],
+    wanted: number,
+  ): Dropped | undefined {
     const names = positionsOf(held);
     const cost = saliencies(algebra, problem.metric, names, weights);
     const order = Array.from(names.keys()).toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!);
@@ -249,7 +290,9 @@ function createSearch({ solver, algebra }: Solvers, { problem, rows, options, sh
     const next = held.slice();
     for (const row of counts) {
       let missing = row.minimum - countHeld(row, next);
-      const spare = Array.from(row.members).filter((i) => next[i] === 0).toSorted((a, b) => problem.index[b]! - problem.index[a]! || a - b);
+      const spare = Array.from(row.members)
+        .filter((i) => next[i] === 0)
+        .toSorted((a, b) => problem.index[b]! - problem.index[a]! || a - b);
       for (const i of spare) {
         if (missing <= 0) break;
         if (counts.some((other) => other.members.includes(i) && countHeld(other, next) >= other.maximum)) continue;
@@ -271,11 +314,14 @@ function createSearch({ solver, algebra }: Solvers, { problem, rows, options, sh
       const below = positionsOf(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
       if (below.length === 0) return candidates;
       const names = positionsOf(supportOf(solution.weights));
-      const cost = new Map(Array.from(saliencies(algebra, problem.metric, names, solution.weights), (value, p) => [names[p]!, value]));
+      const cost = new Map(
+        Array.from(saliencies(algebra, problem.metric, names, solution.weights), (value, p) => [names[p]!, value]),
+      );
       const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
       const wanted = below.length <= DROP_SINGLY ? 1 : Math.ceil(DROP_SHARE * below.length);
       held = held.slice();
-      for (const i of order.slice(0, wanted)) if (!counts.some((row) => row.members.includes(i) && countHeld(row, held) <= row.minimum)) held[i] = 0;
+      for (const i of order.slice(0, wanted))
+        if (!counts.some((row) => row.members.includes(i) && countHeld(row, held) <= row.minimum)) held[i] = 0;
       if (candidates.at(-1)!.every((value, i) => value === held[i])) return candidates;
     }
   }
@@ -285,9 +331,14 @@ function createSearch({ solver, algebra }: Solvers, { problem, rows, options, sh
     if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
     const solution = solveLoose(held);
     if (solution === undefined) return undefined;
-    const order = Array.from(positionsOf(held)).toSorted((a, b) => solution.weights[b]! - solution.weights[a]! || a - b);
+    const order = Array.from(positionsOf(held)).toSorted(
+      (a, b) => solution.weights[b]! - solution.weights[a]! || a - b,
+    );
     let best: Found | undefined;
-    const most = Math.min(order.length, ...concentrations.map(({ aggregate, trigger }) => (trigger > 0 ? Math.floor(aggregate / trigger) : order.length)));
+    const most = Math.min(
+      order.length,
+      ...concentrations.map(({ aggregate, trigger }) => (trigger > 0 ? Math.floor(aggregate / trigger) : order.length)),
+    );
     for (let size = 0; size <= most; size++) {
       const large = new Uint8Array(n);
       for (const i of order.slice(0, size)) large[i] = 1;
@@ -328,14 +379,19 @@ function createSearch({ solver, algebra }: Solvers, { problem, rows, options, sh
     if (counts.length === 0 && threshold === 0) return [];
     const names = positionsOf(held);
     const cost = saliencies(algebra, problem.metric, names, weights);
-    const out = Array.from(names.keys()).toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!).slice(0, SWAP_CANDIDATES);
+    const out = Array.from(names.keys())
+      .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
+      .slice(0, SWAP_CANDIDATES);
     const { right } = lagrangianSlopes(assembled.program, answer.point);
     const gain = (i: number) => {
       const variance = variances[i]!;
       const weight = Math.max(threshold, variance > 0 ? -right[i]! / (2 * variance) : 0);
       return -weight * (right[i]! + variance * weight);
     };
-    const coming = Array.from(held.keys()).filter((i) => held[i] === 0).toSorted((a, b) => gain(b) - gain(a) || a - b).slice(0, SWAP_CANDIDATES);
+    const coming = Array.from(held.keys())
+      .filter((i) => held[i] === 0)
+      .toSorted((a, b) => gain(b) - gain(a) || a - b)
+      .slice(0, SWAP_CANDIDATES);
     return out
       .flatMap((p) => coming.map((i) => ({ out: names[p]!, in: i, promise: gain(i) - 2 * cost[p]! })))
       .toSorted((a, b) => b.promise - a.promise || a.out - b.out || a.in - b.in)
@@ -351,9 +407,19 @@ function createSearch({ solver, algebra }: Solvers, { problem, rows, options, sh
   function largeSwaps({ held, large }: Choice, { weights }: ConvexSolution): Choice[] {
     const order = Array.from(positionsOf(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
     return large.flatMap((set, position) => {
-      const inside = order.filter((i) => set[i] === 1).toReversed().slice(0, SWAP_CANDIDATES);
+      const inside = order
+        .filter((i) => set[i] === 1)
+        .toReversed()
+        .slice(0, SWAP_CANDIDATES);
       const outside = order.filter((i) => set[i] === 0).slice(0, SWAP_CANDIDATES);
-      return inside.flatMap((a) => outside.map((b) => ({ held, short, large: large.map((other, q) => (q === position ? swapped(other, a, b) : other)), isFinal: true })));
+      return inside.flatMap((a) =>
+        outside.map((b) => ({
+          held,
+          short,
+          large: large.map((other, q) => (q === position ? swapped(other, a, b) : other)),
+          isFinal: true,
+        })),
+      );
     });
   }
 }

@@ -69,7 +69,12 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
 }
 
 /** What the violations of soft rows cost, those of limits on the tracking error aside. */
-function pricedViolations(problem: Problem, { program: { n, rows, kinks } }: Assembled, weights: Float64Array, options: Assembly): number {
+function pricedViolations(
+  problem: Problem,
+  { program: { n, rows, kinks } }: Assembled,
+  weights: Float64Array,
+  options: Assembly,
+): number {
   let total = 0;
   for (let r = 0; r < rows.count; r++) {
     if (!Number.isFinite(rows.penalty[r]!)) continue;
@@ -94,7 +99,13 @@ function pricedViolations(problem: Problem, { program: { n, rows, kinks } }: Ass
 
 /** (w - b)' Sigma (w - b). */
 export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'index'>, weights: Float64Array): number {
-  return Math.max(0, metricSquare(metric, weights.map((weight, i) => weight - index[i]!)));
+  return Math.max(
+    0,
+    metricSquare(
+      metric,
+      weights.map((weight, i) => weight - index[i]!),
+    ),
+  );
 }
 
 /** Weights below this are none. */
@@ -126,25 +137,38 @@ function excessOf(problem: Problem, placed: PlacedRow, weights: Float64Array, { 
 }
 
 function isTrackingExceeded(problem: Problem, weights: Float64Array, options: Assembly): boolean {
-  return normRows(problem, options).some((placed) => isTracking(placed) && excessOf(problem, placed, weights, options) > 0);
+  return normRows(problem, options).some(
+    (placed) => isTracking(placed) && excessOf(problem, placed, weights, options) > 0,
+  );
 }
 
 /** Root of (w - c)' M (w - c). */
-export function normOf({ metric }: Pick<Problem, 'metric'>, { centre, metric: kind }: NormRow, weights: Float64Array): number {
+export function normOf(
+  { metric }: Pick<Problem, 'metric'>,
+  { centre, metric: kind }: NormRow,
+  weights: Float64Array,
+): number {
   const offset = centre === null ? weights : weights.map((weight, i) => weight - centre[i]!);
   if (kind === 'covariance') return Math.sqrt(Math.max(0, metricSquare(metric, offset)));
   return Math.sqrt(offset.reduce((sum, value) => sum + value * value, 0));
 }
 
 /** Widens each exceeded soft norm until a further unit would save what its violation costs. */
-function widenSoft(solver: Solver, problem: Problem, options: ConvexOptions, soft: readonly PlacedRow[], free: ConvexSolution): ConvexSolution | undefined {
+function widenSoft(
+  solver: Solver,
+  problem: Problem,
+  options: ConvexOptions,
+  soft: readonly PlacedRow[],
+  free: ConvexSolution,
+): ConvexSolution | undefined {
   const radii = new Map<Origin, number>();
   let solution: ConvexSolution | undefined = free;
   for (const placed of soft) {
     const row = placed.row as NormRow; // Exceeded norms.
     let narrow = row.limit.value;
     let wide = normOf(problem, row, free.weights);
-    const at = (radius: number) => attempt(solver, problem, { ...options, withNorms: true, radii: new Map([...radii, [placed.origin, radius]]) });
+    const at = (radius: number) =>
+      attempt(solver, problem, { ...options, withNorms: true, radii: new Map([...radii, [placed.origin, radius]]) });
     const hard = at(narrow);
     if (hard !== undefined && priceOf(hard, placed, narrow) <= placed.origin.soft!) {
       radii.set(placed.origin, narrow);

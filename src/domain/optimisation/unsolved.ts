@@ -10,8 +10,12 @@ type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
 /** The refusal of a problem that has no answer, with its explanation. */
 export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Refusal {
-  const detail = outcome.kind === 'no-choice' ? explainChoice(solvers, problem, outcome.isProven) : explainInfeasibility(solvers, problem);
-  if (detail === undefined) return new Refusal('SOLVER_FAILED', 'The solver found no weights, and no proof that there are none.');
+  const detail =
+    outcome.kind === 'no-choice'
+      ? explainChoice(solvers, problem, outcome.isProven)
+      : explainInfeasibility(solvers, problem);
+  if (detail === undefined)
+    return new Refusal('SOLVER_FAILED', 'The solver found no weights, and no proof that there are none.');
   return new Refusal('INFEASIBLE', infeasibilitySentence(detail), { ...detail });
 }
 
@@ -19,9 +23,11 @@ export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Ref
 export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const { problem, outcome } = solve;
   const explain = () => refusalOf(solvers, solve);
-  if (outcome.kind === 'no-choice') return refused('INFEASIBLE', 'no choice of names satisfies the constraints.', explain);
+  if (outcome.kind === 'no-choice')
+    return refused('INFEASIBLE', 'no choice of names satisfies the constraints.', explain);
   const conflict = findConflict(solvers.solver, problem);
-  if (conflict === null) return refused('SOLVER_FAILED', 'the solver found no weights and no proof that there are none.', explain);
+  if (conflict === null)
+    return refused('SOLVER_FAILED', 'the solver found no weights and no proof that there are none.', explain);
   return refused('INFEASIBLE', infeasibilitySentence({ conflict: conflictRows(problem, conflict) }), explain);
 }
 

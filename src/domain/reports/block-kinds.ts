@@ -23,8 +23,20 @@ export type BlockKindName = keyof typeof BLOCK_KINDS;
 export type BlockOf<K extends BlockKindName> = z.output<(typeof BLOCK_KINDS)[K]['schema']>;
 
 export const ReportBlock = z
-  .discriminatedUnion('kind', [barChart.schema, chart.schema, header.schema, statGrid.schema, table.schema, text.schema])
-  .meta({ id: 'ReportBlock', description: Object.entries(BLOCK_KINDS).map(([kind, { help }]) => `\`${kind}\`: ${help}`).join('\n\n') });
+  .discriminatedUnion('kind', [
+    barChart.schema,
+    chart.schema,
+    header.schema,
+    statGrid.schema,
+    table.schema,
+    text.schema,
+  ])
+  .meta({
+    id: 'ReportBlock',
+    description: Object.entries(BLOCK_KINDS)
+      .map(([kind, { help }]) => `\`${kind}\`: ${help}`)
+      .join('\n\n'),
+  });
 export type ReportBlock = z.infer<typeof ReportBlock>;
 
 export function runUseOf(block: ReportBlock): RunUse {
@@ -35,7 +47,11 @@ export function runUseOf(block: ReportBlock): RunUse {
 
 /** The indices whose runs a report is drawn from, in the order of its blocks. */
 export function boundIndices({ blocks }: { readonly blocks: readonly ReportBlock[] }): string[] {
-  return [...new Set(blocks.flatMap((block) => (block.index_id === null || runUseOf(block) === 'never' ? [] : [block.index_id])))];
+  return [
+    ...new Set(
+      blocks.flatMap((block) => (block.index_id === null || runUseOf(block) === 'never' ? [] : [block.index_id])),
+    ),
+  ];
 }
 
 /** Whether a report shows the risk of what an index holds, which is estimated when it is drawn. */

@@ -4,8 +4,13 @@ import { Id } from '../shape.js';
 /** Fields that every block of a report has. */
 export const blockFields = {
   title: z.string().max(200).nullable().default(null).meta({ description: 'Printed above the block.' }),
-  index_id: Id.nullable().default(null).meta({ description: 'Index (or strategy) whose latest run the block shows when it is rendered.' }),
-  width: z.enum(['full', 'half']).default('full').meta({ description: 'Two halves that follow each other stand side by side.' }),
+  index_id: Id.nullable()
+    .default(null)
+    .meta({ description: 'Index (or strategy) whose latest run the block shows when it is rendered.' }),
+  width: z
+    .enum(['full', 'half'])
+    .default('full')
+    .meta({ description: 'Two halves that follow each other stand side by side.' }),
 };
 
 /** Whether a block draws from a stored run: never, when it has one, or always. */

@@ -15,7 +15,10 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
 /** The document of a built-in, its blocks bound to an index; unbound for null. */
 export function builtInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
   const document = ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] });
-  return { ...document, blocks: document.blocks.map((block) => ({ ...block, index_id: block.kind === 'text' ? null : indexId })) };
+  return {
+    ...document,
+    blocks: document.blocks.map((block) => ({ ...block, index_id: block.kind === 'text' ? null : indexId })),
+  };
 }
 
 const MARGIN = 48;
@@ -41,7 +44,13 @@ const factsheet = ({ performance, drawdown }: { readonly performance: number; re
 const tearsheet: Blocks = [
   { kind: 'header', subtitle: 'Performance and risk' },
   { kind: 'stat_grid', columns: 5 },
-  { kind: 'chart', title: 'Performance, logarithmic scale', lines: ['level', 'index_level', 'benchmark'], log_scale: true, height: 200 },
+  {
+    kind: 'chart',
+    title: 'Performance, logarithmic scale',
+    lines: ['level', 'index_level', 'benchmark'],
+    log_scale: true,
+    height: 200,
+  },
   { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: 200 },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 30 },
   { kind: 'bar_chart', title: 'Return by calendar year', source: 'annual_returns', limit: 30 },
@@ -54,7 +63,11 @@ const tearsheet: Blocks = [
 
 const rebalance: Blocks = [
   { kind: 'header', subtitle: 'Rebalances and composition' },
-  { kind: 'stat_grid', stats: ['constituents', 'effective_assets', 'largest', 'tracking_error', 'tracking_difference'], columns: 5 },
+  {
+    kind: 'stat_grid',
+    stats: ['constituents', 'effective_assets', 'largest', 'tracking_error', 'tracking_difference'],
+    columns: 5,
+  },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 12 },
   { kind: 'bar_chart', title: 'Largest weights', source: 'top_weights', limit: 15, width: 'half' },
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 15, width: 'half' },
@@ -62,8 +75,16 @@ const rebalance: Blocks = [
 ];
 
 const DRAFTS: Record<BuiltInId, Omit<Draft, 'template_id'>> = {
-  'FACTSHEET-A4': { name: 'Factsheet', blocks: factsheet({ performance: 156, drawdown: 190 }), page: { size: 'A4', margin: MARGIN } },
-  'FACTSHEET-LETTER': { name: 'Factsheet', blocks: factsheet({ performance: 126, drawdown: 160 }), page: { size: 'LETTER', margin: 42 } },
+  'FACTSHEET-A4': {
+    name: 'Factsheet',
+    blocks: factsheet({ performance: 156, drawdown: 190 }),
+    page: { size: 'A4', margin: MARGIN },
+  },
+  'FACTSHEET-LETTER': {
+    name: 'Factsheet',
+    blocks: factsheet({ performance: 126, drawdown: 160 }),
+    page: { size: 'LETTER', margin: 42 },
+  },
   'REBALANCE-A4': { name: 'Rebalance report', blocks: rebalance, page: { size: 'A4', margin: MARGIN } },
   'TEARSHEET-A4': { name: 'Tear sheet', blocks: tearsheet, page: { size: 'A4', margin: MARGIN } },
 };

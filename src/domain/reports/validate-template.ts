@@ -13,13 +13,18 @@ export interface CheckedTemplate {
 export function validateTemplate(body: Readonly<Record<string, unknown>>): CheckedTemplate {
   const nonFinite = nonFiniteFindings(body);
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
-  const all = [...nonFinite, ...findings.filter(({ path }) => nonFinite.every((told) => told.path !== path)).map(asBlockFinding)];
+  const all = [
+    ...nonFinite,
+    ...findings.filter(({ path }) => nonFinite.every((told) => told.path !== path)).map(asBlockFinding),
+  ];
   return { document: nonFinite.length > 0 ? undefined : value, findings: orderFindings(all) };
 }
 
 /** A kind that no block has, in the words of templates. */
 function asBlockFinding(finding: Finding): Finding {
-  return finding.code === 'NOT_IN_CHOICES' && /^blocks\[\d+\]\.kind$/.test(finding.path) ? { ...finding, code: 'UNKNOWN_BLOCK_KIND' } : finding;
+  return finding.code === 'NOT_IN_CHOICES' && /^blocks\[\d+\]\.kind$/.test(finding.path)
+    ? { ...finding, code: 'UNKNOWN_BLOCK_KIND' }
+    : finding;
 }
 
 /** A stored body as a template, undefined when it is none. */

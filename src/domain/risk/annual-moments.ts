@@ -10,7 +10,11 @@ export function annualCovariance(panel: Float64Array, columns: number): Float64A
 }
 
 /** Annualised sample variances of the columns of a panel of two rows at least. */
-export function annualVariances(engine: Pick<Engine, 'columnDeviations'>, panel: Float64Array, columns: number): Float64Array {
+export function annualVariances(
+  engine: Pick<Engine, 'columnDeviations'>,
+  panel: Float64Array,
+  columns: number,
+): Float64Array {
   const dispersion = 1 / (panel.length / columns - 1);
   const squares = new Float64Array(columns);
   engine.columnDeviations(panel, squares);

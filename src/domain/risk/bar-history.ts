@@ -35,7 +35,8 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   const last = new Int32Array(names).fill(-1);
   if (sm.first > 0) {
     // Of a bar before the market begins no more is asked than that it was there.
-    for (let column = 0; column < names; column++) if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
+    for (let column = 0; column < names; column++)
+      if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
   }
   const withoutBar: number[][] = [];
   const withoutReturn: number[][] = [];
@@ -55,16 +56,20 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
       else note(withoutBar, column, s);
       const factor = growth[at]!;
       // Growth begins on the session after the first.
-      if (s > sm.first && (!hasBar || lastBar[at - names] !== s - 1 || factor !== factor)) note(withoutReturn, column, s);
+      if (s > sm.first && (!hasBar || lastBar[at - names] !== s - 1 || factor !== factor))
+        note(withoutReturn, column, s);
     }
   }
   const barless = packed(withoutBar, last);
   const returnless = packed(withoutReturn, last);
-  const missing = (list: Int32Array, from: number, to: number): number => lastAtMost(list, to) - lastAtMost(list, from - 1);
-  const count = (list: Int32Array, from: number, to: number): number => (from > to ? 0 : to - from + 1 - missing(list, from, to));
+  const missing = (list: Int32Array, from: number, to: number): number =>
+    lastAtMost(list, to) - lastAtMost(list, from - 1);
+  const count = (list: Int32Array, from: number, to: number): number =>
+    from > to ? 0 : to - from + 1 - missing(list, from, to);
   return {
     bars: (column, from, to) => count(barless[column]!, Math.max(from, first[column]!), Math.min(to, last[column]!)),
-    returns: (column, from, to) => count(returnless[column]!, Math.max(from, first[column]!) + 1, Math.min(to, last[column]!)),
+    returns: (column, from, to) =>
+      count(returnless[column]!, Math.max(from, first[column]!) + 1, Math.min(to, last[column]!)),
     complete(columns, from, to) {
       let begin = from + 1;
       let end = to;
@@ -76,7 +81,8 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
       const isMissing = new Uint8Array(end - begin + 1);
       for (let k = 0; k < columns.length; k++) {
         const list = returnless[columns[k]!]!;
-        for (let i = firstAtLeast(list, begin); i < list.length && list[i]! <= end; i++) isMissing[list[i]! - begin] = 1;
+        for (let i = firstAtLeast(list, begin); i < list.length && list[i]! <= end; i++)
+          isMissing[list[i]! - begin] = 1;
       }
       const complete: number[] = [];
       for (let i = 0; i < isMissing.length; i++) if (isMissing[i] === 0) complete.push(begin + i);

@@ -1,5 +1,9 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { estimateCovariance, type CovarianceDiagnostics, type EstimateStage } from '#kernels/moments/estimate-covariance.js';
+import {
+  estimateCovariance,
+  type CovarianceDiagnostics,
+  type EstimateStage,
+} from '#kernels/moments/estimate-covariance.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import type { RiskModelRequest } from '../documents/risk-model-document.js';
 import { LIMITS } from '../limits.js';
@@ -59,7 +63,8 @@ export function estimateRiskModel(
 /** The product is there and nothing was solved with it yet. */
 function assertFinite(covariance: Float64Array): void {
   for (let i = 0; i < covariance.length; i++) {
-    if (!Number.isFinite(covariance[i])) throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariance[i]}, not a finite number.`);
+    if (!Number.isFinite(covariance[i]))
+      throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariance[i]}, not a finite number.`);
   }
 }
 

@@ -48,7 +48,11 @@ const keepParts = createKeep<PrincipalParts>();
  * @cost four passes over the returns; the statistical model solves an eigenproblem of min(names, observations). A model of the same names
  *       and sessions is kept: other weights of theirs cost nothing more.
  */
-export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, benchmark, model, factors }: FactorRiskRequest): FactorRisk {
+export function factorRiskOf(
+  engine: Engine,
+  window: ReturnWindow,
+  { weights, benchmark, model, factors }: FactorRiskRequest,
+): FactorRisk {
   const active = activePositions(weights, benchmark);
   const coverage = coverageOf(window, [...active.keys()]);
   assertEstimable(window, coverage);
@@ -64,9 +68,26 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
   const components = Math.max(factors, KEPT_COMPONENTS);
   const fitted =
     model === 'statistical'
-      ? principalFactors(keepParts(window.growth, { ...terms, components }, () => measure((panel) => principalParts(engine, panel, columns.length, components))), factors)
-      : keepModel(window.growth, terms, () => measure((panel) => sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)))));
-  const split = decompose(model, fitted, Float64Array.from(columns, (column) => active.get(column)!));
+      ? principalFactors(
+          keepParts(window.growth, { ...terms, components }, () =>
+            measure((panel) => principalParts(engine, panel, columns.length, components)),
+          ),
+          factors,
+        )
+      : keepModel(window.growth, terms, () =>
+          measure((panel) =>
+            sectorFactors(
+              engine,
+              panel,
+              Array.from(columns, (column) => sectorOf(window, column)),
+            ),
+          ),
+        );
+  const split = decompose(
+    model,
+    fitted,
+    Float64Array.from(columns, (column) => active.get(column)!),
+  );
   return { ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
 }
 
@@ -78,7 +99,11 @@ function sectorOf({ sm, to }: ReturnWindow, column: number): string {
 /** Names without a sector form one of their own. */
 const UNCLASSIFIED = 'UNCLASSIFIED';
 
-function decompose(model: FactorModelName, { factors, exposures: b, covariance, specific }: FactorModel, active: Float64Array): Omit<FactorRisk, 'coveredWeight' | 'uncovered'> {
+function decompose(
+  model: FactorModelName,
+  { factors, exposures: b, covariance, specific }: FactorModel,
+  active: Float64Array,
+): Omit<FactorRisk, 'coveredWeight' | 'uncovered'> {
   const K = factors.length;
   const exposures = new Float64Array(K);
   let specificVariance = 0;
@@ -87,13 +112,18 @@ function decompose(model: FactorModelName, { factors, exposures: b, covariance, 
     specificVariance += active[i]! * active[i]! * specific[i]!;
   }
   const parts = Float64Array.from(exposures, (exposure, k) => exposure * rowTimes(covariance, k, exposures));
-  const factorVariance = Math.max(0, parts.reduce((total, part) => total + part, 0));
+  const factorVariance = Math.max(
+    0,
+    parts.reduce((total, part) => total + part, 0),
+  );
   const totalVariance = factorVariance + specificVariance;
   return {
     model,
     factors,
     exposures: Object.fromEntries(factors.map((factor, k) => [factor, exposures[k]!])),
-    contributions: Object.fromEntries(factors.map((factor, k) => [factor, factorVariance === 0 ? 0 : parts[k]! / factorVariance])),
+    contributions: Object.fromEntries(
+      factors.map((factor, k) => [factor, factorVariance === 0 ? 0 : parts[k]! / factorVariance]),
+    ),
     factorVariance,
     specificVariance,
     totalVariance,

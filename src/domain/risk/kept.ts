@@ -39,7 +39,13 @@ export function createKeep<T>(): Keep<T> {
 }
 
 function isSame(a: Terms, b: Terms): boolean {
-  return a.engine === b.engine && a.components === b.components && a.to === b.to && areEqual(a.columns, b.columns) && areEqual(a.sessions, b.sessions);
+  return (
+    a.engine === b.engine &&
+    a.components === b.components &&
+    a.to === b.to &&
+    areEqual(a.columns, b.columns) &&
+    areEqual(a.sessions, b.sessions)
+  );
 }
 
 function areEqual(a: Int32Array, b: Int32Array): boolean {

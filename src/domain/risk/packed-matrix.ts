@@ -18,7 +18,8 @@ export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBu
 
 /** @throws Error when the length is not that of a triangle of the order */
 export function packedMatrix(upper: Float64Array, order: number): PackedMatrix {
-  if (upper.length !== (order * (order + 1)) / 2) throw new Error(`${upper.length} entries for a matrix of order ${order}`);
+  if (upper.length !== (order * (order + 1)) / 2)
+    throw new Error(`${upper.length} entries for a matrix of order ${order}`);
   return { order, upper };
 }
 

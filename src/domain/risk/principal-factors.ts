@@ -20,7 +20,12 @@ export interface PrincipalParts extends PrincipalComponents {
  * @cost an eigenproblem of min(T, n) and a product of the panel with itself
  */
 export function principalParts(engine: Engine, panel: Float64Array, n: number, count: number): PrincipalParts {
-  const { variances } = lowRankCovariance(engine, panel, n, { target: 'scaled_identity', intensity: 0, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
+  const { variances } = lowRankCovariance(engine, panel, n, {
+    target: 'scaled_identity',
+    intensity: 0,
+    method: 'shape',
+    scale: LIMITS.PERIODS_PER_YEAR,
+  });
   return { ...principalComponents(engine, panel, n, Math.min(count, n)), variances };
 }
 

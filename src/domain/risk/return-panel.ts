@@ -45,11 +45,19 @@ export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayL
   const sessions = to - from + 1;
   for (let k = 0; k < asked.length; k++) {
     const column = asked[k]!;
-    const why = reasonToExclude({ bars: history.bars(column, from, to), returns: history.returns(column, from, to), sessions });
+    const why = reasonToExclude({
+      bars: history.bars(column, from, to),
+      returns: history.returns(column, from, to),
+      sessions,
+    });
     if (why === undefined) columns.push(column);
     else excluded.set(column, why);
   }
-  return { columns: Int32Array.from(columns), sessions: columns.length > 0 ? history.complete(columns, from, to) : new Int32Array(0), excluded };
+  return {
+    columns: Int32Array.from(columns),
+    sessions: columns.length > 0 ? history.complete(columns, from, to) : new Int32Array(0),
+    excluded,
+  };
 }
 
 /** @throws Refusal RISK_INSUFFICIENT_DATA when a coverage is too small to estimate anything from */
@@ -73,10 +81,15 @@ type SelectingEngine = Pick<Engine, 'selectColumns'>;
 const PLAIN: SelectingEngine = { selectColumns };
 
 /** Writes the returns of a coverage row by row. @param out [T x n], overwritten @cost one pass over the growth of the sessions */
-export function readReturns({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage, out: Float64Array, engine: SelectingEngine = PLAIN): void {
+export function readReturns(
+  { sm, growth }: ReturnWindow,
+  { columns, sessions }: Coverage,
+  out: Float64Array,
+  engine: SelectingEngine = PLAIN,
+): void {
   const n = columns.length;
   const selection = { width: sm.names, columns, less: 1 };
-  for (let t = 0; t < sessions.length; ) {
+  for (let t = 0; t < sessions.length;) {
     let end = t + 1;
     while (end < sessions.length && end < t + BAND && sessions[end] === sessions[end - 1]! + 1) end++;
     const row = growthRow(sm, sessions[t]!);
@@ -85,9 +98,19 @@ export function readReturns({ sm, growth }: ReturnWindow, { columns, sessions }:
   }
 }
 
-function reasonToExclude({ bars, returns, sessions }: { readonly bars: number; readonly returns: number; readonly sessions: number }): string | undefined {
+function reasonToExclude({
+  bars,
+  returns,
+  sessions,
+}: {
+  readonly bars: number;
+  readonly returns: number;
+  readonly sessions: number;
+}): string | undefined {
   if (bars === 0) return 'no price in the window';
-  if (returns < LIMITS.MIN_NAME_OBSERVATIONS) return `${returns} returns in the window; ${LIMITS.MIN_NAME_OBSERVATIONS} are needed`;
-  if (bars < COVERAGE_MIN * sessions) return `prices on ${bars} of ${sessions} sessions; ${Math.ceil(COVERAGE_MIN * sessions)} are needed`;
+  if (returns < LIMITS.MIN_NAME_OBSERVATIONS)
+    return `${returns} returns in the window; ${LIMITS.MIN_NAME_OBSERVATIONS} are needed`;
+  if (bars < COVERAGE_MIN * sessions)
+    return `prices on ${bars} of ${sessions} sessions; ${Math.ceil(COVERAGE_MIN * sessions)} are needed`;
   return undefined;
 }

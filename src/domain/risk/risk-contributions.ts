@@ -1,5 +1,11 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { lowRankCovariance, multiplyLowRank, type LowRankCovariance, type SampleMoments, type Shrinkage } from '#kernels/moments/low-rank-covariance.js';
+import {
+  lowRankCovariance,
+  multiplyLowRank,
+  type LowRankCovariance,
+  type SampleMoments,
+  type Shrinkage,
+} from '#kernels/moments/low-rank-covariance.js';
 import { LIMITS } from '../limits.js';
 import { createKeep } from './kept.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
@@ -37,12 +43,22 @@ export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions)
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n], and as many again when the union is larger
  */
-export function risksOf(engine: Engine, window: ReturnWindow, weights: Positions, benchmark: Positions): { readonly risk: RiskShares; readonly active: RiskShares } {
+export function risksOf(
+  engine: Engine,
+  window: ReturnWindow,
+  weights: Positions,
+  benchmark: Positions,
+): { readonly risk: RiskShares; readonly active: RiskShares } {
   const own = held(weights);
   const active = activePositions(weights, benchmark);
   const [ofOwn, ofActive] =
-    own.size === active.size ? sharesOf(engine, window, [own, active]) : [...sharesOf(engine, window, [own]), ...sharesOf(engine, window, [active])];
-  return { risk: covering(ofOwn!, own), active: { ...ofActive!, coveredWeight: coveredShare(active, ofActive!.contributions.keys()) } };
+    own.size === active.size
+      ? sharesOf(engine, window, [own, active])
+      : [...sharesOf(engine, window, [own]), ...sharesOf(engine, window, [active])];
+  return {
+    risk: covering(ofOwn!, own),
+    active: { ...ofActive!, coveredWeight: coveredShare(active, ofActive!.contributions.keys()) },
+  };
 }
 
 /** Share of some columns in the sum of the magnitudes of active weights; 1 where nothing is active. */
@@ -87,20 +103,45 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
     const panel = engine.room(coverage.sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
     const terms = { engine: engine.name, to: window.to, columns, sessions: coverage.sessions };
-    const covariance = defaultCovariance(engine, panel, columns.length, (measure) => keepMoments(window.growth, terms, measure));
+    const covariance = defaultCovariance(engine, panel, columns.length, (measure) =>
+      keepMoments(window.growth, terms, measure),
+    );
     return several.map((positions) => {
-      const { volatility, shares } = contributionsOf(engine, covariance, Float64Array.from(columns, (column) => positions.get(column)!));
-      return { volatility, contributions: new Map(Array.from(columns, (column, k) => [column, shares[k]!])), uncovered: [...coverage.excluded.keys()] };
+      const { volatility, shares } = contributionsOf(
+        engine,
+        covariance,
+        Float64Array.from(columns, (column) => positions.get(column)!),
+      );
+      return {
+        volatility,
+        contributions: new Map(Array.from(columns, (column, k) => [column, shares[k]!])),
+        uncovered: [...coverage.excluded.keys()],
+      };
     });
   });
 }
 
 /** Constant correlation, intensity by shape, annualised: the covariance of a request that asks for nothing else. Spends the panel. */
-function defaultCovariance(engine: Engine, panel: Float64Array, assets: number, remember: NonNullable<Shrinkage['remember']>): LowRankCovariance {
-  return lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR, remember });
+function defaultCovariance(
+  engine: Engine,
+  panel: Float64Array,
+  assets: number,
+  remember: NonNullable<Shrinkage['remember']>,
+): LowRankCovariance {
+  return lowRankCovariance(engine, panel, assets, {
+    target: 'constant_correlation',
+    intensity: null,
+    method: 'shape',
+    scale: LIMITS.PERIODS_PER_YEAR,
+    remember,
+  });
 }
 
-function contributionsOf(engine: Engine, covariance: LowRankCovariance, weights: Float64Array): { readonly volatility: number; readonly shares: Float64Array } {
+function contributionsOf(
+  engine: Engine,
+  covariance: LowRankCovariance,
+  weights: Float64Array,
+): { readonly volatility: number; readonly shares: Float64Array } {
   const shares = new Float64Array(weights.length);
   multiplyLowRank(engine, covariance, weights, shares);
   let variance = 0;

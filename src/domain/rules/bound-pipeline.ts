@@ -28,7 +28,11 @@ export interface BoundGroupCap {
 
 /** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
 export function bindPipeline({ selection, weighting }: PipelineSpec): BoundPipeline {
-  const rules = selection.map(({ id, type, params }) => ({ id, type, rule: known(selectionClassOf(type), type).bind(params) }));
+  const rules = selection.map(({ id, type, params }) => ({
+    id,
+    type,
+    rule: known(selectionClassOf(type), type).bind(params),
+  }));
   return {
     rules,
     weighting: known(weightingClassOf(weighting.type), weighting.type).bind(weighting.params),
@@ -45,7 +49,9 @@ function known<T>(entry: T | undefined, type: string): T {
 /** Every datapoint that a pipeline reads, at its place in the document. */
 export function readsOf({ rules, weighting, groupCaps }: BoundPipeline): PlacedUse[] {
   return [
-    ...rules.flatMap(({ id, rule }, i) => rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id }))),
+    ...rules.flatMap(({ id, rule }, i) =>
+      rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id })),
+    ),
     ...weighting.reads.map((use) => ({ use, path: join('pipeline.weighting', use.path), rowId: null })),
     ...groupCaps.map(({ use }, i) => ({ use, path: `pipeline.weighting.group_caps[${i}].field`, rowId: null })),
   ];

@@ -62,11 +62,28 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   const cap = input.cap === null ? null : Math.max(input.cap, 1 / n);
   const floor = input.floor === null ? 0 : Math.min(input.floor, 1 / n);
   if (input.groups.length > 0) return withGroups({ raw: input.raw, cap, floor, groups: input.groups });
-  if (cap === null && floor === 0) return capped({ raw: input.raw, weights: input.raw.slice(), scales: same(1, n), floor, cap, reduced: [], rounds: [] });
+  if (cap === null && floor === 0)
+    return capped({
+      raw: input.raw,
+      weights: input.raw.slice(),
+      scales: same(1, n),
+      floor,
+      cap,
+      reduced: [],
+      rounds: [],
+    });
   if (floor === 0) return waterFill(input.raw, cap!);
   const lambda = scaleFor(input.raw, { floor, cap: cap ?? 1, total: 1 });
   const weights = clipped(input.raw, lambda, { floor, cap: cap ?? 1 });
-  return capped({ raw: input.raw, weights, scales: same(lambda, n), floor, cap, reduced: reducedTo(input.raw, lambda, cap), rounds: [] });
+  return capped({
+    raw: input.raw,
+    weights,
+    scales: same(lambda, n),
+    floor,
+    cap,
+    reduced: reducedTo(input.raw, lambda, cap),
+    rounds: [],
+  });
 }
 
 /** The fixed point of iterative proportional redistribution, in the order of its rounds. */
@@ -84,7 +101,15 @@ function waterFill(raw: Float64Array, cap: number): Capped {
     if (joined.length === 0) {
       const weights = new Float64Array(raw.length);
       for (let i = 0; i < raw.length; i++) weights[i] = isCapped[i] === 1 ? cap : raw[i]! * scale;
-      return capped({ raw, weights, scales: same(scale, raw.length), floor: 0, cap, reduced: positionsOf(isCapped), rounds });
+      return capped({
+        raw,
+        weights,
+        scales: same(scale, raw.length),
+        floor: 0,
+        cap,
+        reduced: positionsOf(isCapped),
+        rounds,
+      });
     }
     for (const i of joined) isCapped[i] = 1;
     count += joined.length;
@@ -167,13 +192,30 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
     }
     const scaled = underOthers(raw, groups, multipliers, -1);
     const weights = clipped(scaled, lambda, limits);
-    if (holds(weights, groups)) return capped({ raw, weights, scales: scaled.map((weight, i) => (weight / raw[i]!) * lambda), floor, cap, reduced: reducedTo(scaled, lambda, cap), rounds: [] });
+    if (holds(weights, groups))
+      return capped({
+        raw,
+        weights,
+        scales: scaled.map((weight, i) => (weight / raw[i]!) * lambda),
+        floor,
+        cap,
+        reduced: reducedTo(scaled, lambda, cap),
+        rounds: [],
+      });
   }
-  return { kind: 'infeasible', message: `The group caps cannot hold together: ${ROUNDS_MAX} rounds of redistribution leave one broken.` };
+  return {
+    kind: 'infeasible',
+    message: `The group caps cannot hold together: ${ROUNDS_MAX} rounds of redistribution leave one broken.`,
+  };
 }
 
 /** Raw weights times the multipliers of every grouping but one. */
-function underOthers(raw: Float64Array, groups: readonly GroupCaps[], multipliers: readonly Float64Array[], except: number): Float64Array {
+function underOthers(
+  raw: Float64Array,
+  groups: readonly GroupCaps[],
+  multipliers: readonly Float64Array[],
+  except: number,
+): Float64Array {
   const scaled = raw.slice();
   groups.forEach(({ groupOf }, k) => {
     if (k === except) return;
@@ -189,24 +231,50 @@ interface SolvedGrouping {
 }
 
 /** The one lambda at which groups, each held to its cap, sum to 1; a group at its cap has a scale of its own below lambda. */
-function solveGrouping(raw: Float64Array, { groupOf, caps }: GroupCaps, limits: Limits): SolvedGrouping | CapInfeasible {
+function solveGrouping(
+  raw: Float64Array,
+  { groupOf, caps }: GroupCaps,
+  limits: Limits,
+): SolvedGrouping | CapInfeasible {
   const members = membersOf(groupOf, caps.length);
   const reach = (group: number): number => Math.min(caps[group]!, members[group]!.length * limits.cap);
   const free = raw.filter((_, i) => groupOf[i]! < 0);
   const reachable = members.reduce((sum, _, group) => sum + reach(group), 0) + free.length * limits.cap;
-  if (reachable < 1 - TOLERANCE) return { kind: 'infeasible', message: `The group caps reach only ${reachable} of the weight of 1 that is needed.` };
+  if (reachable < 1 - TOLERANCE)
+    return { kind: 'infeasible', message: `The group caps reach only ${reachable} of the weight of 1 that is needed.` };
   const parts = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
   const starved = parts.findIndex((part, group) => part.length * limits.floor > caps[group]! + TOLERANCE);
-  if (starved >= 0) return { kind: 'infeasible', message: `${parts[starved]!.length} names of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.` };
+  if (starved >= 0)
+    return {
+      kind: 'infeasible',
+      message: `${parts[starved]!.length} names of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.`,
+    };
   // Groups at their cap are found one by one: fixing one raises lambda, so none is ever released.
   const fixed = new Uint8Array(caps.length);
   for (;;) {
     const open = raw.filter((_, i) => groupOf[i]! < 0 || fixed[groupOf[i]!] === 0);
     const rest = 1 - members.reduce((sum, _, group) => sum + (fixed[group] === 1 ? caps[group]! : 0), 0);
-    const scales = parts.map((part, group) => (fixed[group] === 1 ? scaleFor(part, { ...limits, total: caps[group]! }) : 0));
-    const lambda = open.length === 0 ? Math.max(...scales) : scaleFor(open, { ...limits, total: Math.min(Math.max(rest, open.length * limits.floor), open.length * limits.cap) });
-    const over = parts.flatMap((part, group) => (fixed[group] === 0 && part.length > 0 && weightAt(part, lambda, limits) > caps[group]! + TOLERANCE / 10 ? [group] : []));
-    if (over.length === 0) return { kind: 'solved', lambda, multipliers: Float64Array.from(scales, (scale, group) => (fixed[group] === 1 ? scale / lambda : 1)) };
+    const scales = parts.map((part, group) =>
+      fixed[group] === 1 ? scaleFor(part, { ...limits, total: caps[group]! }) : 0,
+    );
+    const lambda =
+      open.length === 0
+        ? Math.max(...scales)
+        : scaleFor(open, {
+            ...limits,
+            total: Math.min(Math.max(rest, open.length * limits.floor), open.length * limits.cap),
+          });
+    const over = parts.flatMap((part, group) =>
+      fixed[group] === 0 && part.length > 0 && weightAt(part, lambda, limits) > caps[group]! + TOLERANCE / 10
+        ? [group]
+        : [],
+    );
+    if (over.length === 0)
+      return {
+        kind: 'solved',
+        lambda,
+        multipliers: Float64Array.from(scales, (scale, group) => (fixed[group] === 1 ? scale / lambda : 1)),
+      };
     for (const group of over) fixed[group] = 1;
   }
 }

@@ -37,17 +37,43 @@ import { tiltWeight } from './weighting/tilt-weight.js';
 
 /** Every selection class, in the order it is served: a new one is its file and its name in this list. */
 export const SELECTION_CLASSES: readonly SelectionClass[] = [
-  expressionFilter, fieldFilter, categoryFilter, includeList, excludeList,
-  topN, bufferedTopN, topFraction, cumulativeCoverage,
-  rangeFilter, marketCapFilter, liquidityFilter, priceFilter, freeFloatFilter, seasoningFilter, historyFilter,
-  volatilityFilter, momentumFilter, dividendFilter,
-  onePerIssuer, groupLimit, compositeScore,
+  expressionFilter,
+  fieldFilter,
+  categoryFilter,
+  includeList,
+  excludeList,
+  topN,
+  bufferedTopN,
+  topFraction,
+  cumulativeCoverage,
+  rangeFilter,
+  marketCapFilter,
+  liquidityFilter,
+  priceFilter,
+  freeFloatFilter,
+  seasoningFilter,
+  historyFilter,
+  volatilityFilter,
+  momentumFilter,
+  dividendFilter,
+  onePerIssuer,
+  groupLimit,
+  compositeScore,
 ];
 
 /** Every weighting class, in the order it is served. */
 export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
-  equalWeight, marketCapWeight, priceWeight, fieldWeight, fixedWeight, rankWeight,
-  inverseVolatilityWeight, equalRiskWeight, minimumVarianceWeight, tiltWeight, groupWeight,
+  equalWeight,
+  marketCapWeight,
+  priceWeight,
+  fieldWeight,
+  fixedWeight,
+  rankWeight,
+  inverseVolatilityWeight,
+  equalRiskWeight,
+  minimumVarianceWeight,
+  tiltWeight,
+  groupWeight,
 ];
 
 const selectionByType = new Map(SELECTION_CLASSES.map((entry) => [entry.type, entry]));

@@ -75,11 +75,17 @@ export interface CreateDeciderInput {
  * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint, FX_MISSING from a decision that needs a rate it lacks
  * @cost per decision: names * (sum of the rules' windows) cells read
  */
-export function createDecider({ document, market, universe, engine = referenceEngine }: CreateDeciderInput): RuleDecider {
+export function createDecider({
+  document,
+  market,
+  universe,
+  engine = referenceEngine,
+}: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document.pipeline);
   assertNoErrors(`index document ${document.id}`, fieldFindings(readsOf(pipeline), market.market, 'error'));
   const sections = crossSectionsOf({ market, treatment: document.pipeline.treatment, currency: document.currency });
-  const trace = (session: number, incumbents: ArrayLike<number> | null) => decideOn({ document, pipeline, sections, market, engine, session, universe: universe(session), incumbents });
+  const trace = (session: number, incumbents: ArrayLike<number> | null) =>
+    decideOn({ document, pipeline, sections, market, engine, session, universe: universe(session), incumbents });
   return {
     remembers: pipeline.remembers,
     decide: (session, incumbents) => trace(session, incumbents).decision,
@@ -128,7 +134,9 @@ function decideOn({ document, pipeline, sections, market, engine, session, unive
   const { identifiers } = market;
   const cross = sections.at(session, universe);
   const incumbent = incumbents === null ? null : flagsOf(incumbents, market.names);
-  const waterfall: WaterfallStep[] = [{ position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING }];
+  const waterfall: WaterfallStep[] = [
+    { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },
+  ];
   const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
   let survivors = universe;
   for (const [i, { id, type, rule }] of pipeline.rules.entries()) {
@@ -140,25 +148,46 @@ function decideOn({ document, pipeline, sections, market, engine, session, unive
     waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
   }
   const traced = { cross, pipeline, verdicts, survivors };
-  if (survivors.length === 0) return { ...traced, raw: undefined, capping: undefined, decision: { ...nothingSurvives(waterfall), waterfall } };
+  if (survivors.length === 0)
+    return { ...traced, raw: undefined, capping: undefined, decision: { ...nothingSurvives(waterfall), waterfall } };
 
   const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers, engine });
   if (raw.kind === 'refused') {
     const { path = '', ...rest } = raw.finding;
-    const finding: Finding = { severity: 'error', ...rest, path: path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}` };
+    const finding: Finding = {
+      severity: 'error',
+      ...rest,
+      path: path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}`,
+    };
     return { ...traced, raw, capping: undefined, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
   }
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
   const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
-  if (columns.length === 0) return { ...traced, raw, capping: undefined, decision: { ...nothingWeighs(survivors.length), waterfall } };
+  if (columns.length === 0)
+    return { ...traced, raw, capping: undefined, decision: { ...nothingWeighs(survivors.length), waterfall } };
 
   const { weighting } = document.pipeline;
   const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
-  const capping = applyCaps({ raw: uncapped, cap: weighting.cap, floor: weighting.floor, groups: groupCapsOf(pipeline.groupCaps, cross, columns) });
+  const capping = applyCaps({
+    raw: uncapped,
+    cap: weighting.cap,
+    floor: weighting.floor,
+    groups: groupCapsOf(pipeline.groupCaps, cross, columns),
+  });
   if (capping.kind === 'infeasible') {
-    const finding: Finding = { severity: 'error', code: 'CAP_INFEASIBLE', message: capping.message, path: 'pipeline.weighting.group_caps' };
-    return { ...traced, raw, capping: undefined, decision: { kind: 'refused', code: 'VALIDATION_FAILED', finding, waterfall } };
+    const finding: Finding = {
+      severity: 'error',
+      code: 'CAP_INFEASIBLE',
+      message: capping.message,
+      path: 'pipeline.weighting.group_caps',
+    };
+    return {
+      ...traced,
+      raw,
+      capping: undefined,
+      decision: { kind: 'refused', code: 'VALIDATION_FAILED', finding, waterfall },
+    };
   }
   const decision: RuleDecided = {
     kind: 'decided',
@@ -228,14 +257,25 @@ function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, c
 
 function nothingSurvives(waterfall: readonly WaterfallStep[]): Undecided {
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
-  const where = last.ruleId === null ? 'The universe has no name that can be priced.' : `No name is left after the rule ${last.ruleId} (${last.ruleType}).`;
+  const where =
+    last.ruleId === null
+      ? 'The universe has no name that can be priced.'
+      : `No name is left after the rule ${last.ruleId} (${last.ruleType}).`;
   const path = last.ruleId === null ? 'universe' : `pipeline.selection[${last.position - 1}]`;
-  return { kind: 'empty', code: 'EMPTY_INDEX', finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message: where, path, row_id: last.ruleId } };
+  return {
+    kind: 'empty',
+    code: 'EMPTY_INDEX',
+    finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message: where, path, row_id: last.ruleId },
+  };
 }
 
 function nothingWeighs(survivors: number): Undecided {
   const message = `None of the ${survivors} surviving names has a weight: their datapoints are missing or not positive.`;
-  return { kind: 'refused', code: 'EMPTY_INDEX', finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message, path: 'pipeline.weighting' } };
+  return {
+    kind: 'refused',
+    code: 'EMPTY_INDEX',
+    finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message, path: 'pipeline.weighting' },
+  };
 }
 
 /** Names told in the message of names without a weight. */
@@ -244,5 +284,10 @@ const NAMES_TOLD = 10;
 function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
   const told = Array.from(columns.subarray(0, NAMES_TOLD), (column) => identifiers[column]!).join(', ');
   const more = columns.length > NAMES_TOLD ? ` and ${columns.length - NAMES_TOLD} more` : '';
-  return { severity: 'warning', code: 'NO_WEIGHT_DATA', message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${told}${more}.`, path: 'pipeline.weighting' };
+  return {
+    severity: 'warning',
+    code: 'NO_WEIGHT_DATA',
+    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${told}${more}.`,
+    path: 'pipeline.weighting',
+  };
 }

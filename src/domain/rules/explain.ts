@@ -1,4 +1,9 @@
-import { inForce as latestAt, type Composer, type Composition, type Compositions } from '../backtest/simulate/compositions.js';
+import {
+  inForce as latestAt,
+  type Composer,
+  type Composition,
+  type Compositions,
+} from '../backtest/simulate/compositions.js';
 import { indexBook } from '../backtest/simulate/index-run.js';
 import { formatDay, type Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
@@ -122,17 +127,23 @@ export function compositionOn(composer: Composer, indexId: string, asOf: Day): I
   const session = sessionWithData(sm, asOf);
   const at = list.findLastIndex((composition) => composition.session <= session);
   const composition = list[at];
-  if (composition === undefined) throw new Refusal('NO_DATA_AT_DATE', `The index ${indexId} has no composition on or before ${formatDay(asOf)}.`);
+  if (composition === undefined)
+    throw new Refusal('NO_DATA_AT_DATE', `The index ${indexId} has no composition on or before ${formatDay(asOf)}.`);
   return { compositions, session, composition, before: list.slice(0, at) };
 }
 
 /** What a name holds in the composition in force, and since. @param decided The weights decided, before any name was gone. */
-export function holdingOf({ compositions, session, composition }: InForce, column: number, decided: Pick<Composition, 'columns' | 'weights'> | undefined): Holding {
+export function holdingOf(
+  { compositions, session, composition }: InForce,
+  column: number,
+  decided: Pick<Composition, 'columns' | 'weights'> | undefined,
+): Holding {
   const { sm } = compositions;
   const weight = weightIn(composition, column);
   const book = session > composition.session ? indexBook({ compositions, to: session }) : undefined;
   const heldAt = book === undefined ? -1 : book.columns.indexOf(column);
-  const held = book === undefined || heldAt < 0 ? 0 : book.weights[(session - book.from) * book.columns.length + heldAt]!;
+  const held =
+    book === undefined || heldAt < 0 ? 0 : book.weights[(session - book.from) * book.columns.length + heldAt]!;
   return {
     asOf: sm.sessions[session]!,
     rebalance: composition.date,
@@ -144,21 +155,33 @@ export function holdingOf({ compositions, session, composition }: InForce, colum
 }
 
 /** Names of a side take over what others of it leave. */
-function shareStayed({ columns, weights }: Pick<Composition, 'columns' | 'weights'>, composition: Composition, isShort: boolean): number {
+function shareStayed(
+  { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
+  composition: Composition,
+  isShort: boolean,
+): number {
   if (columns.length === composition.columns.length) return 1;
   const stays = new Set(composition.columns);
-  const ofSide = (counts: (column: number) => boolean): number => weights.reduce((sum, weight, i) => (weight < 0 === isShort && counts(columns[i]!) ? sum + weight : sum), 0);
+  const ofSide = (counts: (column: number) => boolean): number =>
+    weights.reduce((sum, weight, i) => (weight < 0 === isShort && counts(columns[i]!) ? sum + weight : sum), 0);
   return ofSide((column) => stays.has(column)) / ofSide(() => true);
 }
 
-export function weightIn({ columns, weights }: Pick<Composition, 'columns' | 'weights'>, column: number): number | null {
+export function weightIn(
+  { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
+  column: number,
+): number | null {
   const position = columns.indexOf(column);
   return position < 0 ? null : weights[position]!;
 }
 
 type Chain = Pick<Explanation, 'inUniverse' | 'datapoints' | 'rules' | 'excludedBy' | 'weighting' | 'capping'>;
 
-function chainOf({ cross, pipeline, verdicts, survivors, raw, capping, decision }: Trace, sm: SessionMarket, column: number): Chain {
+function chainOf(
+  { cross, pipeline, verdicts, survivors, raw, capping, decision }: Trace,
+  sm: SessionMarket,
+  column: number,
+): Chain {
   const inUniverse = cross.universe.includes(column);
   const rules: ExplainedRule[] = [];
   let excludedBy: string | null = null;
@@ -170,18 +193,28 @@ function chainOf({ cross, pipeline, verdicts, survivors, raw, capping, decision 
     rules.push({ position: i + 1, ruleId: id, ruleType: type, kept, reason: verdict.because(position) });
     if (!kept) excludedBy = id;
   }
-  const datapoints = inUniverse ? readsOf(pipeline).filter(({ path }) => isReached(path, rules.length, excludedBy)).map(({ use, path }) => ({
-    path,
-    field: requestText(use.field),
-    value: valueFor(cross, use.field, column),
-    read: cross.read(use.field, column),
-  })) : [];
+  const datapoints = inUniverse
+    ? readsOf(pipeline)
+        .filter(({ path }) => isReached(path, rules.length, excludedBy))
+        .map(({ use, path }) => ({
+          path,
+          field: requestText(use.field),
+          value: valueFor(cross, use.field, column),
+          read: cross.read(use.field, column),
+        }))
+    : [];
   const survived = survivors.indexOf(column);
   const chain = { inUniverse, datapoints, rules, excludedBy };
   if (survived < 0 || raw?.kind !== 'weighed') return { ...chain, weighting: null, capping: null };
   const total = raw.values.reduce((sum, value) => sum + value, 0);
   const value = raw.values[survived]!;
-  const weighting: ExplainedWeighting = { formula: pipeline.weighting.formula, parts: raw.parts?.(survived) ?? {}, raw: value, rawTotal: total, uncapped: value / total };
+  const weighting: ExplainedWeighting = {
+    formula: pipeline.weighting.formula,
+    parts: raw.parts?.(survived) ?? {},
+    raw: value,
+    rawTotal: total,
+    uncapped: value / total,
+  };
   if (decision.kind !== 'decided' || capping === undefined) return { ...chain, weighting, capping: null };
   const held = decision.columns.indexOf(column);
   if (held < 0) return { ...chain, weighting, capping: null };
@@ -206,6 +239,10 @@ function isReached(path: string, rules: number, excludedBy: string | null): bool
 }
 
 /** The value of one name by itself; a transform across survivors is told by the rule that took it. */
-function valueFor(cross: Trace['cross'], field: Parameters<Trace['cross']['values']>[0], column: number): ReferenceValue {
+function valueFor(
+  cross: Trace['cross'],
+  field: Parameters<Trace['cross']['values']>[0],
+  column: number,
+): ReferenceValue {
   return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
 }

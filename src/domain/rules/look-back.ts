@@ -27,7 +27,13 @@ export function lookBackOf({ document: { pipeline }, sessions, decision }: LookB
   const bound = bindPipeline(pipeline);
   const fields = readsOf(bound).map(({ use }) => use.field);
   const dividendYears = bound.rules.reduce((most, { rule }) => Math.max(most, rule.dividendYears ?? 0), 0);
-  return lookBackOver({ fields, dividendYears, maxStaleSessions: pipeline.treatment.max_stale_sessions, sessions, decision });
+  return lookBackOver({
+    fields,
+    dividendYears,
+    maxStaleSessions: pipeline.treatment.max_stale_sessions,
+    sessions,
+    decision,
+  });
 }
 
 export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'> {
@@ -40,11 +46,14 @@ export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'>
 /** How far back a decision looks that reads some datapoints. */
 export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions, decision }: ReadsInput): LookBack {
   const stale = maxStaleSessions + CLOSED_SESSIONS;
-  const session = decision - fields.reduce((most, field) => Math.max(most, field.lag + reachOf(field, stale)), stale) - 1;
+  const session =
+    decision - fields.reduce((most, field) => Math.max(most, field.lag + reachOf(field, stale)), stale) - 1;
   const dayAt = (position: number): Day => sessions[Math.max(0, position)]!;
   const days = [dayAt(session)];
-  for (const field of fields) if (field.name === 'DIVIDEND_YIELD') days.push(addMonths(dayAt(decision - field.lag - spanOf(field, stale)), -12));
-  if (dividendYears > 0) days.push(dayOf({ year: civilOf(dayAt(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
+  for (const field of fields)
+    if (field.name === 'DIVIDEND_YIELD') days.push(addMonths(dayAt(decision - field.lag - spanOf(field, stale)), -12));
+  if (dividendYears > 0)
+    days.push(dayOf({ year: civilOf(dayAt(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
   return { session, paidAfter: Math.min(...days) };
 }
 

@@ -1,4 +1,11 @@
-import { isDerivedDocument, isRuleDocument, type IndexDocument, type RebalanceSpec, type TreatmentSpec, type UniverseSpec } from '../documents/index-document.js';
+import {
+  isDerivedDocument,
+  isRuleDocument,
+  type IndexDocument,
+  type RebalanceSpec,
+  type TreatmentSpec,
+  type UniverseSpec,
+} from '../documents/index-document.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 
@@ -14,7 +21,9 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
     ...(isRuleDocument(document) ? ruleSentences(document.pipeline, document.universe) : []),
     ...(isDerivedDocument(document) ? derivationSentences(document.derivation) : []),
     ...rebalanceSentences(document.rebalance),
-    ...(isRuleDocument(document) ? treatmentSentences(document.pipeline.treatment, adjustment) : inheritedSentences(adjustment)),
+    ...(isRuleDocument(document)
+      ? treatmentSentences(document.pipeline.treatment, adjustment)
+      : inheritedSentences(adjustment)),
   ];
 }
 
@@ -25,23 +34,42 @@ function ruleSentences(pipeline: Parameters<typeof bindPipeline>[0], universe: U
     universeSentence(universe),
     ...rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
     weighting.sentence,
-    ...(cap === null ? [] : [`No weight is above ${cap} (or one over the number of constituents, if that is more); the excess is spread over the others in proportion to their weights.`]),
-    ...(floor === null ? [] : [`No constituent's weight is below ${floor} (or one over the number of constituents, if that is less).`]),
-    ...group_caps.map(({ field, cap: limit, groups }) => `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${limit} together.`),
+    ...(cap === null
+      ? []
+      : [
+          `No weight is above ${cap} (or one over the number of constituents, if that is more); the excess is spread over the others in proportion to their weights.`,
+        ]),
+    ...(floor === null
+      ? []
+      : [`No constituent's weight is below ${floor} (or one over the number of constituents, if that is less).`]),
+    ...group_caps.map(
+      ({ field, cap: limit, groups }) =>
+        `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${limit} together.`,
+    ),
   ];
 }
 
 function universeSentence(universe: UniverseSpec | undefined): string {
   switch (universe?.kind ?? 'all') {
-    case 'all': return 'The universe is every name that can be priced on the decision date.';
-    case 'named': return `The universe is the membership of ${universe!.id} as of the decision date.`;
-    case 'list': return `The universe is ${(universe!.identifiers ?? []).join(', ')}.`;
-    case 'index': return `The universe is the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date.`;
+    case 'all':
+      return 'The universe is every name that can be priced on the decision date.';
+    case 'named':
+      return `The universe is the membership of ${universe!.id} as of the decision date.`;
+    case 'list':
+      return `The universe is ${(universe!.identifiers ?? []).join(', ')}.`;
+    case 'index':
+      return `The universe is the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date.`;
   }
 }
 
-function derivationSentences({ source_index_id, objective, constraints }: NonNullable<IndexDocument['derivation']>): string[] {
-  const rows = constraints.map(({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${parameterText(params)}.`);
+function derivationSentences({
+  source_index_id,
+  objective,
+  constraints,
+}: NonNullable<IndexDocument['derivation']>): string[] {
+  const rows = constraints.map(
+    ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${parameterText(params)}.`,
+  );
   return [
     `Its constituents are those of the index ${source_index_id}, weighted by the objective ${objective}: the least tracking error against it within the constraints.`,
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),
@@ -53,10 +81,27 @@ function parameterText(params: Readonly<Record<string, unknown>>): string {
   return named.length === 0 ? 'its defaults' : named.join(', ');
 }
 
-const MONTH_NAMES = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+const MONTH_NAMES = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
 const WEEKDAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'];
 const NTH_NAMES = ['first', 'second', 'third', 'fourth', 'last'];
-const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = { quarterly: [3, 6, 9, 12], semi_annual: [6, 12], annual: [12] };
+const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
+  quarterly: [3, 6, 9, 12],
+  semi_annual: [6, 12],
+  annual: [12],
+};
 
 function rebalanceSentences(rebalance: RebalanceSpec): string[] {
   const { frequency, roll, effective_lag } = rebalance;
@@ -65,19 +110,27 @@ function rebalanceSentences(rebalance: RebalanceSpec): string[] {
     preceding: 'A date that is not a session moves to the one before.',
     unadjusted: 'A date that is not a session stays, with the prices of the latest session before it.',
   }[roll];
-  const lag = effective_lag === 0
-    ? 'Weights are decided at the close of the session on which they take effect and earn returns from the next one.'
-    : `Weights are decided ${effective_lag} ${effective_lag === 1 ? 'session' : 'sessions'} before they take effect and earn returns from the session after that.`;
+  const lag =
+    effective_lag === 0
+      ? 'Weights are decided at the close of the session on which they take effect and earn returns from the next one.'
+      : `Weights are decided ${effective_lag} ${effective_lag === 1 ? 'session' : 'sessions'} before they take effect and earn returns from the session after that.`;
   return [whenText(rebalance), ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]), lag];
 }
 
 function whenText({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
   switch (frequency) {
-    case 'none': return 'It is composed on its base date and never rebalanced.';
-    case 'daily': return 'It is rebalanced on every session.';
-    case 'weekly': return `It is rebalanced every week on ${weekday === null ? 'the last session' : WEEKDAY_NAMES[weekday]}.`;
-    case 'custom': return `It is rebalanced on its base date${dates.length === 0 ? ' only' : ` and on ${dates.join(', ')}`}.`;
-    case 'monthly': case 'quarterly': case 'semi_annual': case 'annual': {
+    case 'none':
+      return 'It is composed on its base date and never rebalanced.';
+    case 'daily':
+      return 'It is rebalanced on every session.';
+    case 'weekly':
+      return `It is rebalanced every week on ${weekday === null ? 'the last session' : WEEKDAY_NAMES[weekday]}.`;
+    case 'custom':
+      return `It is rebalanced on its base date${dates.length === 0 ? ' only' : ` and on ${dates.join(', ')}`}.`;
+    case 'monthly':
+    case 'quarterly':
+    case 'semi_annual':
+    case 'annual': {
       const wanted = months ?? MONTHS_BY_FREQUENCY[frequency];
       const of = wanted === undefined ? 'every month' : wanted.map((month) => MONTH_NAMES[month - 1]).join(', ');
       return `It is rebalanced (${frequency.replace('_', '-')}) on ${anchorText({ weekday, ...anchor })} of ${of}.`;
@@ -87,11 +140,16 @@ function whenText({ frequency, months, weekday, dates, ...anchor }: RebalanceSpe
 
 function anchorText({ anchor, nth, weekday, day }: Pick<RebalanceSpec, 'anchor' | 'nth' | 'weekday' | 'day'>): string {
   switch (anchor) {
-    case 'first_session': return 'the first session';
-    case 'last_session': return 'the last session';
-    case 'third_friday': return 'the third Friday';
-    case 'nth_weekday': return `the ${NTH_NAMES[nth! - 1]} ${WEEKDAY_NAMES[weekday!]}`;
-    case 'day_of_month': return `day ${day}`;
+    case 'first_session':
+      return 'the first session';
+    case 'last_session':
+      return 'the last session';
+    case 'third_friday':
+      return 'the third Friday';
+    case 'nth_weekday':
+      return `the ${NTH_NAMES[nth! - 1]} ${WEEKDAY_NAMES[weekday!]}`;
+    case 'day_of_month':
+      return `day ${day}`;
   }
 }
 
@@ -101,14 +159,28 @@ function isSplitFree(adjustment: Adjustment | null): boolean {
 }
 
 /** What prices that include dividends make of every treatment of them. */
-const TOTAL_BASIS = 'Prices include dividends of every kind, so that it is a total return index whatever its treatment of dividends.';
+const TOTAL_BASIS =
+  'Prices include dividends of every kind, so that it is a total return index whatever its treatment of dividends.';
 
 function inheritedSentences(adjustment: Adjustment | null): string[] {
-  return ['Corporate actions, dividends and missing prices are treated as in the parent index.', ...(adjustment === 'total' ? [TOTAL_BASIS] : [])];
+  return [
+    'Corporate actions, dividends and missing prices are treated as in the parent index.',
+    ...(adjustment === 'total' ? [TOTAL_BASIS] : []),
+  ];
 }
 
 function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | null): string[] {
-  const { dividends, withholding_tax, special_dividends, splits, delisting, spin_offs, missing_prices, max_stale_sessions, stale_targets } = treatment;
+  const {
+    dividends,
+    withholding_tax,
+    special_dividends,
+    splits,
+    delisting,
+    spin_offs,
+    missing_prices,
+    max_stale_sessions,
+    stale_targets,
+  } = treatment;
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: 'Ordinary dividends are reinvested in full (total return).',
@@ -125,7 +197,9 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
     fail: 'A missing price of a constituent fails the calculation.',
   }[missing_prices];
   return [
-    adjustment === 'total' ? TOTAL_BASIS : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
+    adjustment === 'total'
+      ? TOTAL_BASIS
+      : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
     `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
   ];

@@ -22,27 +22,44 @@ export const rankedField = (fallback: string) => field.default(fallback);
 
 export const count = z.int().min(1).max(20_000).meta({ label: 'Count', help: 'How many are kept.', unit: 'names' });
 
-export const identifiers = z.array(AssetIdentifier).max(20_000).meta({ label: 'Identifiers', help: 'Asset identifiers.' });
+export const identifiers = z
+  .array(AssetIdentifier)
+  .max(20_000)
+  .meta({ label: 'Identifiers', help: 'Asset identifiers.' });
 
 export const window = (fallback: number) =>
-  z.int().min(1).max(SESSIONS_BACK_MAX).default(fallback).meta({ label: 'Window', help: 'Trailing sessions up to the decision date.', unit: 'sessions' });
+  z
+    .int()
+    .min(1)
+    .max(SESSIONS_BACK_MAX)
+    .default(fallback)
+    .meta({ label: 'Window', help: 'Trailing sessions up to the decision date.', unit: 'sessions' });
 
 const MONEY_MAX = 1e18;
 const money = z.number().min(0).max(MONEY_MAX);
 
 /** An amount of index currency. */
-export const moneyBound = (label: string, help: string) => money.nullable().default(null).meta({ label, help, unit: 'money in index currency' });
+export const moneyBound = (label: string, help: string) =>
+  money.nullable().default(null).meta({ label, help, unit: 'money in index currency' });
 export const moneyRequired = (label: string, help: string, unit: string) => money.meta({ label, help, unit });
-export const moneyPerDay = (label: string, help: string) => money.nullable().default(null).meta({ label, help, unit: 'money per day in index currency' });
+export const moneyPerDay = (label: string, help: string) =>
+  money.nullable().default(null).meta({ label, help, unit: 'money per day in index currency' });
 
 const BOUND_MAX = 1e300;
 export const bound = (label: string, help: string, unit?: string) =>
-  z.number().min(-BOUND_MAX).max(BOUND_MAX).nullable().default(null).meta({ label, help, ...(unit === undefined ? {} : { unit }) });
+  z
+    .number()
+    .min(-BOUND_MAX)
+    .max(BOUND_MAX)
+    .nullable()
+    .default(null)
+    .meta({ label, help, ...(unit === undefined ? {} : { unit }) });
 
 /** A refinement: the lower bound is not above the upper one. */
 export function ordered<K extends string>(low: K, high: K) {
   return {
-    check: (params: Readonly<Record<K, number | null>>) => params[low] === null || params[high] === null || params[low] <= params[high],
+    check: (params: Readonly<Record<K, number | null>>) =>
+      params[low] === null || params[high] === null || params[low] <= params[high],
     issue: { path: [low], params: { finding: 'EMPTY_RANGE' }, error: `is above ${high}` },
   };
 }

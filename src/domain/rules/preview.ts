@@ -33,8 +33,10 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   const decider = ruleDecider(composer, indexId);
   if (session < 0) return { resolved: null };
   const decision = decider.decide(session, incumbentsFor(composer, decider, { indexId, session }));
-  if (decision.kind === 'refused') throw new Refusal(decision.code as Refusal['code'], decision.finding.message, { findings: [decision.finding] });
-  if (decision.kind === 'decided') requireRates(sm, decision.columns, { currency: composer.document(indexId).currency, session });
+  if (decision.kind === 'refused')
+    throw new Refusal(decision.code as Refusal['code'], decision.finding.message, { findings: [decision.finding] });
+  if (decision.kind === 'decided')
+    requireRates(sm, decision.columns, { currency: composer.document(indexId).currency, session });
   return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
 }
 
@@ -59,13 +61,18 @@ export function sessionWithData(sm: SessionMarket, day: Day): number {
 }
 
 /** Columns of the composition before a decision; null when there is none, or when the rules do not look at it. */
-export function incumbentsFor(composer: Composer, decider: RuleDecider, { indexId, session }: { readonly indexId: string; readonly session: number }): Int32Array | null {
+export function incumbentsFor(
+  composer: Composer,
+  decider: RuleDecider,
+  { indexId, session }: { readonly indexId: string; readonly session: number },
+): Int32Array | null {
   if (!decider.remembers) return null;
   try {
     return composer.incumbents(indexId, session);
   } catch (failure) {
     // An index without a first composition has no incumbents; the preview shows what the rules make of the day nevertheless.
-    if (failure instanceof Refusal && (failure.code === 'EMPTY_INDEX' || failure.code === 'NO_DATA_IN_RANGE')) return null;
+    if (failure instanceof Refusal && (failure.code === 'EMPTY_INDEX' || failure.code === 'NO_DATA_IN_RANGE'))
+      return null;
     throw failure;
   }
 }

@@ -88,6 +88,7 @@ export function allOf({ length }: ArrayLike<unknown>): Int32Array {
 export function withValue(values: Float64Array, positions: Int32Array): Int32Array {
   let count = 0;
   const present = new Int32Array(positions.length);
-  for (let i = 0; i < positions.length; i++) if (!Number.isNaN(values[positions[i]!]!)) present[count++] = positions[i]!;
+  for (let i = 0; i < positions.length; i++)
+    if (!Number.isNaN(values[positions[i]!]!)) present[count++] = positions[i]!;
   return present.subarray(0, count);
 }

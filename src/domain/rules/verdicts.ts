@@ -6,7 +6,15 @@ import type { Reason, SelectionScope, Verdict } from './selection-class.js';
 /** What happens to names without the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
 
-const REASON: Reason = { test: '', value: null, threshold: null, rank: null, cutoff: null, incumbent: false, distance: null };
+const REASON: Reason = {
+  test: '',
+  value: null,
+  threshold: null,
+  rank: null,
+  cutoff: null,
+  incumbent: false,
+  distance: null,
+};
 
 /** A reason, unsaid members empty. */
 export function reason(test: string, said: Partial<Reason> = {}): Reason {
@@ -23,7 +31,15 @@ export interface Bounds {
 }
 
 /** Keeps the names whose value lies within bounds. @cost O(n) */
-export function keepWithin(scope: SelectionScope, { values, what, bounds, missing }: { readonly values: Float64Array; readonly what: string; readonly bounds: Bounds; readonly missing: MissingPolicy }): Verdict {
+export function keepWithin(
+  scope: SelectionScope,
+  {
+    values,
+    what,
+    bounds,
+    missing,
+  }: { readonly values: Float64Array; readonly what: string; readonly bounds: Bounds; readonly missing: MissingPolicy },
+): Verdict {
   const { columns, incumbents } = scope;
   const { maximum, inclusive = true } = bounds;
   const lowerOf = (position: number): number | null => {
@@ -31,7 +47,9 @@ export function keepWithin(scope: SelectionScope, { values, what, bounds, missin
     return staying !== null && incumbents !== null && incumbents[columns[position]!] === 1 ? staying : bounds.minimum;
   };
   const passes = (value: number, lower: number | null): boolean =>
-    inclusive ? (lower === null || value >= lower) && (maximum === null || value <= maximum) : (lower === null || value > lower) && (maximum === null || value < maximum);
+    inclusive
+      ? (lower === null || value >= lower) && (maximum === null || value <= maximum)
+      : (lower === null || value > lower) && (maximum === null || value < maximum);
   const kept = new Uint8Array(columns.length);
   for (let i = 0; i < columns.length; i++) {
     const value = values[i]!;
@@ -45,9 +63,18 @@ export function keepWithin(scope: SelectionScope, { values, what, bounds, missin
       const test = `${what} ${rangeText(lower, maximum, inclusive)}`;
       if (Number.isNaN(value)) return reason(test, { distance: kept[position] === 1 ? 0 : null });
       const failsLow = lower !== null && (inclusive ? value < lower : value <= lower);
-      const threshold = failsLow ? lower : maximum !== null && (lower === null || !passes(value, lower)) ? maximum : lower;
+      const threshold = failsLow
+        ? lower
+        : maximum !== null && (lower === null || !passes(value, lower))
+          ? maximum
+          : lower;
       const distance = kept[position] === 1 ? 0 : failsLow ? lower - value : value - (maximum ?? value);
-      return reason(test, { value, threshold, distance, incumbent: kept[position] === 1 && lower !== bounds.minimum && !passes(value, bounds.minimum) });
+      return reason(test, {
+        value,
+        threshold,
+        distance,
+        incumbent: kept[position] === 1 && lower !== bounds.minimum && !passes(value, bounds.minimum),
+      });
     },
   };
 }
@@ -72,7 +99,10 @@ export function valuesOf(scope: Pick<SelectionScope, 'cross' | 'columns'>, use: 
 }
 
 /** Survivors by group, as ascending positions of the scope's columns; one group when there is no field. */
-export function groupsOf({ cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>, by: FieldUse | null): ReadonlyMap<string | null, Int32Array> {
+export function groupsOf(
+  { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
+  by: FieldUse | null,
+): ReadonlyMap<string | null, Int32Array> {
   if (by === null) return new Map([['', allOf(columns)]]);
   const { of, names } = cross.groups(by.field, columns);
   const sizes = new Int32Array(names.length);
@@ -102,7 +132,10 @@ export interface Chosen {
 }
 
 /** Keeps the best of each group by a ranking. @cost O(n log n) */
-export function keepRanked(scope: SelectionScope, { values, groups, ascending, missing, what, choose }: Ranking): Verdict {
+export function keepRanked(
+  scope: SelectionScope,
+  { values, groups, ascending, missing, what, choose }: Ranking,
+): Verdict {
   const kept = new Uint8Array(scope.columns.length);
   const ranks = new Int32Array(scope.columns.length);
   const cutoffs = new Int32Array(scope.columns.length);

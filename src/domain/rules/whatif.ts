@@ -26,11 +26,18 @@ export function differenceOf(before: ResolvedPreview | null, after: ResolvedPrev
   const from = before === null ? NO_WEIGHTS : weightsOf(before);
   const to = after === null ? NO_WEIGHTS : weightsOf(after);
   const names = [...new Set([...from.keys(), ...to.keys()])].sort();
-  const changes = names.map((identifier): Change => ({ identifier, before: from.get(identifier) ?? 0, after: to.get(identifier) ?? 0 }));
+  const changes = names.map((identifier): Change => ({
+    identifier,
+    before: from.get(identifier) ?? 0,
+    after: to.get(identifier) ?? 0,
+  }));
   return {
     added: changes.filter(({ identifier }) => !from.has(identifier)),
     removed: changes.filter(({ identifier }) => !to.has(identifier)),
-    changed: changes.filter(({ identifier, before: was, after: is }) => from.has(identifier) && to.has(identifier) && Math.abs(is - was) > SAME_WEIGHT),
+    changed: changes.filter(
+      ({ identifier, before: was, after: is }) =>
+        from.has(identifier) && to.has(identifier) && Math.abs(is - was) > SAME_WEIGHT,
+    ),
     turnover: changes.reduce((total, { before: was, after: is }) => total + Math.abs(is - was), 0) / 2,
   };
 }
@@ -38,5 +45,7 @@ export function differenceOf(before: ResolvedPreview | null, after: ResolvedPrev
 /** Applied weights by identifier; empty where nothing survives. */
 function weightsOf({ sm, decision }: ResolvedPreview): ReadonlyMap<string, number> {
   if (decision.kind !== 'decided') return new Map();
-  return new Map(Array.from(decision.columns, (column, i): [string, number] => [sm.identifiers[column]!, decision.weights[i]!]));
+  return new Map(
+    Array.from(decision.columns, (column, i): [string, number] => [sm.identifiers[column]!, decision.weights[i]!]),
+  );
 }

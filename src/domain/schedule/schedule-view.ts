@@ -27,13 +27,27 @@ export interface ScheduleAroundQuery {
 }
 
 export function scheduleAround({ rebalance, calendar, baseDay, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
-  const lookaheadEnd = Math.min(asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS, calendar.sessions.at(-1) ?? calendar.coverage.to);
-  const rebalances = rebalanceDates({ rebalance, calendar, baseDay, from: calendar.coverage.from, to: calendar.coverage.to });
-  const dates = rebalances.flatMap(({ date, decision, also = [] }) => [date, ...also].map((day): ScheduleDate => ({ date: day, decision })));
+  const lookaheadEnd = Math.min(
+    asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS,
+    calendar.sessions.at(-1) ?? calendar.coverage.to,
+  );
+  const rebalances = rebalanceDates({
+    rebalance,
+    calendar,
+    baseDay,
+    from: calendar.coverage.from,
+    to: calendar.coverage.to,
+  });
+  const dates = rebalances.flatMap(({ date, decision, also = [] }) =>
+    [date, ...also].map((day): ScheduleDate => ({ date: day, decision })),
+  );
   const past = dates.filter(({ date }) => date <= asOf);
   return {
     recent: past.toReversed().slice(0, limit),
-    upcoming: dates.slice(past.length).filter(({ date }) => date <= lookaheadEnd).slice(0, limit),
+    upcoming: dates
+      .slice(past.length)
+      .filter(({ date }) => date <= lookaheadEnd)
+      .slice(0, limit),
     lookaheadEnd,
   };
 }

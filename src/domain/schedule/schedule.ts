@@ -46,7 +46,14 @@ export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: Sched
   return landings.flatMap(({ date, position, also }) => {
     const session = sessions[position]!;
     if (session < from || session > to) return [];
-    return [{ date, session, decision: sessions[position - rebalance.effective_lag] ?? session, ...(also.length > 0 ? { also } : {}) }];
+    return [
+      {
+        date,
+        session,
+        decision: sessions[position - rebalance.effective_lag] ?? session,
+        ...(also.length > 0 ? { also } : {}),
+      },
+    ];
   });
 }
 
@@ -59,7 +66,11 @@ interface Landing {
 }
 
 /** Where a scheduled day comes to lie: its date and the position of its session; undefined beyond the covered sessions. */
-function land(day: Day, roll: RebalanceSpec['roll'], { sessions, isSession }: Calendar): { date: Day; position: number } | undefined {
+function land(
+  day: Day,
+  roll: RebalanceSpec['roll'],
+  { sessions, isSession }: Calendar,
+): { date: Day; position: number } | undefined {
   const before = lastAtMost(sessions, day);
   if (isSession(day)) return { date: day, position: before };
   const position = roll === 'following' ? before + 1 : before;

@@ -41,7 +41,11 @@ function customDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day)
 
 function weeklyDays(weekday: number | null, calendar: Calendar, base: Day): Day[] {
   const days: Day[] = [];
-  for (let monday = base - weekdayOf(base); monday + DAYS_PER_WEEK - 1 <= calendar.coverage.to; monday += DAYS_PER_WEEK) {
+  for (
+    let monday = base - weekdayOf(base);
+    monday + DAYS_PER_WEEK - 1 <= calendar.coverage.to;
+    monday += DAYS_PER_WEEK
+  ) {
     const day = weekday === null ? lastSession(calendar, monday, monday + DAYS_PER_WEEK - 1) : monday + weekday;
     if (day !== undefined && day > base) days.push(day);
   }
@@ -66,7 +70,12 @@ function monthlyDays(rebalance: RebalanceSpec, months: readonly number[], calend
 }
 
 /** The anchor in one month; undefined in a month without a session that asks for one. */
-function anchorDay({ anchor, nth, weekday, day }: RebalanceSpec, calendar: Calendar, year: number, month: number): Day | undefined {
+function anchorDay(
+  { anchor, nth, weekday, day }: RebalanceSpec,
+  calendar: Calendar,
+  year: number,
+  month: number,
+): Day | undefined {
   const first = dayOf({ year, month, day: 1 });
   const last = first + daysInMonth(year, month) - 1;
   switch (anchor) {

@@ -19,7 +19,8 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
  * @param path where the cadence stands in the document
  */
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
-  if (rebalance.frequency === 'custom' && rebalance.dates.length === 0) return [missing(path, 'dates', 'The frequency custom')];
+  if (rebalance.frequency === 'custom' && rebalance.dates.length === 0)
+    return [missing(path, 'dates', 'The frequency custom')];
   if (!ANCHORED.has(rebalance.frequency)) return [];
   return PARAMETERS[rebalance.anchor]
     .filter((name) => rebalance[name] === null)

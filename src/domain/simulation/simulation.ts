@@ -9,14 +9,46 @@ export const SIMULATION_METHODS = ['block_bootstrap', 'gaussian_factor'] as cons
 /** What a client asks of a simulation. */
 export const SimulationRequest = z
   .strictObject({
-    method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({ description: 'block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last.' }),
+    method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({
+      description:
+        'block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last.',
+    }),
     horizon: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(252).meta({ description: 'Sessions ahead.' }),
-    paths: z.int().min(1).max(LIMITS.MAX_SIMULATION_PATHS).default(10_000).meta({ description: 'Paths drawn; their number changes the time, and the memory by 28 bytes each.' }),
-    block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({ description: 'Sessions of a block, at most the returns of the run; not read by gaussian_factor.' }),
-    seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal paths, on any machine and any number of workers.' }),
-    percentiles: z.array(z.number().gt(0).lt(1)).min(1).max(25).default([0.05, 0.25, 0.5, 0.75, 0.95]).meta({ description: 'Shares of the paths that end below, each counted once.' }),
-    level: z.number().gt(0).max(100).default(1).meta({ description: 'Level to fall short of, as a multiple of the last one.' }),
-    factors: z.int().min(1).max(20).default(5).meta({ description: 'Principal components of the factor model; not read by block_bootstrap.' }),
+    paths: z
+      .int()
+      .min(1)
+      .max(LIMITS.MAX_SIMULATION_PATHS)
+      .default(10_000)
+      .meta({ description: 'Paths drawn; their number changes the time, and the memory by 28 bytes each.' }),
+    block: z
+      .int()
+      .min(1)
+      .max(LIMITS.MAX_SIMULATION_SESSIONS)
+      .default(21)
+      .meta({ description: 'Sessions of a block, at most the returns of the run; not read by gaussian_factor.' }),
+    seed: z
+      .int()
+      .min(0)
+      .default(0)
+      .meta({ description: 'Equal seeds give equal paths, on any machine and any number of workers.' }),
+    percentiles: z
+      .array(z.number().gt(0).lt(1))
+      .min(1)
+      .max(25)
+      .default([0.05, 0.25, 0.5, 0.75, 0.95])
+      .meta({ description: 'Shares of the paths that end below, each counted once.' }),
+    level: z
+      .number()
+      .gt(0)
+      .max(100)
+      .default(1)
+      .meta({ description: 'Level to fall short of, as a multiple of the last one.' }),
+    factors: z
+      .int()
+      .min(1)
+      .max(20)
+      .default(5)
+      .meta({ description: 'Principal components of the factor model; not read by block_bootstrap.' }),
   })
   .meta({ id: 'SimulationRequest' });
 export type SimulationRequest = z.infer<typeof SimulationRequest>;
@@ -59,7 +91,11 @@ export interface ReturnMoments {
 export function momentsOf(growth: Float64Array): ReturnMoments {
   const n = growth.length;
   if (n < LIMITS.MIN_MODEL_OBSERVATIONS) {
-    throw new Refusal('RISK_INSUFFICIENT_DATA', `The run has ${n} returns; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed.`, { observations: n, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS });
+    throw new Refusal(
+      'RISK_INSUFFICIENT_DATA',
+      `The run has ${n} returns; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed.`,
+      { observations: n, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
+    );
   }
   let mean = 0;
   for (const factor of growth) mean += (factor - 1) / n;
@@ -71,7 +107,11 @@ export function momentsOf(growth: Float64Array): ReturnMoments {
 /** Chooses bins and parts by the problem alone. @throws Refusal RISK_INSUFFICIENT_DATA when a block is longer than the run */
 export function planSimulation(request: SimulationRequest, model: PathModel, moments: ReturnMoments): SimulationPlan {
   if (model.kind === 'block_bootstrap' && model.block > model.growth.length) {
-    throw new Refusal('RISK_INSUFFICIENT_DATA', `A block of ${model.block} sessions does not fit into the ${model.growth.length} returns of the run.`, { observations: model.growth.length, block: model.block });
+    throw new Refusal(
+      'RISK_INSUFFICIENT_DATA',
+      `A block of ${model.block} sessions does not fit into the ${model.growth.length} returns of the run.`,
+      { observations: model.growth.length, block: model.block },
+    );
   }
   const { horizon, paths, seed } = request;
   const most = Math.floor(COUNT_BYTES_MAX / (4 * horizon * BINS));
@@ -81,7 +121,12 @@ export function planSimulation(request: SimulationRequest, model: PathModel, mom
 }
 
 /** Bytes of everything that all parts of a simulation keep. */
-export function tallyBytes({ paths, horizon, cuts, bins }: Pick<SimulationPlan, 'paths' | 'horizon' | 'cuts' | 'bins'>): number {
+export function tallyBytes({
+  paths,
+  horizon,
+  cuts,
+  bins,
+}: Pick<SimulationPlan, 'paths' | 'horizon' | 'cuts' | 'bins'>): number {
   return 28 * paths + 4 * (cuts.length - 1) * horizon * bins.count;
 }
 
@@ -96,7 +141,10 @@ export interface SharedTallies {
 }
 
 /** Views on the memory that `tallyBytes` measures. */
-export function sharedTallies(memory: SharedArrayBuffer, { paths, horizon, cuts, bins }: Pick<SimulationPlan, 'paths' | 'horizon' | 'cuts' | 'bins'>): SharedTallies {
+export function sharedTallies(
+  memory: SharedArrayBuffer,
+  { paths, horizon, cuts, bins }: Pick<SimulationPlan, 'paths' | 'horizon' | 'cuts' | 'bins'>,
+): SharedTallies {
   const cells = horizon * bins.count;
   const countsAt = 28 * paths;
   return {

@@ -23,15 +23,26 @@ export interface SimulationSummary {
 }
 
 /** Percentiles, distributions and probabilities of simulated paths. @cost a sort of each list and one pass over the counts */
-export function summariseSimulation({ percentiles, level }: SimulationRequest, plan: SimulationPlan, tallies: SharedTallies): SimulationSummary {
+export function summariseSimulation(
+  { percentiles, level }: SimulationRequest,
+  plan: SimulationPlan,
+  tallies: SharedTallies,
+): SimulationSummary {
   const counts = tallies.counts[0]!.slice();
   for (const part of tallies.counts.slice(1)) for (let k = 0; k < counts.length; k++) counts[k]! += part[k]!;
   const levels = [percentiles.map(() => 100)];
-  for (let t = 0; t < plan.horizon; t++) levels.push(percentiles.map((share) => 100 * binQuantile(plan.bins, counts, t, share)));
+  for (let t = 0; t < plan.horizon; t++)
+    levels.push(percentiles.map((share) => 100 * binQuantile(plan.bins, counts, t, share)));
   return {
     levels,
-    totalReturn: distributionOf(tallies.finals.map((final) => final - 1), percentiles),
-    maxDrawdown: distributionOf(tallies.drawdowns.map((loss) => (loss === 0 ? 0 : -loss)), percentiles),
+    totalReturn: distributionOf(
+      tallies.finals.map((final) => final - 1),
+      percentiles,
+    ),
+    maxDrawdown: distributionOf(
+      tallies.drawdowns.map((loss) => (loss === 0 ? 0 : -loss)),
+      percentiles,
+    ),
     timeUnderWater: distributionOf(Float64Array.from(tallies.underwater), percentiles),
     shortfall: { atEnd: shareBelow(tallies.finals, level), atAnyTime: shareBelow(tallies.lows, level) },
   };

@@ -32,7 +32,11 @@ export interface Constrained {
 
 /** The document of an index as one that is optimised towards it under rows. */
 export function constrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
-  return { ...document, pipeline: null, derivation: { source_index_id: document.id, objective: 'min_tracking_error', constraints: [...rows] } };
+  return {
+    ...document,
+    pipeline: null,
+    derivation: { source_index_id: document.id, objective: 'min_tracking_error', constraints: [...rows] },
+  };
 }
 
 /**
@@ -40,7 +44,15 @@ export function constrainedDocument(document: IndexDocument, rows: readonly Cons
  * A rebalance that cannot be solved is held; the first cannot be.
  * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance
  */
-export function constrainRebalances({ document, rows, rebalances, composer, engine, memory = null, tick }: ConstrainInput): Constrained {
+export function constrainRebalances({
+  document,
+  rows,
+  rebalances,
+  composer,
+  engine,
+  memory = null,
+  tick,
+}: ConstrainInput): Constrained {
   const solver = createDerivedSolver({ document: constrainedDocument(document, rows), composer, engine, memory });
   const solved: Composition[] = [];
   const findings: Finding[] = [];
@@ -51,14 +63,27 @@ export function constrainRebalances({ document, rows, rebalances, composer, engi
     if (solve.outcome.kind !== 'solved') {
       if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
       const { finding } = unsolved(solver.solvers, solve);
-      findings.push({ ...finding, severity: 'warning', path: PATH, message: `The rebalance of ${formatDay(rebalance.date)} kept the weights before it: ${finding.message}` });
+      findings.push({
+        ...finding,
+        severity: 'warning',
+        path: PATH,
+        message: `The rebalance of ${formatDay(rebalance.date)} kept the weights before it: ${finding.message}`,
+      });
       return;
     }
     const held = heldWeights(solve);
     latest = { session: rebalance.session, ...held };
     findings.push(...findingsOf(solve).map((finding) => ({ ...finding, path: PATH })));
     const { columns, weights } = held;
-    solved.push({ ...rebalance, columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0 });
+    solved.push({
+      ...rebalance,
+      columns,
+      weights,
+      uncapped: weights,
+      cap: null,
+      capped: new Int32Array(0),
+      redistributed: 0,
+    });
   });
   return { rebalances: solved, findings, memory: { ...solver.memory(), solved: latest } };
 }

@@ -16,9 +16,19 @@ export interface OwnSpan {
  * of the cadence. A date on which no name has a bar is priced from the latest session before it, as an index's is.
  * @cost O(R H)
  */
-export function ownRebalances({ book }: Pick<IndexRun, 'book'>, cadence: RebalanceSpec, { from, to }: OwnSpan): Composition[] {
+export function ownRebalances(
+  { book }: Pick<IndexRun, 'book'>,
+  cadence: RebalanceSpec,
+  { from, to }: OwnSpan,
+): Composition[] {
   const { sessions, calendar } = book.sm;
-  const dates = rebalanceDates({ rebalance: cadence, calendar, baseDay: sessions[from]!, from: sessions[from]!, to: sessions[to]! });
+  const dates = rebalanceDates({
+    rebalance: cadence,
+    calendar,
+    baseDay: sessions[from]!,
+    from: sessions[from]!,
+    to: sessions[to]!,
+  });
   return onSessions(book, [{ date: sessions[from]!, session: sessions[from]! }, ...dates], from);
 }
 
@@ -34,15 +44,29 @@ export interface LaterSpan {
  * Those after a session, of a book that begins with it; undefined where one of them is priced from that session or one before:
  * what the strategy had there is not what it had.
  */
-export function laterRebalances({ book }: Pick<IndexRun, 'book'>, cadence: RebalanceSpec, { first, from, to }: LaterSpan): Composition[] | undefined {
+export function laterRebalances(
+  { book }: Pick<IndexRun, 'book'>,
+  cadence: RebalanceSpec,
+  { first, from, to }: LaterSpan,
+): Composition[] | undefined {
   const { sessions, calendar } = book.sm;
-  const dates = rebalanceDates({ rebalance: cadence, calendar, baseDay: sessions[first]!, from: sessions[from]! + 1, to: sessions[to]! });
+  const dates = rebalanceDates({
+    rebalance: cadence,
+    calendar,
+    baseDay: sessions[first]!,
+    from: sessions[from]! + 1,
+    to: sessions[to]!,
+  });
   const rebalances = onSessions(book, dates, from);
   return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
 }
 
 /** What a book holds on dates, by the session each is priced from, which is none before the first. */
-function onSessions(book: IndexRun['book'], dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[], first: number): Composition[] {
+function onSessions(
+  book: IndexRun['book'],
+  dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[],
+  first: number,
+): Composition[] {
   const { sm } = book;
   const bySession = new Map<number, Day[]>();
   for (const { date, also = [], session } of dates) {
@@ -50,7 +74,9 @@ function onSessions(book: IndexRun['book'], dates: readonly Pick<RebalanceDate, 
     while (position > first && !hasAnyBar(sm, position)) position--;
     bySession.set(position, [...new Set([...(bySession.get(position) ?? []), date, ...also])]);
   }
-  return Array.from(bySession, ([session, days]) => heldComposition(book, days, session)).toSorted((a, b) => a.session - b.session);
+  return Array.from(bySession, ([session, days]) => heldComposition(book, days, session)).toSorted(
+    (a, b) => a.session - b.session,
+  );
 }
 
 /** What a strategy holds at first: what its index does at that close. */
@@ -61,5 +87,17 @@ export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Compo
 /** What a book holds or waits to buy, as a composition that nothing was capped in; without what else it has in cash. */
 function heldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
   const { columns, weights } = askedAt(book, session);
-  return { date: date!, also, session, decision: session, announced: null, columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0 };
+  return {
+    date: date!,
+    also,
+    session,
+    decision: session,
+    announced: null,
+    columns,
+    weights,
+    uncapped: weights,
+    cap: null,
+    capped: new Int32Array(0),
+    redistributed: 0,
+  };
 }

@@ -48,14 +48,32 @@ export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, mark
   const findings: Finding[] = [];
   if (typeof indexId === 'string' && indexOf(indexId) === undefined) findings.push(unknownIndex(indexId, 'index_id'));
   if (typeof constraintSetId === 'string' && !isConstraintSet(constraintSetId)) {
-    findings.push(error('CONSTRAINT_SET_NOT_FOUND', 'constraint_set_id', `No constraint set is stored under ${constraintSetId}.`, smallValue(constraintSetId)));
+    findings.push(
+      error(
+        'CONSTRAINT_SET_NOT_FOUND',
+        'constraint_set_id',
+        `No constraint set is stored under ${constraintSetId}.`,
+        smallValue(constraintSetId),
+      ),
+    );
   }
   if (typeof benchmark !== 'object' || benchmark === null) return findings;
   const { id, kind } = benchmark as { readonly id?: unknown; readonly kind?: unknown };
   if (typeof id !== 'string') return findings;
   if (kind === 'index' && indexOf(id) === undefined) findings.push(unknownIndex(id, 'benchmark.id'));
-  if (kind === 'identifier' && market !== undefined && !market.identifiers.includes(id) && market.series?.has(id) !== true) {
-    findings.push({ severity: 'warning', code: 'UNKNOWN_IDENTIFIER', path: 'benchmark.id', message: `The served store does not hold ${id}.`, value: id });
+  if (
+    kind === 'identifier' &&
+    market !== undefined &&
+    !market.identifiers.includes(id) &&
+    market.series?.has(id) !== true
+  ) {
+    findings.push({
+      severity: 'warning',
+      code: 'UNKNOWN_IDENTIFIER',
+      path: 'benchmark.id',
+      message: `The served store does not hold ${id}.`,
+      value: id,
+    });
   }
   return findings;
 }
@@ -72,9 +90,25 @@ function error(code: Finding['code'], path: string, message: string, rest: Parti
 function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
   if (typeof id !== 'string') return [];
   if ((RESERVED_INDEX_IDS as readonly string[]).includes(id)) {
-    return [error('BAD_IDENTIFIER', 'id', `The id ${id} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`, { value: id })];
+    return [
+      error(
+        'BAD_IDENTIFIER',
+        'id',
+        `The id ${id} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`,
+        { value: id },
+      ),
+    ];
   }
-  return isIndex(id) ? [error('DUPLICATE_ID', 'id', `An index is stored under the id ${id}; a strategy needs an id of its own.`, smallValue(id))] : [];
+  return isIndex(id)
+    ? [
+        error(
+          'DUPLICATE_ID',
+          'id',
+          `An index is stored under the id ${id}; a strategy needs an id of its own.`,
+          smallValue(id),
+        ),
+      ]
+    : [];
 }
 
 /** What a cadence lacks, as far as its shape lets it be read. */

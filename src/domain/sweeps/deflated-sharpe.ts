@@ -33,7 +33,12 @@ export function sharpeSample(returns: Float64Array): SharpeSample {
   const deviation = count < 2 ? 0 : Math.sqrt(second / (count - 1));
   if (deviation < DEVIATION_MIN) return { sharpe: 0, skewness: 0, kurtosis: 3, observations: count };
   const variance = second / count;
-  return { sharpe: mean / deviation, skewness: third / count / variance ** 1.5, kurtosis: fourth / count / variance ** 2, observations: count };
+  return {
+    sharpe: mean / deviation,
+    skewness: third / count / variance ** 1.5,
+    kurtosis: fourth / count / variance ** 2,
+    observations: count,
+  };
 }
 
 const EULER = 0.5772156649015329;
@@ -43,9 +48,18 @@ const EULER = 0.5772156649015329;
  * @param variance of the trials' Sharpe ratios.
  * @source Bailey and López de Prado (2014), The Deflated Sharpe Ratio, Journal of Portfolio Management 40(5), equation 1.
  */
-export function expectedMaximumSharpe({ trials, variance }: { readonly trials: number; readonly variance: number }): number {
+export function expectedMaximumSharpe({
+  trials,
+  variance,
+}: {
+  readonly trials: number;
+  readonly variance: number;
+}): number {
   if (trials < 2) return 0;
-  return Math.sqrt(variance) * ((1 - EULER) * normalQuantile(1 - 1 / trials) + EULER * normalQuantile(1 - 1 / (trials * Math.E)));
+  return (
+    Math.sqrt(variance) *
+    ((1 - EULER) * normalQuantile(1 - 1 / trials) + EULER * normalQuantile(1 - 1 / (trials * Math.E)))
+  );
 }
 
 /**
@@ -53,7 +67,10 @@ export function expectedMaximumSharpe({ trials, variance }: { readonly trials: n
  * @returns null where fewer than two observations, or a variance of the estimate that is not positive, leave it undefined.
  * @source Bailey and López de Prado (2014), equation 2.
  */
-export function probabilisticSharpe({ sharpe, skewness, kurtosis, observations }: SharpeSample, threshold: number): number | null {
+export function probabilisticSharpe(
+  { sharpe, skewness, kurtosis, observations }: SharpeSample,
+  threshold: number,
+): number | null {
   const spread = 1 - skewness * sharpe + ((kurtosis - 1) / 4) * sharpe ** 2;
   if (observations < 2 || !(spread > 0)) return null;
   return normalProbability(((sharpe - threshold) * Math.sqrt(observations - 1)) / Math.sqrt(spread));

@@ -5,7 +5,10 @@ export type Pointer = readonly string[];
 export function parsePointer(text: string): Pointer | undefined {
   if (text === '') return [];
   if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined;
-  return text.slice(1).split('/').map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return text
+    .slice(1)
+    .split('/')
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** Why a value cannot be set where a pointer points. */
@@ -40,7 +43,9 @@ export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreac
 
 function memberOf(holder: unknown, token: string): unknown {
   if (Array.isArray(holder)) return holder[positionOf(token) ?? -1];
-  return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, token) ? (holder as Record<string, unknown>)[token] : undefined;
+  return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, token)
+    ? (holder as Record<string, unknown>)[token]
+    : undefined;
 }
 
 function positionOf(token: string): number | undefined {

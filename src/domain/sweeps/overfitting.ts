@@ -35,7 +35,13 @@ const TICK_COMBINATIONS = 64;
  * @cost O(N T) for sums by block, then C(S, S/2) N S / 2
  * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of Computational Finance 20(4), section 3.
  */
-export function overfitting({ returns, variants, observations, partitions, tick }: OverfittingInput): Overfitting | undefined {
+export function overfitting({
+  returns,
+  variants,
+  observations,
+  partitions,
+  tick,
+}: OverfittingInput): Overfitting | undefined {
   const block = Math.floor(observations / partitions);
   if (variants < 2 || block < 2) return undefined;
   const sums = blockSums({ returns, variants, observations, partitions, block });
@@ -76,7 +82,13 @@ interface Sums {
 }
 
 /** Sums by variant and block of returns less the variant's mean over all blocks. */
-function blockSums({ returns, variants, observations, partitions, block }: Omit<OverfittingInput, 'tick'> & { readonly block: number }): Sums {
+function blockSums({
+  returns,
+  variants,
+  observations,
+  partitions,
+  block,
+}: Omit<OverfittingInput, 'tick'> & { readonly block: number }): Sums {
   const first = new Float64Array(variants * partitions);
   const second = new Float64Array(variants * partitions);
   const means = new Float64Array(variants);

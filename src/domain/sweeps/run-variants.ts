@@ -34,7 +34,10 @@ export interface VariantsInput {
 }
 
 /** What a variant comes to: variants of equal plans are one run. */
-export function planOfVariant({ document, request, strategy }: Variant, documents: BacktestPlan['documents']): BacktestPlan {
+export function planOfVariant(
+  { document, request, strategy }: Variant,
+  documents: BacktestPlan['documents'],
+): BacktestPlan {
   return {
     runId: document.id,
     name: document.name,
@@ -49,7 +52,14 @@ export function planOfVariant({ document, request, strategy }: Variant, document
  * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and its
  * growth, and those with the same definition up to the same end share its compositions. One that is refused says why.
  */
-export function runVariants({ market, calendars, variants, documents, createDecider, report }: VariantsInput): VariantOutcome[] {
+export function runVariants({
+  market,
+  calendars,
+  variants,
+  documents,
+  createDecider,
+  report,
+}: VariantsInput): VariantOutcome[] {
   const composers = new Map<string, Composer>();
   return variants.map((variant, i) => {
     const { document, request } = variant;
@@ -58,7 +68,14 @@ export function runVariants({ market, calendars, variants, documents, createDeci
     const known = composers.get(key);
     const tick = (fraction: number): void => report((i + fraction) / variants.length);
     try {
-      const run = simulateRun({ market, calendars, plan, createDecider, report: tick, ...(known === undefined ? {} : { composer: known }) });
+      const run = simulateRun({
+        market,
+        calendars,
+        plan,
+        createDecider,
+        report: tick,
+        ...(known === undefined ? {} : { composer: known }),
+      });
       assertReturns(run);
       composers.set(key, run.composer);
       return { kind: 'run', metrics: run.metrics, totalCosts: run.totalCosts, days: run.days, level: run.level };

@@ -51,7 +51,9 @@ export interface SweepTableInput {
 /** Ranks variants and says what the choice is worth. @cost that of `overfitting` */
 export function sweepTable({ outcomes, plans, rankBy, partitions, tick }: SweepTableInput): SweepTable {
   const groups = groupsOf(outcomes, plans);
-  const ran = outcomes.flatMap((outcome, variant) => (outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : []));
+  const ran = outcomes.flatMap((outcome, variant) =>
+    outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : [],
+  );
   const firsts = new Set(groups.map(([first]) => first));
   const trials = ran.filter(({ variant }) => firsts.has(variant));
   const sharpes = Float64Array.from(trials, ({ sample }) => sample.sharpe);
@@ -60,15 +62,36 @@ export function sweepTable({ outcomes, plans, rankBy, partitions, tick }: SweepT
   const sign = RANKINGS[rankBy] === 'descending' ? -1 : 1;
   const valueOf = ({ metrics }: VariantRun): number => sign * (metrics[rankBy] ?? 0);
   const ranked = ran.toSorted((a, b) => valueOf(a.run) - valueOf(b.run) || a.variant - b.variant);
-  const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({ rank: i + 1, variant, run, error: null, deflatedSharpe: probabilisticSharpe(sample, threshold) }));
+  const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({
+    rank: i + 1,
+    variant,
+    run,
+    error: null,
+    deflatedSharpe: probabilisticSharpe(sample, threshold),
+  }));
   outcomes.forEach((outcome, variant) => {
-    if (outcome.kind === 'refused') rows.push({ rank: null, variant, run: null, error: outcome.error, deflatedSharpe: null });
+    if (outcome.kind === 'refused')
+      rows.push({ rank: null, variant, run: null, error: outcome.error, deflatedSharpe: null });
   });
   const first = ranked[0];
   return {
     rows,
-    selection: first === undefined ? null : { trials: trials.length, sharpeVariance: variance, expectedMaximumSharpe: threshold, best: first.sample, deflatedSharpe: rows[0]!.deflatedSharpe },
-    overfitting: overfittingOf(trials.map(({ run }) => run), partitions, tick) ?? null,
+    selection:
+      first === undefined
+        ? null
+        : {
+            trials: trials.length,
+            sharpeVariance: variance,
+            expectedMaximumSharpe: threshold,
+            best: first.sample,
+            deflatedSharpe: rows[0]!.deflatedSharpe,
+          },
+    overfitting:
+      overfittingOf(
+        trials.map(({ run }) => run),
+        partitions,
+        tick,
+      ) ?? null,
     identical: groups.filter((group) => group.length > 1),
   };
 }
@@ -86,7 +109,11 @@ function groupsOf(outcomes: readonly VariantOutcome[], plans: readonly string[] 
 }
 
 /** Overfitting on the dates that all runs have. */
-function overfittingOf(runs: readonly VariantRun[], partitions: number, tick: SweepTableInput['tick']): Overfitting | undefined {
+function overfittingOf(
+  runs: readonly VariantRun[],
+  partitions: number,
+  tick: SweepTableInput['tick'],
+): Overfitting | undefined {
   const days = sharedDays(runs);
   const observations = Math.max(0, days.length - 1);
   const returns = new Float64Array(runs.length * observations);

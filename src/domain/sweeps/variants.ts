@@ -20,19 +20,31 @@ export interface Variant {
 /** The patches of a sweep in order: as listed, or every combination of a grid, its last pointer varying fastest. */
 export function patchesOf({ grid, patches }: Pick<SweepRequest, 'grid' | 'patches'>): readonly Patch[] {
   if (patches !== null) return patches;
-  return Object.entries(grid ?? {}).reduce<Patch[]>((all, [pointer, values]) => all.flatMap((patch) => values.map((value) => ({ ...patch, [pointer]: value }))), [{}]);
+  return Object.entries(grid ?? {}).reduce<Patch[]>(
+    (all, [pointer, values]) => all.flatMap((patch) => values.map((value) => ({ ...patch, [pointer]: value }))),
+    [{}],
+  );
 }
 
 /** How many variants a sweep has, without making them. */
 export function variantCount({ grid, patches }: Pick<SweepRequest, 'grid' | 'patches'>): number {
-  return patches === null ? Object.values(grid ?? {}).reduce((count, values) => count * values.length, 1) : patches.length;
+  return patches === null
+    ? Object.values(grid ?? {}).reduce((count, values) => count * values.length, 1)
+    : patches.length;
 }
 
 /** What a sweep asks for too much of. */
 export function sizeFindings(request: Pick<SweepRequest, 'grid' | 'patches'>): Finding[] {
   const count = variantCount(request);
   if (count <= LIMITS.MAX_SWEEP_VARIANTS) return [];
-  return [{ severity: 'error', code: 'OUT_OF_RANGE', path: request.patches === null ? 'grid' : 'patches', message: `The sweep has ${count} variants; at most ${LIMITS.MAX_SWEEP_VARIANTS} are run.` }];
+  return [
+    {
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: request.patches === null ? 'grid' : 'patches',
+      message: `The sweep has ${count} variants; at most ${LIMITS.MAX_SWEEP_VARIANTS} are run.`,
+    },
+  ];
 }
 
 export interface SweepBase {
@@ -42,7 +54,10 @@ export interface SweepBase {
 }
 
 /** Checks a changed document: the document, or what is wrong with it. */
-export type DocumentCheck = (body: Readonly<Record<string, unknown>>) => { readonly document: IndexDocument | undefined; readonly findings: readonly Finding[] };
+export type DocumentCheck = (body: Readonly<Record<string, unknown>>) => {
+  readonly document: IndexDocument | undefined;
+  readonly findings: readonly Finding[];
+};
 
 export interface PatchedVariant {
   /** Undefined when a finding is an error. */
@@ -56,8 +71,16 @@ export interface PatchedVariant {
  * the variant would be the base.
  * @param path of the patch in what the client sent
  */
-export function applyPatch(base: SweepBase, patch: Patch, { path, check }: { readonly path: string; readonly check: DocumentCheck }): PatchedVariant {
-  const parts: Record<string, unknown> = structuredClone({ document: base.document, request: base.request, strategy: base.strategy ?? {} });
+export function applyPatch(
+  base: SweepBase,
+  patch: Patch,
+  { path, check }: { readonly path: string; readonly check: DocumentCheck },
+): PatchedVariant {
+  const parts: Record<string, unknown> = structuredClone({
+    document: base.document,
+    request: base.request,
+    strategy: base.strategy ?? {},
+  });
   const misplaced = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
   const document = check(parts['document'] as Record<string, unknown>); // an object: pointers lead into it
   const request = checkShape(SweepTerms, parts['request']);
@@ -71,7 +94,9 @@ export function applyPatch(base: SweepBase, patch: Patch, { path, check }: { rea
         severity: 'error',
         path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}`,
         // A document by itself is told that the field was dropped.
-        ...(finding.severity === 'error' ? {} : { message: `The field ${finding.path} is not known: the variant would be its base.` }),
+        ...(finding.severity === 'error'
+          ? {}
+          : { message: `The field ${finding.path} is not known: the variant would be its base.` }),
       }));
   const wrong = [
     ...misplaced,
@@ -80,8 +105,22 @@ export function applyPatch(base: SweepBase, patch: Patch, { path, check }: { rea
     ...below('strategy', strategy.findings),
     ...identityFindings(base, document.document, path),
   ];
-  if (wrong.length > 0 || document.document === undefined || request.value === undefined || strategy.value === undefined) return { variant: undefined, findings: wrong };
-  return { variant: { patch, document: document.document, request: { benchmark: null, ...request.value }, strategy: strategy.value }, findings: [] };
+  if (
+    wrong.length > 0 ||
+    document.document === undefined ||
+    request.value === undefined ||
+    strategy.value === undefined
+  )
+    return { variant: undefined, findings: wrong };
+  return {
+    variant: {
+      patch,
+      document: document.document,
+      request: { benchmark: null, ...request.value },
+      strategy: strategy.value,
+    },
+    findings: [],
+  };
 }
 
 interface Setting {
@@ -96,22 +135,58 @@ function setFindings(parts: Record<string, unknown>, { text, value, path }: Sett
   const at = text.startsWith('/') ? `${path}${text}` : path;
   const pointer = parsePointer(text);
   if (pointer === undefined || pointer.length < 2 || !PARTS.includes(pointer[0]!)) {
-    return [{ severity: 'error', code: 'UNKNOWN_FIELD_NAME', path: at, message: `"${text}" is no JSON pointer below /document, /request or /strategy.`, ...smallValue(text) }];
+    return [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_FIELD_NAME',
+        path: at,
+        message: `"${text}" is no JSON pointer below /document, /request or /strategy.`,
+        ...smallValue(text),
+      },
+    ];
   }
   const unreachable = setAt(parts, pointer, structuredClone(value));
   if (unreachable === undefined) return [];
-  return [{ severity: 'error', code: 'UNKNOWN_FIELD_NAME', path: at, message: `${text} leads nowhere: the base has nothing at ${unreachable.at}.`, ...smallValue(text) }];
+  return [
+    {
+      severity: 'error',
+      code: 'UNKNOWN_FIELD_NAME',
+      path: at,
+      message: `${text} leads nowhere: the base has nothing at ${unreachable.at}.`,
+      ...smallValue(text),
+    },
+  ];
 }
 
 /** A single run with such a range is refused before it is queued. */
 function orderFindings(request: SweepRequest['request'] | undefined): Finding[] {
   const { start = null, end = null } = request ?? {};
   if (start === null || end === null || start <= end) return [];
-  return [{ severity: 'error', code: 'INVALID_RANGE', path: 'start', message: `start ${start} is after end ${end}.`, ...smallValue(start) }];
+  return [
+    {
+      severity: 'error',
+      code: 'INVALID_RANGE',
+      path: 'start',
+      message: `start ${start} is after end ${end}.`,
+      ...smallValue(start),
+    },
+  ];
 }
 
 /** A variant is the index of the base, defined otherwise: under another id it would be another index. */
-function identityFindings({ document: { id } }: SweepBase, document: IndexDocument | undefined, path: string): Finding[] {
+function identityFindings(
+  { document: { id } }: SweepBase,
+  document: IndexDocument | undefined,
+  path: string,
+): Finding[] {
   if (document === undefined || document.id === id) return [];
-  return [{ severity: 'error', code: 'IMMUTABLE_FIELD', path: `${path}/document.id`, message: `A variant keeps the id of its base: it is ${id}, not ${document.id}.`, value: document.id }];
+  return [
+    {
+      severity: 'error',
+      code: 'IMMUTABLE_FIELD',
+      path: `${path}/document.id`,
+      message: `A variant keeps the id of its base: it is ${id}, not ${document.id}.`,
+      value: document.id,
+    },
+  ];
 }

@@ -11,9 +11,15 @@ export function verdictOf({ selection, overfitting, identical }: SweepTable): st
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [
-    ...(identical.length === 0 ? [] : [`Variants of one plan count as one trial: ${identical.map((group) => group.join(' = ')).join(', ')}.`]),
+    ...(identical.length === 0
+      ? []
+      : [`Variants of one plan count as one trial: ${identical.map((group) => group.join(' = ')).join(', ')}.`]),
     ...(deflatedSharpe === null ? [] : [skillSentence(deflatedSharpe, trials, overfitting?.probability ?? null)]),
-    ...(overfitting === null ? [] : [`In ${percent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of time the best of one half was no better than the median of the other.`]),
+    ...(overfitting === null
+      ? []
+      : [
+          `In ${percent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of time the best of one half was no better than the median of the other.`,
+        ]),
   ];
 }
 

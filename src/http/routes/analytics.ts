@@ -29,12 +29,16 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
       const overview = await analytics.overview(params.index_id);
       return 'bytes' in overview ? overview : storedReply(overview);
     },
-    getAttribution: async ({ params, query, signal }) => viewReply(await analytics.attribution(params.index_id, query, signal)),
-    getGroupAttribution: async ({ params, query, signal }) => viewReply(await analytics.groups(params.index_id, query, signal)),
+    getAttribution: async ({ params, query, signal }) =>
+      viewReply(await analytics.attribution(params.index_id, query, signal)),
+    getGroupAttribution: async ({ params, query, signal }) =>
+      viewReply(await analytics.groups(params.index_id, query, signal)),
     reconcileRun: async ({ params, signal }) => viewReply(await analytics.reconcile(params.index_id, signal)),
-    getRunAsset: async ({ params, signal }) => viewReply(await analytics.asset(params.index_id, params.identifier, signal)),
+    getRunAsset: async ({ params, signal }) =>
+      viewReply(await analytics.asset(params.index_id, params.identifier, signal)),
     getWeights: async ({ params, query, signal }) => viewReply(await analytics.weights(params.index_id, query, signal)),
-    getFactorRisk: async ({ params, query, signal }) => viewReply(await analytics.factorRisk(params.index_id, query, signal)),
+    getFactorRisk: async ({ params, query, signal }) =>
+      viewReply(await analytics.factorRisk(params.index_id, query, signal)),
     getLevels: async ({ params, query, signal }) => viewReply(await analytics.levels(params.index_id, query, signal)),
   };
 }

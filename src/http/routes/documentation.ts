@@ -38,7 +38,11 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
   const coded = memoised(sources.coded);
 
   /** In the best coding the client takes; each has an etag of its own, as its bytes are others. */
-  function replyOf({ bytes, etag }: Page, { header }: Pick<RouteRequest<Route>, 'header'>, more: Pick<Reply, 'type' | 'headers'> = {}): Reply {
+  function replyOf(
+    { bytes, etag }: Page,
+    { header }: Pick<RouteRequest<Route>, 'header'>,
+    more: Pick<Reply, 'type' | 'headers'> = {},
+  ): Reply {
     const coding = codingFor(header('accept-encoding'));
     const stored = coding === null ? undefined : coded(etag, coding);
     const headers = { ...more.headers, Vary: 'Accept-Encoding' };
@@ -50,7 +54,11 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
 
   function guideReply(name: string, request: Pick<RouteRequest<Route>, 'header'>): Reply {
     const page = pages().get(name);
-    if (page === undefined) throw new Refusal('ROUTE_NOT_FOUND', `The guide has no page ${name}; its pages are ${[...pages().keys()].filter(Boolean).join(', ')}.`);
+    if (page === undefined)
+      throw new Refusal(
+        'ROUTE_NOT_FOUND',
+        `The guide has no page ${name}; its pages are ${[...pages().keys()].filter(Boolean).join(', ')}.`,
+      );
     return pageReply(page, request);
   }
 
@@ -62,7 +70,10 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
   };
 }
 
-const PAGE: Pick<Reply, 'type' | 'headers'> = { type: 'text/html; charset=utf-8', headers: { 'Content-Security-Policy': PAGE_POLICY } };
+const PAGE: Pick<Reply, 'type' | 'headers'> = {
+  type: 'text/html; charset=utf-8',
+  headers: { 'Content-Security-Policy': PAGE_POLICY },
+};
 
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;

@@ -23,9 +23,14 @@ export function indexHandlers(indices: Indices, questions: IndexQuestions): Hand
       return { json: saved, etag };
     },
     deleteIndex: async ({ params, precondition }) => ({ json: await indices.remove(params.index_id, precondition()) }),
-    previewIndex: async ({ params, body, signal }) => ({ bytes: await questions.previewStored(params.index_id, body, signal) }),
+    previewIndex: async ({ params, body, signal }) => ({
+      bytes: await questions.previewStored(params.index_id, body, signal),
+    }),
     explainName: async ({ params, query, signal }) => ({
-      bytes: await questions.explain({ indexId: params.index_id, identifier: params.identifier, asOf: query.as_of }, signal),
+      bytes: await questions.explain(
+        { indexId: params.index_id, identifier: params.identifier, asOf: query.as_of },
+        signal,
+      ),
     }),
     getMethodology: async ({ params }) => ({ json: await questions.methodology(params.index_id) }),
   };

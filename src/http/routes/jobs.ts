@@ -7,8 +7,11 @@ const COMMENT_EVERY_MS = 15_000;
 
 export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
   return {
-    listJobs: async ({ query: { kind, status, limit, before } }) => ({ json: await jobs.list({ kind, statuses: status, limit, before }) }),
-    getJob: async ({ params, query, signal }) => jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
+    listJobs: async ({ query: { kind, status, limit, before } }) => ({
+      json: await jobs.list({ kind, statuses: status, limit, before }),
+    }),
+    getJob: async ({ params, query, signal }) =>
+      jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
     cancelJob: async ({ params }) => jobReply(await jobs.cancel(params.job_id)),
     followJob: async ({ params, header }) => ({
       stream: eventStream(await jobs.follow(params.job_id, parseEventId(header('last-event-id')))),

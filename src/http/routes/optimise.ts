@@ -3,7 +3,10 @@ import type { Indices } from '#services/indices/indices.js';
 import type { Optimise } from '#services/optimisation/optimise.js';
 import type { Handlers } from '../handler.js';
 
-export function optimiseHandlers(optimise: Optimise, indices: Pick<Indices, 'derive'>): Handlers<typeof optimiseRoutes> {
+export function optimiseHandlers(
+  optimise: Optimise,
+  indices: Pick<Indices, 'derive'>,
+): Handlers<typeof optimiseRoutes> {
   return {
     listConstraintSets: async ({ query }) => ({ json: await optimise.listSets(query) }),
     async createConstraintSet({ body }) {

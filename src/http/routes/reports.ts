@@ -10,7 +10,13 @@ export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> 
     },
     async getRender({ params }) {
       const { fileName, length, etag, open } = await reports.getRender(params.render_id);
-      return { stream: open(), length, etag, type: 'application/pdf', headers: { 'Content-Disposition': `inline; filename="${fileName}"` } };
+      return {
+        stream: open(),
+        length,
+        etag,
+        type: 'application/pdf',
+        headers: { 'Content-Disposition': `inline; filename="${fileName}"` },
+      };
     },
     async deleteRender({ params, precondition }) {
       await reports.removeRender(params.render_id, precondition());

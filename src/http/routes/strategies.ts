@@ -18,6 +18,8 @@ export function strategyHandlers(strategies: Strategies): Handlers<typeof strate
       const { saved, etag } = await strategies.replace(params.strategy_id, body(), precondition());
       return { json: saved, etag };
     },
-    deleteStrategy: async ({ params, precondition }) => ({ json: await strategies.remove(params.strategy_id, precondition()) }),
+    deleteStrategy: async ({ params, precondition }) => ({
+      json: await strategies.remove(params.strategy_id, precondition()),
+    }),
   };
 }

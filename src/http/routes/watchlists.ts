@@ -6,7 +6,8 @@ export function watchlistHandlers(watchlists: Watchlists): Handlers<typeof watch
   return {
     listWatchlists: async ({ query }) => ({ json: await watchlists.list(query) }),
     getWatchlist: async ({ params }) => reply(await watchlists.get(params.watchlist_id)),
-    putWatchlist: async (request) => reply(await watchlists.put(request.params.watchlist_id, request.body(), request.precondition())),
+    putWatchlist: async (request) =>
+      reply(await watchlists.put(request.params.watchlist_id, request.body(), request.precondition())),
     async deleteWatchlist({ params, precondition }) {
       await watchlists.remove(params.watchlist_id, precondition());
       return {};

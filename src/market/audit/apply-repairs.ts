@@ -14,8 +14,20 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
   for (const repair of repairs) {
     switch (repair.kind) {
       case 'scale':
-        overCells(content, repair, repair.columns, (panel, cell) => (panel[cell] = roundTo(panel[cell]! * repair.factor)), fields);
-        overCells(content, repair, repair.inverse_columns ?? [], (panel, cell) => (panel[cell] = roundTo(panel[cell]! / repair.factor)), fields);
+        overCells(
+          content,
+          repair,
+          repair.columns,
+          (panel, cell) => (panel[cell] = roundTo(panel[cell]! * repair.factor)),
+          fields,
+        );
+        overCells(
+          content,
+          repair,
+          repair.inverse_columns ?? [],
+          (panel, cell) => (panel[cell] = roundTo(panel[cell]! / repair.factor)),
+          fields,
+        );
         break;
       case 'remove_values':
         overCells(content, repair, repair.columns, (panel, cell) => (panel[cell] = Number.NaN), fields);
@@ -27,11 +39,17 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
         actions = actions.filter((action) => !isSame(action, repair.action));
         break;
       case 'replace_action':
-        actions = actions.map((action) => (isSame(action, repair.action) ? { ...action, value: repair.value } : action));
+        actions = actions.map((action) =>
+          isSame(action, repair.action) ? { ...action, value: repair.value } : action,
+        );
         break;
     }
   }
-  return { ...content, ...withoutEmptyLines({ identifiers: content.identifiers, dates: content.dates, fields }), actions: actions.sort(compareActions) };
+  return {
+    ...content,
+    ...withoutEmptyLines({ identifiers: content.identifiers, dates: content.dates, fields }),
+    actions: actions.sort(compareActions),
+  };
 }
 
 /**
@@ -56,7 +74,10 @@ export function changesContent(content: MarketContent, adjustment: Adjustment, r
 
 type CellRepair = Extract<Repair, { columns: unknown }>;
 
-const columnsOf = (repair: Repair) => ('columns' in repair ? [...repair.columns, ...('inverse_columns' in repair ? (repair.inverse_columns ?? []) : [])] : []);
+const columnsOf = (repair: Repair) =>
+  'columns' in repair
+    ? [...repair.columns, ...('inverse_columns' in repair ? (repair.inverse_columns ?? []) : [])]
+    : [];
 
 function holdsValues(content: MarketContent, repair: CellRepair): boolean {
   let values = 0;
@@ -72,8 +93,11 @@ function copied(panel: Float64Array): Float64Array {
 
 /** Calls `visit` for each value of the columns in the days of a repair. */
 function overCells(
-  { identifiers, dates }: MarketContent, { identifier, from, to }: CellRepair, columns: readonly string[],
-  visit: (panel: Float64Array, cell: number) => void, fields: ReadonlyMap<string, Float64Array>,
+  { identifiers, dates }: MarketContent,
+  { identifier, from, to }: CellRepair,
+  columns: readonly string[],
+  visit: (panel: Float64Array, cell: number) => void,
+  fields: ReadonlyMap<string, Float64Array>,
 ): void {
   const position = identifiers.indexOf(identifier);
   const last = lastAtMost(dates, dayFrom(to));
@@ -95,5 +119,15 @@ function isSame({ identifier, type, value, exDay }: CorporateAction, row: Action
 }
 
 function actionOf({ identifier, type, value, ex_date }: ActionRow): CorporateAction {
-  return { identifier, type, value, exDay: dayFrom(ex_date), payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null };
+  return {
+    identifier,
+    type,
+    value,
+    exDay: dayFrom(ex_date),
+    payDay: null,
+    status: null,
+    announcedDay: null,
+    related: null,
+    subscriptionPrice: null,
+  };
 }

@@ -24,10 +24,20 @@ export interface MarketAudit {
  * is right, a repair. A repair that would change nothing in the store is not offered.
  * @cost about 1 µs a bar
  */
-export function auditMarket(content: MarketContent, adjustment: Adjustment, onProgress: (fraction: number) => void): MarketAudit {
+export function auditMarket(
+  content: MarketContent,
+  adjustment: Adjustment,
+  onProgress: (fraction: number) => void,
+): MarketAudit {
   const held = [...content.fields.keys()];
   const { fields } = content;
-  const panels: AuditPanels = { adjustment, width: content.identifiers.length, level: marketLevel(content), volume: fields.get('VOLUME'), shares: fields.get('SHARES_OUTSTANDING') };
+  const panels: AuditPanels = {
+    adjustment,
+    width: content.identifiers.length,
+    level: marketLevel(content),
+    volume: fields.get('VOLUME'),
+    shares: fields.get('SHARES_OUTSTANDING'),
+  };
   const doubts: Doubt[] = [];
   for (const history of nameHistories(content, adjustment)) {
     doubts.push(...doubtfulPrices(history, held, panels), ...doubtfulBars(history, content));
@@ -35,7 +45,15 @@ export function auditMarket(content: MarketContent, adjustment: Adjustment, onPr
     if (adjustment !== 'total') doubts.push(...doubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
-  const kept = doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
-  const offered = kept.map((doubt) => (doubt.repair === null || changesContent(content, adjustment, doubt.repair) ? doubt : { ...doubt, repair: null }));
-  return { doubts: offered.toSorted((a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier) || compareText(a.id, b.id)), total: doubts.length };
+  const kept =
+    doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
+  const offered = kept.map((doubt) =>
+    doubt.repair === null || changesContent(content, adjustment, doubt.repair) ? doubt : { ...doubt, repair: null },
+  );
+  return {
+    doubts: offered.toSorted(
+      (a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier) || compareText(a.id, b.id),
+    ),
+    total: doubts.length,
+  };
 }

@@ -4,7 +4,13 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 /** A change to a store that would settle a doubt. Days are inclusive. */
 export type Repair =
   | Scale
-  | { readonly kind: 'remove_values'; readonly identifier: string; readonly from: string; readonly to: string; readonly columns: readonly string[] }
+  | {
+      readonly kind: 'remove_values';
+      readonly identifier: string;
+      readonly from: string;
+      readonly to: string;
+      readonly columns: readonly string[];
+    }
   | { readonly kind: 'insert_action'; readonly action: ActionRow }
   | { readonly kind: 'replace_action'; readonly action: ActionRow; readonly value: number }
   | { readonly kind: 'remove_action'; readonly action: ActionRow };

@@ -13,7 +13,10 @@ export function* doubtfulBars(history: NameHistory, content: MarketContent): Gen
   yield* volumeWithoutTrade(history, content);
 }
 
-function* repeatedBars({ identifier, position, rows, days }: NameHistory, { fields, identifiers }: MarketContent): Generator<Doubt> {
+function* repeatedBars(
+  { identifier, position, rows, days }: NameHistory,
+  { fields, identifiers }: MarketContent,
+): Generator<Doubt> {
   const width = identifiers.length;
   const volume = fields.get('VOLUME');
   const compared = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].flatMap((name) => fields.get(name) ?? []);
@@ -43,7 +46,10 @@ function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent
   const count = close.length - first;
   if (count < STALE_BARS) return;
   const volume = fields.get('VOLUME');
-  const traded = volume === undefined ? 0 : [...rows.subarray(first + 1)].filter((t) => volume[t * identifiers.length + position]! > 0).length;
+  const traded =
+    volume === undefined
+      ? 0
+      : [...rows.subarray(first + 1)].filter((t) => volume[t * identifiers.length + position]! > 0).length;
   if (traded > count / 2) return;
   const date = dayText(history, first);
   yield {
@@ -54,11 +60,23 @@ function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent
     confidence: 0.8,
     message: `The last ${count} bars all close at ${close[first]}: the name has probably left the market.`,
     evidence: { bars: count, close: close[first]! },
-    repair: first + 1 < close.length ? { kind: 'remove_values', identifier, from: dayText(history, first + 1), to: dayText(history, close.length - 1), columns: [...fields.keys()] } : null,
+    repair:
+      first + 1 < close.length
+        ? {
+            kind: 'remove_values',
+            identifier,
+            from: dayText(history, first + 1),
+            to: dayText(history, close.length - 1),
+            columns: [...fields.keys()],
+          }
+        : null,
   };
 }
 
-function* volumeWithoutTrade({ identifier, position }: NameHistory, { fields, identifiers, dates }: MarketContent): Generator<Doubt> {
+function* volumeWithoutTrade(
+  { identifier, position }: NameHistory,
+  { fields, identifiers, dates }: MarketContent,
+): Generator<Doubt> {
   const volume = fields.get('VOLUME');
   const close = fields.get('CLOSE')!;
   if (volume === undefined) return;

@@ -43,28 +43,71 @@ export function* doubtfulDividends(history: NameHistory, content: MarketContent)
 }
 
 function paymentsOf({ close, returns, sigma, actions }: NameHistory): Payment[] {
-  return actions
-    .filter(({ action, bar }) => (action.type === 'DIVIDEND' || action.type === 'SPECIAL_DIVIDEND') && action.value > 0 && bar > 0 && bar < close.length)
-    // The price before is put on the share basis of the day, as the amount is.
-    .map(({ action, bar }) => ({ action, bar, yield: (action.value * (1 + returns[bar]!)) / close[bar]!, move: returns[bar]!, sigma: sigma[bar]! }));
+  return (
+    actions
+      .filter(
+        ({ action, bar }) =>
+          (action.type === 'DIVIDEND' || action.type === 'SPECIAL_DIVIDEND') &&
+          action.value > 0 &&
+          bar > 0 &&
+          bar < close.length,
+      )
+      // The price before is put on the share basis of the day, as the amount is.
+      .map(({ action, bar }) => ({
+        action,
+        bar,
+        yield: (action.value * (1 + returns[bar]!)) / close[bar]!,
+        move: returns[bar]!,
+        sigma: sigma[bar]!,
+      }))
+  );
 }
 
 function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set<Payment>): Generator<Doubt> {
   for (const payment of payments) {
     const { action, yield: share, move, sigma } = payment;
-    const peers = payments.filter((other) => other !== payment && other.action.type === action.type).map((other) => other.action.value);
+    const peers = payments
+      .filter((other) => other !== payment && other.action.type === action.type)
+      .map((other) => other.action.value);
     const usual = peers.length === 0 ? undefined : median(peers);
     const usualShare = median(payments.map((other) => other.yield));
-    const split = history.actions.find((other) => RATIO_TYPES.has(other.action.type) && Math.abs(other.action.exDay - action.exDay) <= 5 && Math.abs(other.action.value - 1) > 0.2);
-    const isDenied = share > YIELD_SHOWN && move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma && move > -share / 2;
-    if (split !== undefined && usual !== undefined && isNear(share / split.action.value, usualShare, 0.35) && !isNear(share, usualShare, 0.6)) {
+    const split = history.actions.find(
+      (other) =>
+        RATIO_TYPES.has(other.action.type) &&
+        Math.abs(other.action.exDay - action.exDay) <= 5 &&
+        Math.abs(other.action.value - 1) > 0.2,
+    );
+    const isDenied =
+      share > YIELD_SHOWN &&
+      move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
+      move > -share / 2;
+    if (
+      split !== undefined &&
+      usual !== undefined &&
+      isNear(share / split.action.value, usualShare, 0.35) &&
+      !isNear(share, usualShare, 0.6)
+    ) {
       doubted.add(payment);
-      yield size(payment, action.value / split.action.value, 0.85, `it is ${round(share / usualShare)} times as much of the price as others, and the shares were split ${split.action.value} for 1 at the same time`);
+      yield size(
+        payment,
+        action.value / split.action.value,
+        0.85,
+        `it is ${round(share / usualShare)} times as much of the price as others, and the shares were split ${split.action.value} for 1 at the same time`,
+      );
     } else if (isDenied) {
       doubted.add(payment);
       const proposed = action.value / 100;
-      yield size(payment, share / 100 >= 1e-4 && share / 100 < 0.05 ? proposed : null, share > 0.1 ? 0.95 : 0.7, `the price should have fallen by ${percent(share)} and moved by ${percent(move)}`);
-    } else if (share < YIELD_MIN && usual !== undefined && (usualShare < YIELD_MIN || isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE))) {
+      yield size(
+        payment,
+        share / 100 >= 1e-4 && share / 100 < 0.05 ? proposed : null,
+        share > 0.1 ? 0.95 : 0.7,
+        `the price should have fallen by ${percent(share)} and moved by ${percent(move)}`,
+      );
+    } else if (
+      share < YIELD_MIN &&
+      usual !== undefined &&
+      (usualShare < YIELD_MIN || isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE))
+    ) {
       doubted.add(payment);
       yield size(payment, action.value * 100, 0.85, `it is ${percent(share)} of the price; others are ${usual}`);
     }
@@ -74,7 +117,8 @@ function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set
 function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>): Generator<Doubt> {
   for (let i = 1; i < payments.length; i++) {
     const [first, second] = [payments[i - 1]!, payments[i]!];
-    if (second.action.exDay - first.action.exDay > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second)) continue;
+    if (second.action.exDay - first.action.exDay > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second))
+      continue;
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
     // The one on whose day the price fell as it should is kept.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
@@ -84,14 +128,24 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
       ...about(wrong, 'dividend_duplicate'),
       confidence: 0.8,
       message: `A dividend of ${other.action.value} trades ex on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days away; the price fell by ${percent(-other.move)} then and by ${percent(-wrong.move)} on this day.`,
-      evidence: { amount: wrong.action.value, move: wrong.move, other_amount: other.action.value, other_date: formatDay(other.action.exDay), other_move: other.move },
+      evidence: {
+        amount: wrong.action.value,
+        move: wrong.move,
+        other_amount: other.action.value,
+        other_date: formatDay(other.action.exDay),
+        other_move: other.move,
+      },
       repair: { kind: 'remove_action', action: rowOf(wrong.action) },
     };
   }
 }
 
 /** Dividends that a column of adjusted prices does not reflect. */
-function* unadjusted({ identifier, position, rows, days, close }: NameHistory, { fields, identifiers }: MarketContent, payments: readonly Payment[]): Generator<Doubt> {
+function* unadjusted(
+  { identifier, position, rows, days, close }: NameHistory,
+  { fields, identifiers }: MarketContent,
+  payments: readonly Payment[],
+): Generator<Doubt> {
   const column = ADJUSTED.find((name) => fields.has(name));
   if (column === undefined) return;
   const panel = fields.get(column)!;
@@ -100,19 +154,30 @@ function* unadjusted({ identifier, position, rows, days, close }: NameHistory, {
     const { bar, yield: share } = payment;
     const step = factor(bar) / factor(bar - 1);
     const due = 1 / (1 - share);
-    if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1 || Math.abs(step - due) < 0.5 * share) continue;
+    if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1 || Math.abs(step - due) < 0.5 * share)
+      continue;
     yield {
       ...about(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
       message: `${column} steps by ${round(step)} over this day; a dividend of ${percent(share)} is a step of ${round(due)}.`,
       evidence: { amount: payment.action.value, step, due },
-      repair: { kind: 'scale', identifier, from: formatDay(days[0]!), to: formatDay(days[bar - 1]!), columns: [column], factor: step / due },
+      repair: {
+        kind: 'scale',
+        identifier,
+        from: formatDay(days[0]!),
+        to: formatDay(days[bar - 1]!),
+        columns: [column],
+        factor: step / due,
+      },
     };
   }
 }
 
 function size(payment: Payment, proposed: number | null, confidence: number, why: string): Doubt {
-  const repair: Repair = proposed === null ? { kind: 'remove_action', action: rowOf(payment.action) } : { kind: 'replace_action', action: rowOf(payment.action), value: proposed };
+  const repair: Repair =
+    proposed === null
+      ? { kind: 'remove_action', action: rowOf(payment.action) }
+      : { kind: 'replace_action', action: rowOf(payment.action), value: proposed };
   return {
     ...about(payment, 'dividend_size'),
     confidence,

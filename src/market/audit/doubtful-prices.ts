@@ -64,7 +64,8 @@ function explainedGrowths({ returns, close, actions }: NameHistory, { adjustment
   const growths = returns.map((move) => 1 + move);
   if (adjustment === 'total') return growths;
   for (const { bar, action } of actions) {
-    if (ACTION_KINDS[action.type] === 'cash' && bar > 0 && bar < close.length) growths[bar]! += (action.value / close[bar]!) * (1 + returns[bar]!);
+    if (ACTION_KINDS[action.type] === 'cash' && bar > 0 && bar < close.length)
+      growths[bar]! += (action.value / close[bar]!) * (1 + returns[bar]!);
   }
   return growths;
 }
@@ -101,38 +102,65 @@ function print(history: NameHistory, b: number, back: number, columns: readonly 
     date,
     confidence: factor === undefined ? 0.7 : 0.95,
     message: `CLOSE goes from ${close[b - 1]} to ${close[b]} and is back at ${close[back]} on ${dayText(history, back)}.`,
-    evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]!, back_at: close[back]!, back_on: dayText(history, back) },
-    repair: factor === undefined ? { kind: 'remove_values', identifier, from: date, to, columns } : { kind: 'scale', identifier, from: date, to, columns, factor },
+    evidence: {
+      before: close[b - 1]!,
+      close: close[b]!,
+      move: returns[b]!,
+      usual_move: sigma[b]!,
+      back_at: close[back]!,
+      back_on: dayText(history, back),
+    },
+    repair:
+      factor === undefined
+        ? { kind: 'remove_values', identifier, from: date, to, columns }
+        : { kind: 'scale', identifier, from: date, to, columns, factor },
   };
 }
 
 /** The split that a growth is, when it is more probable than not and the price does not jump back by it. */
-function missedSplit(history: NameHistory, b: number, growths: Float64Array, panels: AuditPanels): SplitReading | undefined {
+function missedSplit(
+  history: NameHistory,
+  b: number,
+  growths: Float64Array,
+  panels: AuditPanels,
+): SplitReading | undefined {
   const growth = growths[b]!;
   if (!(growth > 0) || Math.max(growth, 1 / growth) < SPLIT_MIN) return undefined;
-  const isRecorded = (ratio: number) => panels.adjustment !== 'none' && history.actions.some(({ bar, action }) => bar === b && isSplitOf(action, ratio));
+  const isRecorded = (ratio: number) =>
+    panels.adjustment !== 'none' && history.actions.some(({ bar, action }) => bar === b && isSplitOf(action, ratio));
   const reading = readAsSplit(history, b, growth, panels, isRecorded);
   if (reading.probability <= 0.5) return undefined;
   const size = Math.abs(Math.log(growth));
   for (let c = b + 1; c < growths.length && c <= b + REVERSAL_BARS; c++) {
-    if (Math.abs(Math.log(growths[c]! * growth)) < size / 3 && Math.abs(Math.log(growths[c]!)) > size / 2) return undefined;
+    if (Math.abs(Math.log(growths[c]! * growth)) < size / 3 && Math.abs(Math.log(growths[c]!)) > size / 2)
+      return undefined;
   }
   return reading;
 }
 
-const isSplitOf = ({ type, value }: NameHistory['actions'][number]['action'], ratio: number) => ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
+const isSplitOf = ({ type, value }: NameHistory['actions'][number]['action'], ratio: number) =>
+  ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
 
-function claim(history: NameHistory, b: number, split: SplitReading, { held, panels }: { readonly held: readonly string[]; readonly panels: AuditPanels }): Doubt {
+function claim(
+  history: NameHistory,
+  b: number,
+  split: SplitReading,
+  { held, panels }: { readonly held: readonly string[]; readonly panels: AuditPanels },
+): Doubt {
   const { identifier, close, returns } = history;
   const date = dayText(history, b);
   const { ratio, distance, probability, marketMove, after, volumeRatio } = split;
-  const elsewhere = history.actions.find(({ bar, action }) => bar !== b && Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
+  const elsewhere = history.actions.find(
+    ({ bar, action }) => bar !== b && Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio),
+  );
   const isAdjusted = panels.adjustment !== 'none';
   const why = isAdjusted
     ? 'and the prices before it are not divided by it'
     : elsewhere !== undefined
       ? `and its action says ${dayText(history, elsewhere.bar)}`
-      : recordedRatio(history, b) === undefined ? 'and no action says so' : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;
+      : recordedRatio(history, b) === undefined
+        ? 'and no action says so'
+        : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;
   const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
   return {
     id: `missed_split ${identifier} ${date}`,
@@ -142,29 +170,55 @@ function claim(history: NameHistory, b: number, split: SplitReading, { held, pan
     confidence: Math.floor(Math.min(probability, certainty) * 100) / 100,
     message: `CLOSE goes from ${close[b - 1]} to ${close[b]}, which is a split of ${round(ratio)} and ${percent(Math.expm1(distance))} besides the market, ${why}.`,
     evidence: {
-      before: close[b - 1]!, close: close[b]!, move: returns[b]!, ratio, besides_market: Math.expm1(distance), market_move: Math.expm1(marketMove),
-      ...(after === null ? {} : { next_moves_over_usual: after }), ...(volumeRatio === null ? {} : { volume_over_usual: volumeRatio }),
+      before: close[b - 1]!,
+      close: close[b]!,
+      move: returns[b]!,
+      ratio,
+      besides_market: Math.expm1(distance),
+      market_move: Math.expm1(marketMove),
+      ...(after === null ? {} : { next_moves_over_usual: after }),
+      ...(volumeRatio === null ? {} : { volume_over_usual: volumeRatio }),
     },
-    repair: isAdjusted ? restatement(history, b, split, held) : elsewhere === undefined ? recording(history, b, ratio) : null,
+    repair: isAdjusted
+      ? restatement(history, b, split, held)
+      : elsewhere === undefined
+        ? recording(history, b, ratio)
+        : null,
   };
 }
 
-const recordedRatio = ({ actions }: NameHistory, b: number) => actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
+const recordedRatio = ({ actions }: NameHistory, b: number) =>
+  actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
 
 /** The action of a split: a new one, or the one of that day with the ratio that the price shows. */
 function recording(history: NameHistory, b: number, ratio: number): Repair {
   const recorded = recordedRatio(history, b);
-  if (recorded === undefined) return { kind: 'insert_action', action: { identifier: history.identifier, type: 'SPLIT', value: ratio, ex_date: dayText(history, b) } };
+  if (recorded === undefined)
+    return {
+      kind: 'insert_action',
+      action: { identifier: history.identifier, type: 'SPLIT', value: ratio, ex_date: dayText(history, b) },
+    };
   const value = Number((recorded.value * ratio).toPrecision(12));
-  return value === 1 ? { kind: 'remove_action', action: rowOf(recorded) } : { kind: 'replace_action', action: rowOf(recorded), value };
+  return value === 1
+    ? { kind: 'remove_action', action: rowOf(recorded) }
+    : { kind: 'replace_action', action: rowOf(recorded), value };
 }
 
 /** The history before a split on the basis after it; volume and shares too, where they are on the basis before it. */
-function restatement(history: NameHistory, b: number, { ratio, stepsVolume, stepsShares }: SplitReading, held: readonly string[]): Repair {
+function restatement(
+  history: NameHistory,
+  b: number,
+  { ratio, stepsVolume, stepsShares }: SplitReading,
+  held: readonly string[],
+): Repair {
   const counts = [...(stepsVolume ? ['VOLUME'] : []), ...(stepsShares ? ['SHARES_OUTSTANDING'] : [])];
   return {
-    kind: 'scale', identifier: history.identifier, from: dayText(history, 0), to: dayText(history, b - 1),
-    columns: PRICES.filter((name) => held.includes(name)), factor: 1 / ratio,
+    kind: 'scale',
+    identifier: history.identifier,
+    from: dayText(history, 0),
+    to: dayText(history, b - 1),
+    columns: PRICES.filter((name) => held.includes(name)),
+    factor: 1 / ratio,
     ...(counts.length === 0 ? {} : { inverse_columns: counts }),
   };
 }
@@ -173,7 +227,10 @@ function jump(history: NameHistory, b: number, growth: number): Doubt {
   const { identifier, close, returns, sigma, actions } = history;
   const date = dayText(history, b);
   const acted = actions.find(({ bar }) => bar === b)?.action;
-  const why = acted === undefined ? 'with no action' : `and its ${acted.type} of ${acted.value} leaves ${percent(growth - 1)} of that`;
+  const why =
+    acted === undefined
+      ? 'with no action'
+      : `and its ${acted.type} of ${acted.value} leaves ${percent(growth - 1)} of that`;
   return {
     id: `unexplained_jump ${identifier} ${date}`,
     kind: 'unexplained_jump',
@@ -192,7 +249,8 @@ const round = (value: number) => Math.round(value * 1e4) / 1e4;
 /** The factor nearest to a ratio, when it is near enough. */
 function nearest(factors: readonly number[], ratio: number, tolerance: number): number | undefined {
   let best: number | undefined;
-  for (const factor of factors) if (best === undefined || Math.abs(ratio / factor - 1) < Math.abs(ratio / best - 1)) best = factor;
+  for (const factor of factors)
+    if (best === undefined || Math.abs(ratio / factor - 1) < Math.abs(ratio / best - 1)) best = factor;
   return best !== undefined && Math.abs(ratio / best - 1) < tolerance ? best : undefined;
 }
 
@@ -216,6 +274,13 @@ function flip(history: NameHistory, b: number, unit: number, columns: readonly s
     confidence: 0.9,
     message: `CLOSE goes from ${close[b - 1]} to ${close[b]}: another unit of currency from here on.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, unit },
-    repair: { kind: 'scale', identifier, from: dayText(history, from), to: dayText(history, to), columns, factor: isLaterWrong ? 1 / unit : unit },
+    repair: {
+      kind: 'scale',
+      identifier,
+      from: dayText(history, from),
+      to: dayText(history, to),
+      columns,
+      factor: isLaterWrong ? 1 / unit : unit,
+    },
   };
 }

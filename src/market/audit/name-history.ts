@@ -29,7 +29,10 @@ const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BO
 const MEDIAN_TO_DEVIATION = 1.4826;
 
 /** Histories of all names with a CLOSE, one at a time. @param adjustment the price basis: splits count only in prices as traded */
-export function* nameHistories(content: MarketContent, adjustment: 'none' | 'splits' | 'total'): Generator<NameHistory> {
+export function* nameHistories(
+  content: MarketContent,
+  adjustment: 'none' | 'splits' | 'total',
+): Generator<NameHistory> {
   const { identifiers, dates } = content;
   const panel = content.fields.get('CLOSE')!;
   const actions = new Map<string, CorporateAction[]>();
@@ -42,13 +45,26 @@ export function* nameHistories(content: MarketContent, adjustment: 'none' | 'spl
   const width = identifiers.length;
   for (let position = 0; position < width; position++) {
     const rows: number[] = [];
-    for (let t = 0, cell = position; t < dates.length; t++, cell += width) if (panel[cell] === panel[cell]) rows.push(t);
+    for (let t = 0, cell = position; t < dates.length; t++, cell += width)
+      if (panel[cell] === panel[cell]) rows.push(t);
     if (rows.length < 2) continue;
     const days = Int32Array.from(rows, (t) => dates[t]!);
     const close = Float64Array.from(rows, (t) => panel[t * width + position]!);
-    const placed = (actions.get(identifiers[position]!) ?? []).map((action) => ({ bar: firstAtLeast(days, action.exDay), action }));
+    const placed = (actions.get(identifiers[position]!) ?? []).map((action) => ({
+      bar: firstAtLeast(days, action.exDay),
+      action,
+    }));
     const returns = returnsOf(close, adjustment === 'none' ? placed : []);
-    yield { identifier: identifiers[position]!, position, rows: Int32Array.from(rows), days, close, returns, sigma: sigmaOf(returns), actions: placed };
+    yield {
+      identifier: identifiers[position]!,
+      position,
+      rows: Int32Array.from(rows),
+      days,
+      close,
+      returns,
+      sigma: sigmaOf(returns),
+      actions: placed,
+    };
   }
 }
 
@@ -56,7 +72,8 @@ function returnsOf(close: Float64Array, splits: NameHistory['actions']): Float64
   const returns = new Float64Array(close.length).fill(Number.NaN);
   for (let b = 1; b < close.length; b++) returns[b] = close[b]! / close[b - 1]! - 1;
   for (const { bar, action } of splits) {
-    if (RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length) returns[bar] = (1 + returns[bar]!) * action.value - 1;
+    if (RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
+      returns[bar] = (1 + returns[bar]!) * action.value - 1;
   }
   return returns;
 }

@@ -3,9 +3,20 @@ import type { NameHistory } from './name-history.js';
 
 /** Ratios in which companies split and consolidate their shares, each with its part of all splits. */
 const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
-  [2, 0.45], [3 / 2, 0.2], [3, 0.08], [4, 0.05], [5, 0.03], [10, 0.03], [5 / 4, 0.02], [4 / 3, 0.02],
+  [2, 0.45],
+  [3 / 2, 0.2],
+  [3, 0.08],
+  [4, 0.05],
+  [5, 0.03],
+  [10, 0.03],
+  [5 / 4, 0.02],
+  [4 / 3, 0.02],
   ...[5 / 2, 5 / 3, 6, 7, 8, 15, 20, 25, 50].map((ratio) => [ratio, 0.005] as const),
-  [1 / 10, 0.03], [1 / 5, 0.02], [1 / 2, 0.01], [1 / 3, 0.01], [1 / 4, 0.01],
+  [1 / 10, 0.03],
+  [1 / 5, 0.02],
+  [1 / 2, 0.01],
+  [1 / 3, 0.01],
+  [1 / 4, 0.01],
   ...[6, 7, 8, 12, 15, 20, 25, 30, 40, 50].map((ratio) => [1 / ratio, 0.005] as const),
 ]);
 
@@ -74,7 +85,13 @@ export interface SplitReading {
  * @param growth of the bar, on the share basis and with the cash that actions tell of
  * @param isRecorded whether an action on the day says that there is a split of this ratio
  */
-export function readAsSplit(history: NameHistory, bar: number, growth: number, panels: AuditPanels, isRecorded: (ratio: number) => boolean): SplitReading {
+export function readAsSplit(
+  history: NameHistory,
+  bar: number,
+  growth: number,
+  panels: AuditPanels,
+  isRecorded: (ratio: number) => boolean,
+): SplitReading {
   const usual = usualMove(history.returns, bar);
   const move = Math.log(growth);
   const marketMove = panels.level[history.rows[bar]!]! - panels.level[history.rows[bar - 1]!]!;
@@ -90,12 +107,20 @@ export function readAsSplit(history: NameHistory, bar: number, growth: number, p
   const volume = volumeReading(history, bar, best.ratio, panels);
   const stepsShares = sharesFollow(history, bar, best.ratio, panels);
   const logOdds =
-    best.logDensity - logRealDensity(move, usual)
-    + (after === null ? 0 : Math.min(1.2, Math.max(-3, 2.5 - 2.2 * after)))
-    + (volume?.logOdds ?? 0) + (stepsShares ? SHARES_LOG_ODDS : 0);
+    best.logDensity -
+    logRealDensity(move, usual) +
+    (after === null ? 0 : Math.min(1.2, Math.max(-3, 2.5 - 2.2 * after))) +
+    (volume?.logOdds ?? 0) +
+    (stepsShares ? SHARES_LOG_ODDS : 0);
   return {
-    ratio: best.ratio, distance: best.distance, marketMove, after, probability: 1 / (1 + Math.exp(-logOdds)),
-    volumeRatio: volume?.ratio ?? null, stepsVolume: volume?.steps ?? false, stepsShares,
+    ratio: best.ratio,
+    distance: best.distance,
+    marketMove,
+    after,
+    probability: 1 / (1 + Math.exp(-logOdds)),
+    volumeRatio: volume?.ratio ?? null,
+    stepsVolume: volume?.steps ?? false,
+    stepsShares,
   };
 }
 
@@ -112,13 +137,19 @@ function meanAfter({ returns, rows }: NameHistory, bar: number, level: Float64Ar
   const last = Math.min(bar + BARS_AFTER, returns.length - 1);
   if (last < bar + 2) return null;
   let sum = 0;
-  for (let b = bar + 1; b <= last; b++) sum += Math.abs(Math.log(1 + returns[b]!) - (level[rows[b]!]! - level[rows[b - 1]!]!));
+  for (let b = bar + 1; b <= last; b++)
+    sum += Math.abs(Math.log(1 + returns[b]!) - (level[rows[b]!]! - level[rows[b - 1]!]!));
   return sum / (last - bar) / usual;
 }
 
 function logRealDensity(move: number, usual: number): number {
   const { scale, exponent } = move < 0 ? FALLS : RISES;
-  return Math.log(scale * exponent) + 3 * Math.log(usual) + (exponent - 3) * Math.log(0.4) - (exponent + 1) * Math.log(Math.abs(move));
+  return (
+    Math.log(scale * exponent) +
+    3 * Math.log(usual) +
+    (exponent - 3) * Math.log(0.4) -
+    (exponent + 1) * Math.log(Math.abs(move))
+  );
 }
 
 /** Log density of Student's t with four degrees of freedom. */
@@ -130,9 +161,17 @@ interface VolumeReading {
   readonly steps: boolean;
 }
 
-function volumeReading({ rows, position }: NameHistory, bar: number, ratio: number, { volume, width }: AuditPanels): VolumeReading | undefined {
+function volumeReading(
+  { rows, position }: NameHistory,
+  bar: number,
+  ratio: number,
+  { volume, width }: AuditPanels,
+): VolumeReading | undefined {
   if (volume === undefined) return undefined;
-  const traded = (from: number, to: number) => Float64Array.from(rows.subarray(Math.max(0, from), to), (t) => volume[t * width + position]!).filter((shares) => shares > 0);
+  const traded = (from: number, to: number) =>
+    Float64Array.from(rows.subarray(Math.max(0, from), to), (t) => volume[t * width + position]!).filter(
+      (shares) => shares > 0,
+    );
   const before = traded(bar - VOLUME_BARS, bar);
   const [today] = traded(bar, bar + 1);
   if (before.length < VOLUME_BARS_MIN || today === undefined) return undefined;
@@ -149,7 +188,12 @@ function volumeReading({ rows, position }: NameHistory, bar: number, ratio: numb
 }
 
 /** Whether the count of shares outstanding is multiplied by the ratio around this bar. */
-function sharesFollow({ rows, position }: NameHistory, bar: number, ratio: number, { shares, width }: AuditPanels): boolean {
+function sharesFollow(
+  { rows, position }: NameHistory,
+  bar: number,
+  ratio: number,
+  { shares, width }: AuditPanels,
+): boolean {
   if (shares === undefined) return false;
   let before = Number.NaN;
   for (const t of rows.subarray(Math.max(0, bar - SHARES_BARS), bar + SHARES_BARS)) {

@@ -28,12 +28,26 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
       const column = names.indexOf(name);
       return { column, path: () => cellPath(label, fileRow, written[column] ?? name) };
     };
-    const [identifierAt, typeAt, exAt, valueAt, payAt] = [at('identifier'), at('type'), at('ex_date'), at('value'), at('pay_date')];
-    const [announcedAt, statusAt, relatedAt, subscriptionAt] = [at('announced'), at('status'), at('related'), at('subscription_price')];
+    const [identifierAt, typeAt, exAt, valueAt, payAt] = [
+      at('identifier'),
+      at('type'),
+      at('ex_date'),
+      at('value'),
+      at('pay_date'),
+    ];
+    const [announcedAt, statusAt, relatedAt, subscriptionAt] = [
+      at('announced'),
+      at('status'),
+      at('related'),
+      at('subscription_price'),
+    ];
 
     /** What a cell of a needed column says; undefined where it is refused, or its column is missing, which was told. */
-    const needed = <T>({ column, path }: { readonly column: number; readonly path: Path }, cells: readonly (Cell | undefined)[], read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined) =>
-      column < 0 ? undefined : read(cells[column], path, problems);
+    const needed = <T>(
+      { column, path }: { readonly column: number; readonly path: Path },
+      cells: readonly (Cell | undefined)[],
+      read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined,
+    ) => (column < 0 ? undefined : read(cells[column], path, problems));
 
     return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
@@ -42,16 +56,32 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
       const identifier = needed(identifierAt, cells, identifierIn);
       const type = needed(typeAt, cells, typeIn);
       const exDay = needed(exAt, cells, exDayIn);
-      const value = type === undefined ? undefined : needed(valueAt, cells, (cell, path) => valueIn(type, cell, path, problems));
+      const value =
+        type === undefined ? undefined : needed(valueAt, cells, (cell, path) => valueIn(type, cell, path, problems));
       const payDay = dateIn(cells[payAt.column], payAt.path, problems);
       const announcedDay = dateIn(cells[announcedAt.column], announcedAt.path, problems);
       const status = statusIn(cells[statusAt.column], statusAt.path, problems);
-      const related = textIn(cells[relatedAt.column]) === null ? null : identifierIn(cells[relatedAt.column], relatedAt.path, problems);
+      const related =
+        textIn(cells[relatedAt.column]) === null
+          ? null
+          : identifierIn(cells[relatedAt.column], relatedAt.path, problems);
       const subscriptionPrice = subscriptionIn(cells[subscriptionAt.column], subscriptionAt.path, problems);
-      if (identifier === undefined || type === undefined || exDay === undefined || value === undefined || status === undefined || related === undefined) return;
+      if (
+        identifier === undefined ||
+        type === undefined ||
+        exDay === undefined ||
+        value === undefined ||
+        status === undefined ||
+        related === undefined
+      )
+        return;
       const key = JSON.stringify([identifier, type, exDay, value, status, related]);
       if (seen.has(key)) {
-        problems.error({ code: 'DUPLICATE_KEY', path: cellPath(label, fileRow, ''), message: `An earlier row already holds the ${type} of ${identifier} on ${formatDay(exDay)} with value ${value}.` });
+        problems.error({
+          code: 'DUPLICATE_KEY',
+          path: cellPath(label, fileRow, ''),
+          message: `An earlier row already holds the ${type} of ${identifier} on ${formatDay(exDay)} with value ${value}.`,
+        });
         return;
       }
       seen.add(key);
@@ -90,7 +120,13 @@ function exDayIn(cell: Cell | undefined, path: Path, problems: Problems): Day | 
 function typeIn(cell: Cell | undefined, path: Path, problems: Problems): ActionType | undefined {
   const text = textIn(cell);
   if (text !== null && Object.hasOwn(ACTION_KINDS, text)) return text as ActionType; // the name was just looked up
-  problems.error({ code: 'UNKNOWN_ACTION_TYPE', path: path(), message: `${text === null ? 'null' : quoted(text)} is no action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`, value: text, accepted: TYPES });
+  problems.error({
+    code: 'UNKNOWN_ACTION_TYPE',
+    path: path(),
+    message: `${text === null ? 'null' : quoted(text)} is no action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`,
+    value: text,
+    accepted: TYPES,
+  });
   return undefined;
 }
 
@@ -98,22 +134,41 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: Path, problems:
   const value = numberIn(cell);
   const kind = ACTION_KINDS[type];
   if (value === undefined) {
-    problems.error({ code: 'NOT_A_NUMBER', path: path(), message: `The value is ${JSON.stringify(String(cell).slice(0, 80))}, which ${notANumber(String(cell))}.`, value: String(cell) });
+    problems.error({
+      code: 'NOT_A_NUMBER',
+      path: path(),
+      message: `The value is ${JSON.stringify(String(cell).slice(0, 80))}, which ${notANumber(String(cell))}.`,
+      value: String(cell),
+    });
     return undefined;
   }
   const isRatio = kind === 'ratio' || SHARE_RATIOS.has(type);
   if (isRatio && !(value > 0)) {
-    problems.error({ code: 'BAD_RATIO', path: path(), message: `The value of a ${type} is ${Number.isNaN(value) ? 'empty' : value}; a multiplier greater than 0 is needed.`, ...(Number.isNaN(value) ? {} : { value }) });
+    problems.error({
+      code: 'BAD_RATIO',
+      path: path(),
+      message: `The value of a ${type} is ${Number.isNaN(value) ? 'empty' : value}; a multiplier greater than 0 is needed.`,
+      ...(Number.isNaN(value) ? {} : { value }),
+    });
     return undefined;
   }
   if (Number.isNaN(value)) {
     // A delisting, an acquisition or a change of ticker need not say what a share was paid.
     if (kind === 'structural') return 0;
-    problems.error({ code: 'NOT_A_NUMBER', path: path(), message: `The value of a ${type} is empty; an amount per share is needed.` });
+    problems.error({
+      code: 'NOT_A_NUMBER',
+      path: path(),
+      message: `The value of a ${type} is empty; an amount per share is needed.`,
+    });
     return undefined;
   }
   if (value < 0) {
-    problems.error({ code: 'OUT_OF_RANGE', path: path(), message: `The value of a ${type} is ${value}; at least 0 is needed.`, value });
+    problems.error({
+      code: 'OUT_OF_RANGE',
+      path: path(),
+      message: `The value of a ${type} is ${value}; at least 0 is needed.`,
+      value,
+    });
     return undefined;
   }
   return value + 0;
@@ -123,7 +178,13 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
   const text = textIn(cell);
   if (text === null) return null;
   if (STATUSES.includes(text)) return text as ActionStatus; // one of the three, just checked
-  problems.error({ code: 'NOT_IN_CHOICES', path: path(), message: `The status is ${quoted(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`, value: text, accepted: STATUSES });
+  problems.error({
+    code: 'NOT_IN_CHOICES',
+    path: path(),
+    message: `The status is ${quoted(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`,
+    value: text,
+    accepted: STATUSES,
+  });
   return undefined;
 }
 
@@ -131,6 +192,11 @@ function subscriptionIn(cell: Cell | undefined, path: Path, problems: Problems):
   const value = numberIn(cell);
   if (value !== undefined && Number.isNaN(value)) return null;
   if (value !== undefined && value >= 0) return value + 0;
-  problems.error({ code: value === undefined ? 'NOT_A_NUMBER' : 'OUT_OF_RANGE', path: path(), message: `The subscription_price is ${JSON.stringify(String(cell))}; a price of at least 0 is needed.`, value: String(cell) });
+  problems.error({
+    code: value === undefined ? 'NOT_A_NUMBER' : 'OUT_OF_RANGE',
+    path: path(),
+    message: `The subscription_price is ${JSON.stringify(String(cell))}; a price of at least 0 is needed.`,
+    value: String(cell),
+  });
   return undefined;
 }

@@ -7,13 +7,26 @@ import type { MarketContent } from './market-content.js';
  * of columns does not matter. Written by hand because every load hashes them.
  * @cost 0.1 µs a cell
  */
-export function canonicalTables({ reference, actions, universes }: Pick<MarketContent, 'reference' | 'actions' | 'universes'>): string {
+export function canonicalTables({
+  reference,
+  actions,
+  universes,
+}: Pick<MarketContent, 'reference' | 'actions' | 'universes'>): string {
   return `{"actions":${JSON.stringify(actions.map(inOrder))},"reference":${referenceJson(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
 }
 
 /** Members in code-point order. */
-const inOrder = ({ announcedDay, exDay, identifier, payDay, related, status, subscriptionPrice, type, value }: CorporateAction) =>
-  ({ announcedDay, exDay, identifier, payDay, related, status, subscriptionPrice, type, value });
+const inOrder = ({
+  announcedDay,
+  exDay,
+  identifier,
+  payDay,
+  related,
+  status,
+  subscriptionPrice,
+  type,
+  value,
+}: CorporateAction) => ({ announcedDay, exDay, identifier, payDay, related, status, subscriptionPrice, type, value });
 
 const spellInOrder = ({ end, identifier, start, universe }: Membership) => ({ end, identifier, start, universe });
 

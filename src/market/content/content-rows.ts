@@ -23,7 +23,10 @@ export interface ContentRows {
   /** Begins a CSV file; numbers of the market are read from its bytes. */
   beginCsv(dataset: Dataset, label: string, columns: readonly string[]): ((record: CsvRecord) => void) | undefined;
   /** Begins a table of the market whose numbers are set one by one. */
-  beginMarket(label: string, columns: readonly string[]): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
+  beginMarket(
+    label: string,
+    columns: readonly string[],
+  ): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
   rowsOf(dataset: Dataset): number;
   /** The tables beside the market. */
   toTables(): ContentTables;
@@ -33,7 +36,12 @@ export interface ContentRows {
 
 export function createContentRows(problems: Problems): ContentRows {
   const market = createMarketRows(problems);
-  const tables = { reference: createReferenceRows(problems), corporate_actions: createActionRows(problems), universes: createUniverseRows(problems), series: createSeriesRows(problems) };
+  const tables = {
+    reference: createReferenceRows(problems),
+    corporate_actions: createActionRows(problems),
+    universes: createUniverseRows(problems),
+    series: createSeriesRows(problems),
+  };
 
   function beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink {
     if (dataset !== 'market') return tables[dataset].beginFile(label, columns);
@@ -42,13 +50,18 @@ export function createContentRows(problems: Problems): ContentRows {
   }
 
   const toTables = (): ContentTables => ({
-    reference: tables.reference.toTable(), actions: tables.corporate_actions.toTable(), universes: tables.universes.toTable(), ...seriesIn(tables.series.toTable()),
+    reference: tables.reference.toTable(),
+    actions: tables.corporate_actions.toTable(),
+    universes: tables.universes.toTable(),
+    ...seriesIn(tables.series.toTable()),
   });
 
   return {
     beginCells,
     beginCsv(dataset, label, columns) {
-      return dataset === 'market' ? marketRecords(market, label, columns) : tableRecords(tables[dataset], label, columns, problems);
+      return dataset === 'market'
+        ? marketRecords(market, label, columns)
+        : tableRecords(tables[dataset], label, columns, problems);
     },
     rowsOf: (dataset) => (dataset === 'market' ? market.rows : tables[dataset].rows),
     beginMarket(label, columns) {
@@ -77,16 +90,28 @@ export function withTables(panels: Panels, tables: ContentTables, problems: Prob
 }
 
 /** What to do with the records of a CSV file of a table. */
-export function tableRecords(rows: TableRows<unknown>, label: string, columns: readonly string[], problems: Problems): ((record: CsvRecord) => void) | undefined {
+export function tableRecords(
+  rows: TableRows<unknown>,
+  label: string,
+  columns: readonly string[],
+  problems: Problems,
+): ((record: CsvRecord) => void) | undefined {
   const addRow = rows.beginFile(label, columns);
   let row = 0;
-  return addRow && ((record) => {
-    row += 1;
-    if (record.cells === columns.length) {
-      addRow(textCells(record));
-      return;
-    }
-    addRow(null);
-    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(label, row, ''), message: raggedRow(record.cells, columns.length) });
-  });
+  return (
+    addRow &&
+    ((record) => {
+      row += 1;
+      if (record.cells === columns.length) {
+        addRow(textCells(record));
+        return;
+      }
+      addRow(null);
+      problems.error({
+        code: 'UNREADABLE_FILE',
+        path: cellPath(label, row, ''),
+        message: raggedRow(record.cells, columns.length),
+      });
+    })
+  );
 }

@@ -38,7 +38,10 @@ export async function contentHash(content: MarketContent): Promise<string> {
  * @param known the digests that a content takes over from others.
  * @cost one pass over the panels of the other days, about 1.5 GB/s; other work of the thread goes on between blocks.
  */
-export async function digestContent(content: MarketContent, known: KnownDigests = {}): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
+export async function digestContent(
+  content: MarketContent,
+  known: KnownDigests = {},
+): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
   const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
   const digestOf = blockDigests(content);
@@ -57,14 +60,22 @@ export async function digestContent(content: MarketContent, known: KnownDigests 
     await setImmediate();
   }
   const tables = known.tables ?? tablesDigest(content);
-  const hash = createHash('sha256').update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names })).update(blocks).update(tables).digest('hex');
+  const hash = createHash('sha256')
+    .update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names }))
+    .update(blocks)
+    .update(tables)
+    .digest('hex');
   return { hash, digests: { blocks, tables, history: historyDigests(content, known.history) } };
 }
 
 /** A store without series has the digest that it had before there were any. */
 function tablesDigest({ reference, actions, universes, series }: ContentTables): Uint8Array {
   const hash = createHash('sha256').update(canonicalTables({ reference, actions, universes }));
-  for (const { identifier, currency, name, days, closes } of series?.values() ?? []) hash.update(canonicalJson({ currency, identifier, name, values: days.length })).update(days).update(closes);
+  for (const { identifier, currency, name, days, closes } of series?.values() ?? [])
+    hash
+      .update(canonicalJson({ currency, identifier, name, values: days.length }))
+      .update(days)
+      .update(closes);
   return hash.digest();
 }
 
@@ -87,6 +98,8 @@ export function rowsOf({ fields, reference, actions, universes, series }: Market
 }
 
 /** Days of the first and the last bar; null for a store without any. */
-export function datesHeld({ dates }: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {
+export function datesHeld({
+  dates,
+}: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {
   return dates.length === 0 ? null : { start: dates[0]!, end: dates.at(-1)! };
 }

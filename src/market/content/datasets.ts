@@ -10,7 +10,11 @@ export type DatasetRows = Readonly<Record<Exclude<Dataset, 'series'>, number>> &
 export function datasetRows(rowsOf: (dataset: Dataset) => number): DatasetRows {
   const series = rowsOf('series');
   return {
-    market: rowsOf('market'), reference: rowsOf('reference'), corporate_actions: rowsOf('corporate_actions'), universes: rowsOf('universes'), ...(series === 0 ? {} : { series }),
+    market: rowsOf('market'),
+    reference: rowsOf('reference'),
+    corporate_actions: rowsOf('corporate_actions'),
+    universes: rowsOf('universes'),
+    ...(series === 0 ? {} : { series }),
   };
 }
 
@@ -26,8 +30,30 @@ export const REQUIRED_COLUMNS: Record<Dataset, readonly string[]> = {
 /** Columns whose meaning the service knows; they are matched whatever their case and carried under this spelling. */
 export const KNOWN_COLUMNS: Record<Dataset, readonly string[]> = {
   market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
-  reference: ['identifier', 'valid_from', 'NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED'],
-  corporate_actions: ['identifier', 'type', 'value', 'ex_date', 'pay_date', 'status', 'announced', 'related', 'subscription_price'],
+  reference: [
+    'identifier',
+    'valid_from',
+    'NAME',
+    'CURRENCY',
+    'EXCHANGE',
+    'COUNTRY',
+    'SECTOR',
+    'INDUSTRY',
+    'ISSUER',
+    'LISTED',
+    'DELISTED',
+  ],
+  corporate_actions: [
+    'identifier',
+    'type',
+    'value',
+    'ex_date',
+    'pay_date',
+    'status',
+    'announced',
+    'related',
+    'subscription_price',
+  ],
   universes: ['universe', 'identifier', 'start', 'end'],
   series: ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME'],
 };
@@ -42,7 +68,15 @@ export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW'
 export const COUNT_COLUMNS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT']);
 
 /** Reference columns that are text whatever they look like: the code of an issuer may be all digits. */
-export const TEXT_COLUMNS: ReadonlySet<string> = new Set(['NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER']);
+export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
+  'NAME',
+  'CURRENCY',
+  'EXCHANGE',
+  'COUNTRY',
+  'SECTOR',
+  'INDUSTRY',
+  'ISSUER',
+]);
 
 /** Reference columns that are dates. */
 export const DATE_COLUMNS: ReadonlySet<string> = new Set(['LISTED', 'DELISTED']);
@@ -62,7 +96,8 @@ export function columnName(dataset: Dataset, written: string): string {
 }
 
 /** Whether the meaning of a column is known, in whatever case it is written. */
-export const isKnownColumn = (dataset: Dataset, written: string): boolean => SPELLING[dataset].has(written.trim().toLowerCase());
+export const isKnownColumn = (dataset: Dataset, written: string): boolean =>
+  SPELLING[dataset].has(written.trim().toLowerCase());
 
 function spellings(dataset: Dataset): ReadonlyMap<string, string> {
   return new Map(KNOWN_COLUMNS[dataset].map((name) => [name.toLowerCase(), name]));

@@ -3,14 +3,22 @@ import { ACTION_KINDS, type CorporateAction, type MarketData } from '#domain/mar
 
 /** Product of the ratio actions that trade ex within the window and are not cancelled. */
 export function cumulativeRatio(actions: readonly CorporateAction[]): number {
-  return actions.reduce((product, { type, value, status }) => (ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' ? product * value : product), 1);
+  return actions.reduce(
+    (product, { type, value, status }) =>
+      ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' ? product * value : product,
+    1,
+  );
 }
 
 /**
  * Ordinary dividends per share over the twelve calendar months that end on a day, each divided by the splits between it and
  * that day. In a store whose prices are adjusted for splits the amounts are on one basis already.
  */
-export function trailingDividend(actions: readonly CorporateAction[], asOf: Day, adjustment: MarketData['adjustment']): number {
+export function trailingDividend(
+  actions: readonly CorporateAction[],
+  asOf: Day,
+  adjustment: MarketData['adjustment'],
+): number {
   const from = addMonths(asOf, -12);
   const known = actions.filter(({ exDay, status }) => exDay <= asOf && status !== 'cancelled');
   let sum = 0;

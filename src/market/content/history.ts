@@ -25,10 +25,16 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
   if (blocks === 0) return new Uint8Array(0); // tables without a bar, as a refresh may bring
   const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last one may have gained days
   const after = whole === 0 ? -Infinity : dates[whole * BLOCK_DAYS - 1]!;
-  const ends = Int32Array.from({ length: blocks }, (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!);
+  const ends = Int32Array.from(
+    { length: blocks },
+    (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!,
+  );
   const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
-  for (const { day, text } of toldBy(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity })) hashes[firstAtLeast(ends, day)]!.update(text);
-  ends.forEach((to, block) => hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : ends[block - 1]!, to }));
+  for (const { day, text } of toldBy(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity }))
+    hashes[firstAtLeast(ends, day)]!.update(text);
+  ends.forEach((to, block) =>
+    hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : ends[block - 1]!, to }),
+  );
   const digests = new Uint8Array(blocks * DIGEST_BYTES);
   hashes.forEach((hash, block) => digests.set(hash.digest(), block * DIGEST_BYTES));
   if (known !== undefined) digests.set(known.digests.subarray(0, whole * DIGEST_BYTES));
@@ -47,7 +53,11 @@ export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8A
 function hashSeries(hash: Hash, { series }: Pick<Tables, 'series'>, { after, to }: Span): void {
   for (const { identifier, currency, name, days, closes } of series?.values() ?? []) {
     const [first, last] = [after === undefined ? 0 : lastAtMost(days, after) + 1, lastAtMost(days, to) + 1];
-    if (first < last) hash.update(JSON.stringify([identifier, currency, name, last - first])).update(days.subarray(first, last)).update(closes.subarray(first, last));
+    if (first < last)
+      hash
+        .update(JSON.stringify([identifier, currency, name, last - first]))
+        .update(days.subarray(first, last))
+        .update(closes.subarray(first, last));
   }
 }
 
@@ -61,14 +71,32 @@ interface Span {
 function* toldBy({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Told> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const { identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice } of actions) {
-    if (isWithin(exDay)) yield { day: exDay, text: JSON.stringify([identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice]) };
+    if (isWithin(exDay))
+      yield {
+        day: exDay,
+        text: JSON.stringify([
+          identifier,
+          type,
+          value,
+          exDay,
+          payDay,
+          status,
+          announcedDay,
+          related,
+          subscriptionPrice,
+        ]),
+      };
   }
   const columns = reference.columns.toSorted(compareText);
   const places = columns.map((column) => reference.columns.indexOf(column));
   for (const identifier of [...reference.rows.keys()].toSorted(compareText)) {
     for (const { validFrom, values } of reference.rows.get(identifier)!) {
       const day = validFrom ?? -Infinity;
-      if (isWithin(day)) yield { day, text: JSON.stringify([identifier, validFrom, columns, places.map((place) => values[place] ?? null)]) };
+      if (isWithin(day))
+        yield {
+          day,
+          text: JSON.stringify([identifier, validFrom, columns, places.map((place) => values[place] ?? null)]),
+        };
     }
   }
   for (const { universe, identifier, start, end } of universes) {

@@ -4,13 +4,23 @@ import type { Problem } from './problems.js';
 /** The problem of a cell that names no asset. @param text null where it is empty */
 export function badIdentifier(path: string, text: string | null): Problem {
   if (text === null) return { code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' };
-  return { code: 'BAD_IDENTIFIER', path, message: `${quoted(text)} is no identifier: 1 to 64 characters without control characters or / are needed.`, value: text };
+  return {
+    code: 'BAD_IDENTIFIER',
+    path,
+    message: `${quoted(text)} is no identifier: 1 to 64 characters without control characters or / are needed.`,
+    value: text,
+  };
 }
 
 /** The problem of a cell that says no day. @param column as the file writes it. @param text null where it is empty */
 export function badDay(path: string, column: string, text: string | null): Problem {
   if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
-  return { code: 'BAD_DATE', path, message: `${column} is ${quoted(text)}; a day that exists, YYYY-MM-DD, is needed.`, value: text };
+  return {
+    code: 'BAD_DATE',
+    path,
+    message: `${column} is ${quoted(text)}; a day that exists, YYYY-MM-DD, is needed.`,
+    value: text,
+  };
 }
 
 /** The problem of a market row whose keys an earlier row has. */

@@ -50,7 +50,10 @@ export function createManagedFolders(root: string): ManagedFolders {
       if (!isSwept) own.add(folder).add(draft);
       try {
         await mkdir(draft, { recursive: true, mode: 0o700 });
-        await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: storeId }), { mode: 0o600, flush: true });
+        await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: storeId }), {
+          mode: 0o600,
+          flush: true,
+        });
         await rename(draft, folder); // A folder of this name never lies there without its mark.
       } catch (failure) {
         await rm(draft, { recursive: true, force: true }).catch(() => {}); // what is left is removed at the next start

@@ -20,7 +20,11 @@ export interface Compared {
  * The bars of one version against those of another. A bar without any value in the columns compared is none.
  * @cost one pass over the cells of both
  */
-export function compareBars(before: Panels, after: Panels, { columns: wanted, to = Infinity }: Compared = {}): MarketChanges {
+export function compareBars(
+  before: Panels,
+  after: Panels,
+  { columns: wanted, to = Infinity }: Compared = {},
+): MarketChanges {
   const names = (wanted ?? [...new Set([...before.fields.keys(), ...after.fields.keys()])]).toSorted(compareText);
   const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);
   const [old, now] = [sideOf(before, identifiers, names), sideOf(after, identifiers, names)];
@@ -43,7 +47,14 @@ export function compareBars(before: Panels, after: Panels, { columns: wanted, to
         const [x, y] = [old.valueAt(f, was), now.valueAt(f, is)];
         if (x === y || (x !== x && y !== y)) continue;
         isChanged = true;
-        restated.add(() => ({ dataset: 'market', identifier: identifiers[i]!, date: formatDay(day), column: names[f]!, before: x === x ? x : null, after: y === y ? y : null }));
+        restated.add(() => ({
+          dataset: 'market',
+          identifier: identifiers[i]!,
+          date: formatDay(day),
+          column: names[f]!,
+          before: x === x ? x : null,
+          after: y === y ? y : null,
+        }));
       }
       if (!isHeld) counts.removed += 1;
       else if (isChanged) counts.changed += 1;
@@ -82,7 +93,11 @@ export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: nu
 /** Columns of one version that have values on days up to one, and that another version does not have. */
 export function newColumns(before: Panels, after: Panels, to: Day): string[] {
   const rows = after.dates.reduce((count, day) => (day <= to ? count + 1 : count), 0);
-  return [...after.fields].flatMap(([name, panel]) => (before.fields.has(name) || !hasValue(panel.subarray(0, rows * after.identifiers.length)) ? [] : [name])).toSorted(compareText);
+  return [...after.fields]
+    .flatMap(([name, panel]) =>
+      before.fields.has(name) || !hasValue(panel.subarray(0, rows * after.identifiers.length)) ? [] : [name],
+    )
+    .toSorted(compareText);
 }
 
 function hasValue(panel: Float64Array): boolean {

@@ -16,9 +16,16 @@ export class RowsFault extends Error {
 }
 
 /** Whether a market of this shape is more than a store may hold, and told so. */
-export function refuseSize(shape: { readonly dates: number; readonly identifiers: number; readonly fields: number }, problems: Problems): boolean {
+export function refuseSize(
+  shape: { readonly dates: number; readonly identifiers: number; readonly fields: number },
+  problems: Problems,
+): boolean {
   if (shape.identifiers > IDENTIFIERS_MAX) {
-    problems.error({ code: 'OUT_OF_RANGE', path: 'market', message: `The market holds ${shape.identifiers} identifiers; at most ${IDENTIFIERS_MAX} are held.` });
+    problems.error({
+      code: 'OUT_OF_RANGE',
+      path: 'market',
+      message: `The market holds ${shape.identifiers} identifiers; at most ${IDENTIFIERS_MAX} are held.`,
+    });
     return true;
   }
   const bytes = panelBytes(shape);

@@ -55,7 +55,10 @@ export interface MarketRows {
  * @param isPart the rows are some of a source's: there may be none.
  * @throws RowsFault at the first block of rows that begins beyond `rowsMax`
  */
-export function createMarketRows(problems: Problems, { isPart = false, rowsMax = ROWS_MAX }: { readonly isPart?: boolean; readonly rowsMax?: number } = {}): MarketRows {
+export function createMarketRows(
+  problems: Problems,
+  { isPart = false, rowsMax = ROWS_MAX }: { readonly isPart?: boolean; readonly rowsMax?: number } = {},
+): MarketRows {
   const fields: string[] = [];
   const positive: boolean[] = [];
   const counted: boolean[] = [];
@@ -72,10 +75,18 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
   function beginFile(label: string, written: readonly string[]): MarketFile | undefined {
     const names = namedColumns('market', label, written, problems);
     if (names === undefined) return undefined;
-    const fieldOf = Int32Array.from(names, (name) => (name === '' || name === 'identifier' || name === 'date' ? -1 : fieldPosition(name)));
+    const fieldOf = Int32Array.from(names, (name) =>
+      name === '' || name === 'identifier' || name === 'date' ? -1 : fieldPosition(name),
+    );
     firstRow = rows;
     files.push({ label, firstRow });
-    return { label, written, identifierColumn: names.indexOf('identifier'), dateColumn: names.indexOf('date'), fieldOf };
+    return {
+      label,
+      written,
+      identifierColumn: names.indexOf('identifier'),
+      dateColumn: names.indexOf('date'),
+      fieldOf,
+    };
   }
 
   function fieldPosition(name: string): number {
@@ -105,7 +116,7 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
 
   function setNumber(file: MarketFile, column: number, value: number): void {
     const field = file.fieldOf[column]!;
-    if (value <= 0 && ((positive[field]!) || (value < 0 && counted[field]!))) refuseSign(file, column, value);
+    if (value <= 0 && (positive[field]! || (value < 0 && counted[field]!))) refuseSign(file, column, value);
     const row = rows - 1;
     valueBlocks[field]![row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)] = value + 0; // + 0 turns a negative zero into 0
   }
@@ -123,7 +134,12 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
 
   function refuseNumber(file: MarketFile, column: number, text: string): void {
     const name = file.written[column]!;
-    problems.error({ code: 'NOT_A_NUMBER', path: cellPath(file.label, rows - firstRow, name), message: `${name} is ${quoted(text)}, which ${notANumber(text)}.`, value: text });
+    problems.error({
+      code: 'NOT_A_NUMBER',
+      path: cellPath(file.label, rows - firstRow, name),
+      message: `${name} is ${quoted(text)}, which ${notANumber(text)}.`,
+      value: text,
+    });
   }
 
   function refuseRow(file: MarketFile, message: string): void {
@@ -139,7 +155,11 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
       return undefined;
     }
     if (identifiers.length === IDENTIFIERS_MAX) {
-      problems.error({ code: 'OUT_OF_RANGE', path, message: `The market holds more than ${IDENTIFIERS_MAX} identifiers, which is the most a store can hold.` });
+      problems.error({
+        code: 'OUT_OF_RANGE',
+        path,
+        message: `The market holds more than ${IDENTIFIERS_MAX} identifiers, which is the most a store can hold.`,
+      });
       return undefined;
     }
     codes.set(text, identifiers.length);
@@ -161,7 +181,10 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
       return;
     }
     const { identifierColumn, dateColumn } = file;
-    beginRow(identifierColumn < 0 ? undefined : codeOf(file, textIn(cells[identifierColumn])), dateColumn < 0 ? undefined : dayOf(file, cells[dateColumn]));
+    beginRow(
+      identifierColumn < 0 ? undefined : codeOf(file, textIn(cells[identifierColumn])),
+      dateColumn < 0 ? undefined : dayOf(file, cells[dateColumn]),
+    );
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberIn(cells[column]);
@@ -171,7 +194,12 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
   }
 
   function toPanels(): Panels | undefined {
-    if (rows === 0 && problems.errors === 0 && !isPart) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
+    if (rows === 0 && problems.errors === 0 && !isPart)
+      problems.error({
+        code: 'EMPTY_DATASET',
+        path: 'market',
+        message: 'The market holds no row; at least one is needed.',
+      });
     const isSound = problems.errors === 0;
     const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
     const columnOf = new Int32Array(identifiers.length);
@@ -214,7 +242,15 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
   }
 
   return {
-    beginFile, beginRow, setNumber, refuseNumber, refuseRow, addCells, codeOf, dayOf, toPanels,
+    beginFile,
+    beginRow,
+    setNumber,
+    refuseNumber,
+    refuseRow,
+    addCells,
+    codeOf,
+    dayOf,
+    toPanels,
     get rows() {
       return rows;
     },
@@ -237,7 +273,13 @@ function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[
   return Int32Array.from(days).sort();
 }
 
-function refuseRepeated(row: number, identifier: string, day: Day, problems: Problems, files: readonly { readonly label: string; readonly firstRow: number }[]): void {
+function refuseRepeated(
+  row: number,
+  identifier: string,
+  day: Day,
+  problems: Problems,
+  files: readonly { readonly label: string; readonly firstRow: number }[],
+): void {
   const file = files.findLast((candidate) => candidate.firstRow <= row)!;
   problems.error(repeatedKey(cellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
 }

@@ -68,7 +68,8 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
 function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Problems): void {
   const { identifiers, dates, actions } = content;
   const ended = new Map<string, number>();
-  for (const { identifier, type, exDay, status } of actions) if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);
+  for (const { identifier, type, exDay, status } of actions)
+    if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);
   identifiers.forEach((identifier, n) => {
     const last = lastBar[n]!;
     const missing = dates.length - 1 - last;
@@ -90,13 +91,19 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
   for (const { identifier, type, exDay } of actions) {
     const n = position.get(identifier);
     const session = firstAtLeast(dates, exDay);
-    const hasPrice = n !== undefined && lastBar[n]! >= 0 && (ENDINGS.has(type) || (session < dates.length && !Number.isNaN(close[session * identifiers.length + n])));
+    const hasPrice =
+      n !== undefined &&
+      lastBar[n]! >= 0 &&
+      (ENDINGS.has(type) || (session < dates.length && !Number.isNaN(close[session * identifiers.length + n])));
     // An action after the last date of the store is announced, not misplaced.
     if (hasPrice || (n !== undefined && session === dates.length)) continue;
     problems.warning({
       code: 'ACTION_WITHOUT_PRICE',
       path: `corporate_actions[${identifier} ${formatDay(exDay)}]`,
-      message: n === undefined ? `The market holds no bar of ${identifier}, which has a ${type} on ${formatDay(exDay)}.` : `${identifier} has no bar on the session of its ${type} of ${formatDay(exDay)}.`,
+      message:
+        n === undefined
+          ? `The market holds no bar of ${identifier}, which has a ${type} on ${formatDay(exDay)}.`
+          : `${identifier} has no bar on the session of its ${type} of ${formatDay(exDay)}.`,
     });
   }
 }

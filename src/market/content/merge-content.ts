@@ -1,6 +1,12 @@
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import type { CorporateAction, Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
+import type {
+  CorporateAction,
+  Membership,
+  ReferenceRow,
+  ReferenceTable,
+  ReferenceValue,
+} from '#domain/market/market-data.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { compareActions } from './action-rows.js';
 import { seriesIn, withTables } from './content-rows.js';
@@ -15,7 +21,11 @@ import { compareMemberships } from './universe-rows.js';
  * merged. A membership that is still open may be ended by the addition.
  * @returns undefined, and told, when the two contradict each other.
  */
-export function mergeContents(held: MarketContent, added: MarketContent, problems: Problems): MarketContent | undefined {
+export function mergeContents(
+  held: MarketContent,
+  added: MarketContent,
+  problems: Problems,
+): MarketContent | undefined {
   const panels = mergePanels(held, added, problems);
   const merged = {
     reference: mergeReference(held.reference, added.reference, problems),
@@ -27,48 +37,77 @@ export function mergeContents(held: MarketContent, added: MarketContent, problem
 }
 
 function mergeSeries(held: SeriesTable = new Map(), added: SeriesTable = new Map(), problems: Problems): SeriesTable {
-  const merged = [...new Set([...held.keys(), ...added.keys()])].toSorted(compareText).map((identifier) => mergeOne(identifier, [held.get(identifier), added.get(identifier)], problems));
+  const merged = [...new Set([...held.keys(), ...added.keys()])]
+    .toSorted(compareText)
+    .map((identifier) => mergeOne(identifier, [held.get(identifier), added.get(identifier)], problems));
   return new Map(merged.map((series) => [series.identifier, series]));
 }
 
-function mergeOne(identifier: string, [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined], problems: Problems): PriceSeries {
+function mergeOne(
+  identifier: string,
+  [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined],
+  problems: Problems,
+): PriceSeries {
   if (held === undefined || added === undefined) return (held ?? added)!; // one of them has it
   for (const key of ['currency', 'name'] as const) {
     if (held[key] !== null && added[key] !== null && held[key] !== added[key]) {
-      problems.error({ code: 'DUPLICATE_KEY', path: `series[${identifier}]`, message: `The store holds the ${key.toUpperCase()} ${held[key]} of ${identifier}; ${added[key]} came.`, value: added[key] });
+      problems.error({
+        code: 'DUPLICATE_KEY',
+        path: `series[${identifier}]`,
+        message: `The store holds the ${key.toUpperCase()} ${held[key]} of ${identifier}; ${added[key]} came.`,
+        value: added[key],
+      });
     }
   }
   const closes = new Map([...held.days].map((day, i) => [day, held.closes[i]!]));
   added.days.forEach((day, i) => {
     const [before, value] = [closes.get(day), added.closes[i]!];
     if (before !== undefined && before !== value) {
-      problems.error({ code: 'DUPLICATE_KEY', path: `series[${identifier} ${formatDay(day)}].CLOSE`, message: `The store holds ${before} there already; ${value} came.`, value });
+      problems.error({
+        code: 'DUPLICATE_KEY',
+        path: `series[${identifier} ${formatDay(day)}].CLOSE`,
+        message: `The store holds ${before} there already; ${value} came.`,
+        value,
+      });
     }
     closes.set(day, value);
   });
   const days = Int32Array.from(closes.keys()).sort();
-  return { identifier, name: held.name ?? added.name, currency: held.currency ?? added.currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
+  return {
+    identifier,
+    name: held.name ?? added.name,
+    currency: held.currency ?? added.currency,
+    days,
+    closes: Float64Array.from(days, (day) => closes.get(day)!),
+  };
 }
 
 function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | undefined {
   const identifiers = [...new Set([...held.identifiers, ...added.identifiers])].sort(compareText);
   const dates = Int32Array.from(new Set([...held.dates, ...added.dates])).sort();
   const names = [...new Set([...held.fields.keys(), ...added.fields.keys()])];
-  if (refuseSize({ dates: dates.length, identifiers: identifiers.length, fields: names.length }, problems)) return undefined;
-  const axes = { columnOf: new Map(identifiers.map((identifier, n) => [identifier, n])), rowOf: new Map([...dates].map((day, t) => [day, t])), names: identifiers.length };
-  const fields = new Map(names.map((name) => {
-    const panel = emptyPanel(dates.length * identifiers.length);
-    place(held, name, panel, axes);
-    place(added, name, panel, axes, (n, t, before, after) => {
-      problems.error({
-        code: 'DUPLICATE_KEY',
-        path: `market[${added.identifiers[n]} ${formatDay(added.dates[t]!)}].${name}`,
-        message: `The store holds ${before} there already; ${after} came.`,
-        value: after,
+  if (refuseSize({ dates: dates.length, identifiers: identifiers.length, fields: names.length }, problems))
+    return undefined;
+  const axes = {
+    columnOf: new Map(identifiers.map((identifier, n) => [identifier, n])),
+    rowOf: new Map([...dates].map((day, t) => [day, t])),
+    names: identifiers.length,
+  };
+  const fields = new Map(
+    names.map((name) => {
+      const panel = emptyPanel(dates.length * identifiers.length);
+      place(held, name, panel, axes);
+      place(added, name, panel, axes, (n, t, before, after) => {
+        problems.error({
+          code: 'DUPLICATE_KEY',
+          path: `market[${added.identifiers[n]} ${formatDay(added.dates[t]!)}].${name}`,
+          message: `The store holds ${before} there already; ${after} came.`,
+          value: after,
+        });
       });
-    });
-    return [name, panel] as const;
-  }));
+      return [name, panel] as const;
+    }),
+  );
   return { identifiers, dates, fields };
 }
 
@@ -78,7 +117,13 @@ interface Axes {
   readonly names: number;
 }
 
-function place(from: Panels, name: string, target: Float64Array, { columnOf, rowOf, names }: Axes, onConflict?: (n: number, t: number, before: number, after: number) => void): void {
+function place(
+  from: Panels,
+  name: string,
+  target: Float64Array,
+  { columnOf, rowOf, names }: Axes,
+  onConflict?: (n: number, t: number, before: number, after: number) => void,
+): void {
   const source = from.fields.get(name);
   if (source === undefined) return;
   const columns = Int32Array.from(from.identifiers, (identifier) => columnOf.get(identifier)!);
@@ -99,19 +144,31 @@ function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: P
   const columns = [...new Set([...held.columns, ...added.columns])];
   const rows = new Map<string, ReferenceRow[]>();
   const widened = (table: ReferenceTable, { validFrom, values }: ReferenceRow): ReferenceRow => ({
-    validFrom, values: columns.map((column): ReferenceValue => values[table.columns.indexOf(column)] ?? null),
+    validFrom,
+    values: columns.map((column): ReferenceValue => values[table.columns.indexOf(column)] ?? null),
   });
-  for (const [identifier, spells] of held.rows) rows.set(identifier, spells.map((row) => widened(held, row)));
+  for (const [identifier, spells] of held.rows)
+    rows.set(
+      identifier,
+      spells.map((row) => widened(held, row)),
+    );
   for (const [identifier, spells] of added.rows) {
     const known = rows.get(identifier) ?? [];
     for (const row of spells.map((spell) => widened(added, spell))) {
       const same = known.find(({ validFrom }) => validFrom === row.validFrom);
       if (same === undefined) known.push(row);
       else if (JSON.stringify(same) !== JSON.stringify(row)) {
-        problems.error({ code: 'DUPLICATE_KEY', path: `reference[${identifier}]`, message: `The store holds another row of ${identifier} ${row.validFrom === null ? 'without valid_from' : `valid from ${formatDay(row.validFrom)}`}.` });
+        problems.error({
+          code: 'DUPLICATE_KEY',
+          path: `reference[${identifier}]`,
+          message: `The store holds another row of ${identifier} ${row.validFrom === null ? 'without valid_from' : `valid from ${formatDay(row.validFrom)}`}.`,
+        });
       }
     }
-    rows.set(identifier, known.toSorted((a, b) => (a.validFrom ?? -Infinity) - (b.validFrom ?? -Infinity) || 0));
+    rows.set(
+      identifier,
+      known.toSorted((a, b) => (a.validFrom ?? -Infinity) - (b.validFrom ?? -Infinity) || 0),
+    );
   }
   return { columns, rows: new Map([...rows].toSorted(([a], [b]) => compareText(a, b))) };
 }
@@ -121,13 +178,21 @@ function mergeActions(held: readonly CorporateAction[], added: readonly Corporat
   return [...byText.values()].sort(compareActions);
 }
 
-function mergeUniverses(held: readonly Membership[], added: readonly Membership[], problems: Problems): readonly Membership[] {
+function mergeUniverses(
+  held: readonly Membership[],
+  added: readonly Membership[],
+  problems: Problems,
+): readonly Membership[] {
   const keyOf = ({ universe, identifier, start }: Membership) => JSON.stringify([universe, identifier, start]);
   const spells = new Map(held.map((spell) => [keyOf(spell), spell]));
   for (const spell of added) {
     const known = spells.get(keyOf(spell));
     if (known !== undefined && known.end !== null && known.end !== spell.end) {
-      problems.error({ code: 'OVERLAPPING_MEMBERSHIP', path: `universes[${spell.identifier}]`, message: `The store holds the membership of ${spell.identifier} in ${spell.universe} with another end.` });
+      problems.error({
+        code: 'OVERLAPPING_MEMBERSHIP',
+        path: `universes[${spell.identifier}]`,
+        message: `The store holds the membership of ${spell.identifier} in ${spell.universe} with another end.`,
+      });
     }
     spells.set(keyOf(spell), spell.end === null && known !== undefined ? known : spell);
   }
@@ -136,7 +201,11 @@ function mergeUniverses(held: readonly Membership[], added: readonly Membership[
     const before = ordered[i - 1];
     if (before?.universe !== spell.universe || before.identifier !== spell.identifier) return;
     if (before.end === null || (spell.start ?? -Infinity) < before.end) {
-      problems.error({ code: 'OVERLAPPING_MEMBERSHIP', path: `universes[${spell.identifier}]`, message: `The memberships of ${spell.identifier} in ${spell.universe} overlap.` });
+      problems.error({
+        code: 'OVERLAPPING_MEMBERSHIP',
+        path: `universes[${spell.identifier}]`,
+        message: `The memberships of ${spell.identifier} in ${spell.universe} overlap.`,
+      });
     }
   });
   return ordered;

@@ -48,12 +48,16 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
   const names = [...fields.keys()].toSorted(compareText);
   const from = whole * BLOCK_DAYS;
   const rest = createHash('sha256').update(dates.subarray(from, rows));
-  for (const name of names) rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
+  for (const name of names)
+    rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
   return {
-    day, rows,
+    day,
+    rows,
     adjustment: market.adjustment,
     currency: market.currency ?? null,
-    axes: createHash('sha256').update(canonicalJson({ identifiers, fields: names, columns: market.reference.columns.toSorted(compareText) })).digest('hex'),
+    axes: createHash('sha256')
+      .update(canonicalJson({ identifiers, fields: names, columns: market.reference.columns.toSorted(compareText) }))
+      .digest('hex'),
     blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
     history: digests.history.slice(0, whole * DIGEST_BYTES),
     rest: rest.digest(),
@@ -84,7 +88,12 @@ function wholeBlocks(rows: number): number {
 /** What parts two prefixes; null where they are equal. */
 export function prefixDiffers(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
-  const isSame = a.day === b.day && a.adjustment === b.adjustment && a.currency === b.currency && a.rows === b.rows && (['blocks', 'history', 'rest', 'restHistory'] as const).every((part) => isEqual(a[part], b[part]));
+  const isSame =
+    a.day === b.day &&
+    a.adjustment === b.adjustment &&
+    a.currency === b.currency &&
+    a.rows === b.rows &&
+    (['blocks', 'history', 'rest', 'restHistory'] as const).every((part) => isEqual(a[part], b[part]));
   return isSame ? null : 'history';
 }
 

@@ -70,8 +70,23 @@ export function createProblems(): Problems {
     alike.orders.push(held.met);
   }
 
-  function addProblem(severity: Severity, { code, path, message, value, accepted, column }: Problem, times: number): void {
-    add({ severity, code, message, path, ...(accepted ? { accepted } : {}), ...(value === undefined ? {} : smallValue(value)) }, column, times);
+  function addProblem(
+    severity: Severity,
+    { code, path, message, value, accepted, column }: Problem,
+    times: number,
+  ): void {
+    add(
+      {
+        severity,
+        code,
+        message,
+        path,
+        ...(accepted ? { accepted } : {}),
+        ...(value === undefined ? {} : smallValue(value)),
+      },
+      column,
+      times,
+    );
   }
 
   return {
@@ -95,10 +110,24 @@ const empty = (): Collected => ({ alike: new Map(), met: 0 });
 /** The findings of one severity, the first FINDINGS_MAX that were met, in served order, and the count of the rest. */
 function listed(severity: Severity, { alike, met }: Collected): Finding[] {
   const all = [...alike.values()].flatMap((each) =>
-    each.count > ALIKE_MAX ? [{ finding: asOne(each), order: each.orders[0]!, stands: each.count }] : each.first.map((finding, i) => ({ finding, order: each.orders[i]!, stands: finding.count ?? 1 })));
+    each.count > ALIKE_MAX
+      ? [{ finding: asOne(each), order: each.orders[0]!, stands: each.count }]
+      : each.first.map((finding, i) => ({ finding, order: each.orders[i]!, stands: finding.count ?? 1 })),
+  );
   const first = all.toSorted((a, b) => a.order - b.order).slice(0, FINDINGS_MAX);
   const more = met - first.reduce((sum, { stands }) => sum + stands, 0);
-  const rest: Finding[] = more > 0 ? [{ severity, code: 'MORE_FINDINGS', message: `${more} more ${severity}s are not listed; the first ${first.length} findings are.`, path: '', count: more }] : [];
+  const rest: Finding[] =
+    more > 0
+      ? [
+          {
+            severity,
+            code: 'MORE_FINDINGS',
+            message: `${more} more ${severity}s are not listed; the first ${first.length} findings are.`,
+            path: '',
+            count: more,
+          },
+        ]
+      : [];
   return [...orderFindings(first.map(({ finding }) => finding)), ...rest];
 }
 
@@ -108,7 +137,13 @@ function asOne({ place, first, count }: Alike): Finding {
   if (example.count !== undefined) return { ...example, count };
   const places = first.slice(0, PLACES_MAX).map(({ path }) => path);
   const told = places.slice(0, PLACES_TOLD).join(', ');
-  return { ...example, path: place, message: `${count} times, first at ${told}. For example: ${example.message}`, count, places };
+  return {
+    ...example,
+    path: place,
+    message: `${count} times, first at ${told}. For example: ${example.message}`,
+    count,
+    places,
+  };
 }
 
 /** Where in a table: the label of its file or sheet, the data row counted from 1, the column as written. */
@@ -122,6 +157,11 @@ function placeOf(path: string, column: string | undefined): string {
   const label = opening < 0 ? path : path.slice(0, opening);
   const named = column ?? (opening < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
   const slash = label.indexOf('/');
-  const dataset = column !== undefined && slash < 0 && label.endsWith(`.${column}`) ? label.slice(0, -column.length - 1) : slash < 0 ? label : label.slice(0, slash);
+  const dataset =
+    column !== undefined && slash < 0 && label.endsWith(`.${column}`)
+      ? label.slice(0, -column.length - 1)
+      : slash < 0
+        ? label
+        : label.slice(0, slash);
   return named === '' ? dataset : `${dataset}.${named}`;
 }

@@ -36,19 +36,31 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
       rows += 1;
       fileRow += 1;
       if (cells === null) return;
-      const identifier = identifierColumn < 0 ? undefined : identifierIn(cells[identifierColumn], () => cellPath(label, fileRow, written[identifierColumn]!), problems);
-      const validFrom = fromColumn < 0 ? null : dateIn(cells[fromColumn], () => cellPath(label, fileRow, written[fromColumn]!), problems);
+      const identifier =
+        identifierColumn < 0
+          ? undefined
+          : identifierIn(cells[identifierColumn], () => cellPath(label, fileRow, written[identifierColumn]!), problems);
+      const validFrom =
+        fromColumn < 0
+          ? null
+          : dateIn(cells[fromColumn], () => cellPath(label, fileRow, written[fromColumn]!), problems);
       const values: (Cell | undefined)[] = [];
       positions.forEach((position, i) => {
         if (position < 0) return;
         const isDate = DATE_COLUMNS.has(columns[position]!);
-        values[position] = isDate ? isoDay(dateIn(cells[i], () => cellPath(label, fileRow, written[i]!), problems)) : cells[i];
+        values[position] = isDate
+          ? isoDay(dateIn(cells[i], () => cellPath(label, fileRow, written[i]!), problems))
+          : cells[i];
       });
       if (identifier === undefined || validFrom === undefined) return;
       const key = `${validFrom ?? ''} ${identifier}`;
       if (seen.has(key)) {
         const when = validFrom === null ? 'without valid_from' : `valid from ${formatDay(validFrom)}`;
-        problems.error({ code: 'DUPLICATE_KEY', path: cellPath(label, fileRow, ''), message: `An earlier row already holds ${identifier} ${when}.` });
+        problems.error({
+          code: 'DUPLICATE_KEY',
+          path: cellPath(label, fileRow, ''),
+          message: `An earlier row already holds ${identifier} ${when}.`,
+        });
         return;
       }
       seen.add(key);
@@ -57,10 +69,15 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
   }
 
   function toTable(): ReferenceTable {
-    const kinds = columns.map((name, position) => (TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : kindOf(raw, position)));
+    const kinds = columns.map((name, position) =>
+      TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : kindOf(raw, position),
+    );
     const byName = new Map<string, ReferenceRow[]>();
     for (const { identifier, validFrom, cells } of raw) {
-      const row: ReferenceRow = { validFrom, values: columns.map((_, position) => valueOf(cells[position], kinds[position]!)) };
+      const row: ReferenceRow = {
+        validFrom,
+        values: columns.map((_, position) => valueOf(cells[position], kinds[position]!)),
+      };
       const known = byName.get(identifier);
       if (known === undefined) byName.set(identifier, [row]);
       else known.push(row);
@@ -69,12 +86,18 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
     const early = -Infinity;
     return {
       columns,
-      rows: new Map(order.map((name) => [name, byName.get(name)!.toSorted((a, b) => (a.validFrom ?? early) - (b.validFrom ?? early) || 0)])),
+      rows: new Map(
+        order.map((name) => [
+          name,
+          byName.get(name)!.toSorted((a, b) => (a.validFrom ?? early) - (b.validFrom ?? early) || 0),
+        ]),
+      ),
     };
   }
 
   return {
-    beginFile, toTable,
+    beginFile,
+    toTable,
     get rows() {
       return rows;
     },
@@ -97,7 +120,8 @@ function kindOf(rows: readonly RawRow[], position: number): Kind {
     if (text === null) continue;
     held += 1;
     if (typeof cell === 'boolean' || text === 'true' || text === 'false') booleans += 1;
-    else if (typeof cell === 'number' || typeof cell === 'bigint' || (typeof cell === 'string' && isNumberText(text))) numbers += 1;
+    else if (typeof cell === 'number' || typeof cell === 'bigint' || (typeof cell === 'string' && isNumberText(text)))
+      numbers += 1;
   }
   if (held > 0 && numbers === held) return 'number';
   return held > 0 && booleans === held ? 'boolean' : 'text';

@@ -19,10 +19,17 @@ export interface Refreshed {
  * @param taken days of the held panels' memory that are taken: behind them later days are written without copying what is held.
  * @cost one pass over the cells of both; over those added alone while only they came, the names and fields are those held and there is room
  */
-export function refreshContent(held: MarketContent, fresh: MarketContent, options: RefreshOptions, taken?: SharedArrayBuffer): Refreshed {
+export function refreshContent(
+  held: MarketContent,
+  fresh: MarketContent,
+  options: RefreshOptions,
+  taken?: SharedArrayBuffer,
+): Refreshed {
   const { kept = [] } = options;
   const { series } = kept.includes('series') ? held : fresh;
-  const { panels, ...rest } = options.full ? restatedPanels(held, fresh, options) : grownPanels(held, fresh, options, taken);
+  const { panels, ...rest } = options.full
+    ? restatedPanels(held, fresh, options)
+    : grownPanels(held, fresh, options, taken);
   const content: MarketContent = {
     identifiers: panels.identifiers,
     dates: panels.dates,
@@ -40,15 +47,27 @@ type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer |
 /** Bars of the source up to the last day wanted, and those held of later days. */
 function restatedPanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
   const later = until === null ? [] : rowsWhere(held.dates, (day) => day > until);
-  const parts = [{ panels: fresh, rows: rowsWhere(fresh.dates, (day) => until === null || day <= until) }, ...(later.length === 0 ? [] : [{ panels: held, rows: later }])];
+  const parts = [
+    { panels: fresh, rows: rowsWhere(fresh.dates, (day) => until === null || day <= until) },
+    ...(later.length === 0 ? [] : [{ panels: held, rows: later }]),
+  ];
   const panels = withoutEmptyLines(combine(parts));
   return { panels, taken: takenDays(panels.dates.length) };
 }
 
 /** The bars held, and those of the source of later days. */
-function grownPanels(held: Panels, fresh: Panels, { until }: RefreshOptions, taken: SharedArrayBuffer | undefined): NextPanels {
+function grownPanels(
+  held: Panels,
+  fresh: Panels,
+  { until }: RefreshOptions,
+  taken: SharedArrayBuffer | undefined,
+): NextPanels {
   const lastHeld = held.dates.at(-1)!;
-  const part = laterPart(held, fresh, rowsWhere(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)));
+  const part = laterPart(
+    held,
+    fresh,
+    rowsWhere(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)),
+  );
   if (part.rows.length === 0) return { panels: held, taken };
   if (addsOnlyDays(held, part)) {
     const isTaken = takeRoom(held, taken, part.rows.length);
@@ -62,8 +81,15 @@ function grownPanels(held: Panels, fresh: Panels, { until }: RefreshOptions, tak
 /** Some rows of a source without the columns that are not held and have no value in them. */
 function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
   const width = fresh.identifiers.length;
-  const isUsed = (panel: Float64Array): boolean => rows.some((t) => panel.subarray(t * width, (t + 1) * width).some((value) => value === value));
-  return { panels: { ...fresh, fields: new Map([...fresh.fields].filter(([name, panel]) => held.fields.has(name) || isUsed(panel))) }, rows };
+  const isUsed = (panel: Float64Array): boolean =>
+    rows.some((t) => panel.subarray(t * width, (t + 1) * width).some((value) => value === value));
+  return {
+    panels: {
+      ...fresh,
+      fields: new Map([...fresh.fields].filter(([name, panel]) => held.fields.has(name) || isUsed(panel))),
+    },
+    rows,
+  };
 }
 
 /** Whether the names with bars and the fields of a part are among those held. */
@@ -72,14 +98,23 @@ function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
   const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
   const all = [...panels.fields.values()];
   const width = panels.identifiers.length;
-  return others.every((n) => rows.every((t) => !holdsAny(all, t * width + n))) && [...panels.fields.keys()].every((name) => held.fields.has(name));
+  return (
+    others.every((n) => rows.every((t) => !holdsAny(all, t * width + n))) &&
+    [...panels.fields.keys()].every((name) => held.fields.has(name))
+  );
 }
 
 /** Takes the memory behind the days held; false when there is too little of it or another version took it. */
 function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
   const bytes = (held.dates.length + days) * held.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
-  const hasRoom = [...held.fields.values()].every(({ buffer, byteOffset }) => buffer instanceof SharedArrayBuffer && byteOffset === 0 && buffer.byteLength >= bytes);
-  return taken !== undefined && hasRoom && Atomics.compareExchange(new Int32Array(taken), 0, held.dates.length, held.dates.length + days) === held.dates.length;
+  const hasRoom = [...held.fields.values()].every(
+    ({ buffer, byteOffset }) => buffer instanceof SharedArrayBuffer && byteOffset === 0 && buffer.byteLength >= bytes,
+  );
+  return (
+    taken !== undefined &&
+    hasRoom &&
+    Atomics.compareExchange(new Int32Array(taken), 0, held.dates.length, held.dates.length + days) === held.dates.length
+  );
 }
 
 /** The panels held with later days of the same names and fields behind them: in the same memory when it was taken. */
@@ -89,19 +124,30 @@ function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): 
   const cells = before + rows.length * width;
   const position = new Map(held.identifiers.map((identifier, n) => [identifier, n]));
   const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier) ?? -1); // a name that is not held has no bar in the rows
-  const fields = new Map([...held.fields].map(([name, old]) => {
-    const panel = new Float64Array(isTaken ? old.buffer : roomyMemory(held.dates.length + rows.length, width), 0, cells);
-    if (!isTaken) panel.set(old);
-    panel.fill(Number.NaN, before);
-    const source = panels.fields.get(name);
-    if (source === undefined) return [name, panel] as const;
-    rows.forEach((t, i) => {
-      const to = before + i * width;
-      for (let n = 0; n < columns.length; n++) if (columns[n]! >= 0) panel[to + columns[n]!] = source[t * columns.length + n]!;
-    });
-    return [name, panel] as const;
-  }));
-  return { identifiers: held.identifiers, dates: Int32Array.from([...held.dates, ...rows.map((t) => panels.dates[t]!)]), fields };
+  const fields = new Map(
+    [...held.fields].map(([name, old]) => {
+      const panel = new Float64Array(
+        isTaken ? old.buffer : roomyMemory(held.dates.length + rows.length, width),
+        0,
+        cells,
+      );
+      if (!isTaken) panel.set(old);
+      panel.fill(Number.NaN, before);
+      const source = panels.fields.get(name);
+      if (source === undefined) return [name, panel] as const;
+      rows.forEach((t, i) => {
+        const to = before + i * width;
+        for (let n = 0; n < columns.length; n++)
+          if (columns[n]! >= 0) panel[to + columns[n]!] = source[t * columns.length + n]!;
+      });
+      return [name, panel] as const;
+    }),
+  );
+  return {
+    identifiers: held.identifiers,
+    dates: Int32Array.from([...held.dates, ...rows.map((t) => panels.dates[t]!)]),
+    fields,
+  };
 }
 
 interface Part {
@@ -118,31 +164,35 @@ function rowsWhere(dates: Int32Array, isTaken: (day: Day) => boolean): number[] 
 
 /** Rows of several panels in one; no two parts hold the same day. */
 function combine(parts: readonly Part[]): Panels {
-  const identifiers = [...new Set(parts.flatMap(({ panels, rows }) => (rows.length === 0 ? [] : panels.identifiers)))].sort(compareText);
+  const identifiers = [
+    ...new Set(parts.flatMap(({ panels, rows }) => (rows.length === 0 ? [] : panels.identifiers))),
+  ].sort(compareText);
   const columnOf = new Map(identifiers.map((identifier, n) => [identifier, n]));
   const days = parts.flatMap(({ panels, rows }) => rows.map((t) => panels.dates[t]!));
   const dates = Int32Array.from(days).sort();
   const rowOf = new Map([...dates].map((day, t) => [day, t]));
   const names = [...new Set(parts.flatMap(({ panels }) => [...panels.fields.keys()]))];
   const width = identifiers.length;
-  const fields = new Map(names.map((name) => {
-    const panel = new Float64Array(roomyMemory(dates.length, width), 0, dates.length * width);
-    for (const { panels, rows } of parts) {
-      const source = panels.fields.get(name);
-      const step = panels.identifiers.length;
-      const isSameAxis = step === width && panels.identifiers.every((identifier, n) => identifier === identifiers[n]);
-      const columns = Int32Array.from(panels.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
-      for (const t of rows) {
-        const to = rowOf.get(panels.dates[t]!)! * width;
-        if (source !== undefined && isSameAxis) {
-          panel.set(source.subarray(t * step, (t + 1) * step), to);
-          continue;
+  const fields = new Map(
+    names.map((name) => {
+      const panel = new Float64Array(roomyMemory(dates.length, width), 0, dates.length * width);
+      for (const { panels, rows } of parts) {
+        const source = panels.fields.get(name);
+        const step = panels.identifiers.length;
+        const isSameAxis = step === width && panels.identifiers.every((identifier, n) => identifier === identifiers[n]);
+        const columns = Int32Array.from(panels.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+        for (const t of rows) {
+          const to = rowOf.get(panels.dates[t]!)! * width;
+          if (source !== undefined && isSameAxis) {
+            panel.set(source.subarray(t * step, (t + 1) * step), to);
+            continue;
+          }
+          panel.fill(Number.NaN, to, to + width);
+          if (source !== undefined) for (let n = 0; n < step; n++) panel[to + columns[n]!] = source[t * step + n]!;
         }
-        panel.fill(Number.NaN, to, to + width);
-        if (source !== undefined) for (let n = 0; n < step; n++) panel[to + columns[n]!] = source[t * step + n]!;
       }
-    }
-    return [name, panel] as const;
-  }));
+      return [name, panel] as const;
+    }),
+  );
   return { identifiers, dates, fields };
 }

@@ -71,27 +71,41 @@ export function refreshReport({ held, fresh, content }: Versions, { full, isWhol
     rows_added: sum(all, ({ added }) => added),
     rows_changed: sum(all, ({ changed, removed }) => changed + removed),
     datasets: {
-      market: countsOf(taken), reference: countsOf(tables.reference), corporate_actions: countsOf(tables.corporate_actions), universes: countsOf(tables.universes), series: countsOf(tables.series),
+      market: countsOf(taken),
+      reference: countsOf(tables.reference),
+      corporate_actions: countsOf(tables.corporate_actions),
+      universes: countsOf(tables.universes),
+      series: countsOf(tables.series),
     },
     dates_added: content.dates.reduce((count, day) => (oldDays.has(day) ? count : count + 1), 0),
-    identifiers_added: content.identifiers.reduce((count, identifier) => (known.has(identifier) ? count : count + 1), 0),
+    identifiers_added: content.identifiers.reduce(
+      (count, identifier) => (known.has(identifier) ? count : count + 1),
+      0,
+    ),
     start: formatDay(content.dates[0]!),
     end: formatDay(content.dates.at(-1)!),
     restatements: all.flatMap(({ restatements }) => restatements).slice(0, RESTATEMENTS_MAX),
     restatements_total: sum(all, ({ total }) => total),
     left_out: left?.summary ?? null,
-    findings: full ? [] : orderFindings([...(left === undefined ? [] : [leftOutFinding(left, lastDay)]), ...tableFindings(tables, lastDay)]),
+    findings: full
+      ? []
+      : orderFindings([
+          ...(left === undefined ? [] : [leftOutFinding(left, lastDay)]),
+          ...tableFindings(tables, lastDay),
+        ]),
   };
 }
 
-const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number => items.reduce((total, item) => total + valueOf(item), 0);
+const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
+  items.reduce((total, item) => total + valueOf(item), 0);
 const countsOf = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
 /** Bars after the last day held, which are all that differ without `full`. */
 function addedBars(held: Panels, now: Panels): MarketChanges {
   const panels = [...now.fields.values()];
   let added = 0;
-  for (let cell = held.dates.length * now.identifiers.length; cell < now.dates.length * now.identifiers.length; cell++) if (holdsAny(panels, cell)) added += 1;
+  for (let cell = held.dates.length * now.identifiers.length; cell < now.dates.length * now.identifiers.length; cell++)
+    if (holdsAny(panels, cell)) added += 1;
   return { added, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
 }
 
@@ -102,10 +116,23 @@ interface Left {
 
 /** What the source has of the days held that is not held; undefined when that is nothing. */
 function leftOut(held: Panels, fresh: Panels, lastDay: Day): Left | undefined {
-  const { added, changed, removed, gained, restatements } = compareBars(held, fresh, { columns: [...held.fields.keys()], to: lastDay });
+  const { added, changed, removed, gained, restatements } = compareBars(held, fresh, {
+    columns: [...held.fields.keys()],
+    to: lastDay,
+  });
   const columns = newColumns(held, fresh, lastDay);
   if (added + changed + removed + columns.length === 0) return undefined;
-  return { summary: { added, changed, removed, columns, identifiers: gained.slice(0, NAMES_MAX), identifiers_total: gained.length }, first: restatements[0] };
+  return {
+    summary: {
+      added,
+      changed,
+      removed,
+      columns,
+      identifiers: gained.slice(0, NAMES_MAX),
+      identifiers_total: gained.length,
+    },
+    first: restatements[0],
+  };
 }
 
 function leftOutFinding({ summary, first }: Left, lastDay: Day): Finding {
@@ -113,16 +140,22 @@ function leftOutFinding({ summary, first }: Left, lastDay: Day): Finding {
   const parts = [
     ...(changed > 0 ? [`${changed} changed`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
-    ...(added > 0 ? [`${added} that ${added === 1 ? 'is' : 'are'} not held, of ${names === 1 ? identifiers[0]! : `${names} names`}`] : []),
+    ...(added > 0
+      ? [`${added} that ${added === 1 ? 'is' : 'are'} not held, of ${names === 1 ? identifiers[0]! : `${names} names`}`]
+      : []),
   ];
   const bars = parts.length === 0 ? [] : [`${parts.join(', ')} bars`];
-  const found = [...bars, ...(columns.length > 0 ? [`values in the new columns ${columns.join(', ')}`] : [])].join(' and ');
+  const found = [...bars, ...(columns.length > 0 ? [`values in the new columns ${columns.join(', ')}`] : [])].join(
+    ' and ',
+  );
   const message = `The source has other history up to ${formatDay(lastDay)} than is held: ${found}. It was left out${exampleOf(first)}; refresh with full: true to take it.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
 }
 
 function exampleOf(first: Restatement | undefined): string {
-  return first === undefined ? '' : ` (first: ${first.column} of ${first.identifier}${first.date === null ? '' : ` on ${first.date}`}, ${first.before ?? 'nothing'} held, ${first.after ?? 'nothing'} in the source)`;
+  return first === undefined
+    ? ''
+    : ` (first: ${first.column} of ${first.identifier}${first.date === null ? '' : ` on ${first.date}`}, ${first.before ?? 'nothing'} held, ${first.after ?? 'nothing'} in the source)`;
 }
 
 /** What was taken and tells of days that were held already: results made before rest on other data. */

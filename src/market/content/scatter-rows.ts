@@ -35,14 +35,23 @@ const CHUNK_ROWS_MAX = 1 << 16;
  * @param streams chunks of day, position of the name, and a double per field.
  * @cost 30 ns a row of six fields.
  */
-export async function scatterRows(streams: readonly AsyncIterable<DuckDBDataChunk>[], { identifiers, dates, fields, rowsOfDay }: Target, onRows: (rows: number) => void, follower?: DayFollower): Promise<Scattered> {
+export async function scatterRows(
+  streams: readonly AsyncIterable<DuckDBDataChunk>[],
+  { identifiers, dates, fields, rowsOfDay }: Target,
+  onRows: (rows: number) => void,
+  follower?: DayFollower,
+): Promise<Scattered> {
   const assets = identifiers.length;
-  const panels = fields.map(() => new Float64Array(new SharedArrayBuffer(dates.length * assets * Float64Array.BYTES_PER_ELEMENT)));
+  const panels = fields.map(
+    () => new Float64Array(new SharedArrayBuffer(dates.length * assets * Float64Array.BYTES_PER_ELEMENT)),
+  );
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const rowOf = dayPositions(dates);
   const firstDay = dates[0]!;
   const filled = new Uint8Array(dates.length * assets);
-  const floors = fields.map((name) => (PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE));
+  const floors = fields.map((name) =>
+    PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
+  );
   const cells = new Int32Array(CHUNK_ROWS_MAX);
   const days = stretchDays({ assets, fields: fields.length }, BLOCK_DAYS);
   const left = rowsByStretch(rowsOfDay, days);
@@ -67,7 +76,8 @@ export async function scatterRows(streams: readonly AsyncIterable<DuckDBDataChun
         left[stretch]! -= 1;
         if (left[stretch] === 0) full.push(stretch);
       }
-      for (let f = 0; f < panels.length; f++) if (!scatterColumn(doublesOf(chunk, 2 + f), cells, size, panels[f]!, floors[f]!)) isSound = false;
+      for (let f = 0; f < panels.length; f++)
+        if (!scatterColumn(doublesOf(chunk, 2 + f), cells, size, panels[f]!, floors[f]!)) isSound = false;
       rows += size;
       if (rows % (1 << 18) < size) onRows(rows);
       for (let stretch = full.pop(); stretch !== undefined; stretch = full.pop()) complete(stretch);
@@ -77,13 +87,18 @@ export async function scatterRows(streams: readonly AsyncIterable<DuckDBDataChun
   function complete(stretch: number): void {
     const from = stretch * days;
     const to = Math.min(from + days, dates.length);
-    if (expected[stretch]! < (to - from) * assets) for (const panel of panels) emptyUnfilled(panel, filled, from * assets, to * assets);
+    if (expected[stretch]! < (to - from) * assets)
+      for (const panel of panels) emptyUnfilled(panel, filled, from * assets, to * assets);
     if (isSound) follower?.complete(from, to);
   }
 
   follower?.begin(whole);
   await allOver(streams.map(drain));
-  return { panels: whole, rows, isSound: isSound && left.every((count) => count === 0) && rows === expected.reduce((sum, count) => sum + count, 0) };
+  return {
+    panels: whole,
+    rows,
+    isSound: isSound && left.every((count) => count === 0) && rows === expected.reduce((sum, count) => sum + count, 0),
+  };
 }
 
 /** Rows of days that are complete together. */
@@ -94,7 +109,13 @@ function rowsByStretch(rowsOfDay: Int32Array, days: number): Int32Array {
 }
 
 /** The hot loop: one column of one chunk into its panel. False when a value lies below the floor or is infinite. */
-function scatterColumn(values: Float64Array, cells: Int32Array, size: number, panel: Float64Array, floor: number): boolean {
+function scatterColumn(
+  values: Float64Array,
+  cells: Int32Array,
+  size: number,
+  panel: Float64Array,
+  floor: number,
+): boolean {
   let isSound = true;
   for (let i = 0; i < size; i++) {
     const value = values[i]!;

@@ -11,8 +11,12 @@ export function compareSeries(before: SeriesTable | undefined, after: SeriesTabl
   const restated = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
-  const restate = (identifier: string, date: string | null, column: string, [was, is]: readonly [string | number | null, string | number | null]) =>
-    restated.add(() => ({ dataset: 'series', identifier, date, column, before: was, after: is }));
+  const restate = (
+    identifier: string,
+    date: string | null,
+    column: string,
+    [was, is]: readonly [string | number | null, string | number | null],
+  ) => restated.add(() => ({ dataset: 'series', identifier, date, column, before: was, after: is }));
 
   for (const identifier of [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].toSorted(compareText)) {
     const [old, now] = [before?.get(identifier), after?.get(identifier)];
@@ -33,13 +37,24 @@ export function compareSeries(before: SeriesTable | undefined, after: SeriesTabl
 }
 
 /** What two versions of a series say of it as a whole, and say otherwise. */
-function attributesOf(old: PriceSeries | undefined, now: PriceSeries | undefined): (readonly [string, string | null, string | null])[] {
+function attributesOf(
+  old: PriceSeries | undefined,
+  now: PriceSeries | undefined,
+): (readonly [string, string | null, string | null])[] {
   if (old === undefined || now === undefined) return [];
-  return ([['CURRENCY', old.currency, now.currency], ['NAME', old.name, now.name]] as const).filter(([, was, is]) => was !== is);
+  return (
+    [
+      ['CURRENCY', old.currency, now.currency],
+      ['NAME', old.name, now.name],
+    ] as const
+  ).filter(([, was, is]) => was !== is);
 }
 
 /** The days on which two versions of a series have other values, ascending; NaN where one has none. */
-function* inStep(old: PriceSeries | undefined, now: PriceSeries | undefined): Generator<{ readonly day: number; readonly was: number; readonly is: number }> {
+function* inStep(
+  old: PriceSeries | undefined,
+  now: PriceSeries | undefined,
+): Generator<{ readonly day: number; readonly was: number; readonly is: number }> {
   const [oldDays, nowDays] = [old?.days ?? [], now?.days ?? []];
   for (let i = 0, k = 0; i < oldDays.length || k < nowDays.length;) {
     const day = Math.min(oldDays[i] ?? Infinity, nowDays[k] ?? Infinity);

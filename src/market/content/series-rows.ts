@@ -28,13 +28,24 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
       const column = names.indexOf(name);
       return { column, path: () => cellPath(label, fileRow, written[column] ?? name) };
     };
-    const [identifierAt, dateAt, closeAt, currencyAt, nameAt] = [at('identifier'), at('date'), at('CLOSE'), at('CURRENCY'), at('NAME')];
+    const [identifierAt, dateAt, closeAt, currencyAt, nameAt] = [
+      at('identifier'),
+      at('date'),
+      at('CLOSE'),
+      at('CURRENCY'),
+      at('NAME'),
+    ];
 
     return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
       if (cells === null) return;
-      if (rows === SERIES_ROWS_MAX + 1) problems.error({ code: 'OUT_OF_RANGE', path: label, message: `The series have more than ${SERIES_ROWS_MAX} rows, which is the most a store can hold.` });
+      if (rows === SERIES_ROWS_MAX + 1)
+        problems.error({
+          code: 'OUT_OF_RANGE',
+          path: label,
+          message: `The series have more than ${SERIES_ROWS_MAX} rows, which is the most a store can hold.`,
+        });
       if (rows > SERIES_ROWS_MAX) return;
       const identifier = identifierIn(cells[identifierAt.column], identifierAt.path, problems);
       const day = dateIn(cells[dateAt.column], dateAt.path, problems);
@@ -43,8 +54,18 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
       if (identifier === undefined || day === null || day === undefined || close === undefined) return;
       const own = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
       series.set(identifier, own);
-      own.currency = oneOf(own.currency, textIn(cells[currencyAt.column]), { what: `CURRENCY of ${identifier}`, path: currencyAt.path }, problems);
-      own.name = oneOf(own.name, textIn(cells[nameAt.column]), { what: `NAME of ${identifier}`, path: nameAt.path }, problems);
+      own.currency = oneOf(
+        own.currency,
+        textIn(cells[currencyAt.column]),
+        { what: `CURRENCY of ${identifier}`, path: currencyAt.path },
+        problems,
+      );
+      own.name = oneOf(
+        own.name,
+        textIn(cells[nameAt.column]),
+        { what: `NAME of ${identifier}`, path: nameAt.path },
+        problems,
+      );
       if (own.closes.has(day)) problems.error(repeatedKey(cellPath(label, fileRow, ''), identifier, day));
       else if (close === close) own.closes.set(day, close);
     };
@@ -52,7 +73,14 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
 
   return {
     beginFile,
-    toTable: () => new Map([...series].flatMap(([identifier, growing]) => (growing.closes.size === 0 ? [] : [[identifier, seriesOf(identifier, growing)] as const])).toSorted(([a], [b]) => compareText(a, b))),
+    toTable: () =>
+      new Map(
+        [...series]
+          .flatMap(([identifier, growing]) =>
+            growing.closes.size === 0 ? [] : [[identifier, seriesOf(identifier, growing)] as const],
+          )
+          .toSorted(([a], [b]) => compareText(a, b)),
+      ),
     get rows() {
       return rows;
     },
@@ -60,16 +88,37 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
 }
 
 /** A number, NaN where the cell is empty; undefined, and told, when it holds something else. */
-function closeIn(cell: Cell | undefined, { column, path }: { readonly column: string; readonly path: Path }, problems: Problems): number | undefined {
+function closeIn(
+  cell: Cell | undefined,
+  { column, path }: { readonly column: string; readonly path: Path },
+  problems: Problems,
+): number | undefined {
   const value = numberIn(cell);
-  if (value === undefined) problems.error({ code: 'NOT_A_NUMBER', path: path(), message: `${column} is ${quoted(String(cell))}, which ${notANumber(String(cell))}.`, value: String(cell) });
+  if (value === undefined)
+    problems.error({
+      code: 'NOT_A_NUMBER',
+      path: path(),
+      message: `${column} is ${quoted(String(cell))}, which ${notANumber(String(cell))}.`,
+      value: String(cell),
+    });
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
 }
 
 /** What all rows of a series say alike; the first, and told, where another says otherwise. */
-function oneOf(held: string | null, come: string | null, { what, path }: { readonly what: string; readonly path: Path }, problems: Problems): string | null {
+function oneOf(
+  held: string | null,
+  come: string | null,
+  { what, path }: { readonly what: string; readonly path: Path },
+  problems: Problems,
+): string | null {
   if (held !== null && come !== null && held !== come) {
-    problems.error({ code: 'NOT_IN_CHOICES', path: path(), message: `${what} is ${quoted(come)}; an earlier row has ${quoted(held)}, and a series has one.`, accepted: [held], value: come });
+    problems.error({
+      code: 'NOT_IN_CHOICES',
+      path: path(),
+      message: `${what} is ${quoted(come)}; an earlier row has ${quoted(held)}, and a series has one.`,
+      accepted: [held],
+      value: come,
+    });
   }
   return held ?? come;
 }
@@ -80,9 +129,19 @@ function seriesOf(identifier: string, { name, currency, closes }: Growing): Pric
 }
 
 /** Tells of identifiers that are names of the market and series at once. */
-export function tellSharedNames(identifiers: readonly string[], series: SeriesTable | undefined, problems: Problems): void {
+export function tellSharedNames(
+  identifiers: readonly string[],
+  series: SeriesTable | undefined,
+  problems: Problems,
+): void {
   if (series === undefined) return;
   for (const identifier of identifiers) {
-    if (series.has(identifier)) problems.error({ code: 'DUPLICATE_KEY', path: `series[${identifier}]`, message: `${identifier} is in market and in series; an identifier is in one of them.`, value: identifier });
+    if (series.has(identifier))
+      problems.error({
+        code: 'DUPLICATE_KEY',
+        path: `series[${identifier}]`,
+        message: `${identifier} is in market and in series; an identifier is in one of them.`,
+        value: identifier,
+      });
   }
 }

@@ -19,17 +19,33 @@ const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Satur
  * @param open opens the calendars of the service; called only where any calendar is in use
  * @cost one pass over the days, and over the bars of those that are no sessions
  */
-export function warnOfSessions(content: MarketContent, { codes, open }: { readonly codes: readonly string[]; readonly open: () => Calendars }, problems: Problems): void {
+export function warnOfSessions(
+  content: MarketContent,
+  { codes, open }: { readonly codes: readonly string[]; readonly open: () => Calendars },
+  problems: Problems,
+): void {
   const named = [...new Set([...codes, ...exchangesOf(content)])];
   if (named.length === 0) return;
   const all = open();
   const calendars = named.flatMap((code) => all.get(code) ?? []);
-  const days = [...content.dates].flatMap((day, t) => (isNoSession(day, calendars) ? [{ day, names: namesOf(content, t) }] : [])).filter(({ names }) => names.length > 0);
-  const inUse = calendars.map(({ code }) => code).toSorted().join(', ');
+  const days = [...content.dates]
+    .flatMap((day, t) => (isNoSession(day, calendars) ? [{ day, names: namesOf(content, t) }] : []))
+    .filter(({ names }) => names.length > 0);
+  const inUse = calendars
+    .map(({ code }) => code)
+    .toSorted()
+    .join(', ');
   if (days.length > DAYS_MAX) {
-    const listed = days.slice(0, LISTED_MAX).map(({ day }) => formatDay(day)).join(', ');
+    const listed = days
+      .slice(0, LISTED_MAX)
+      .map(({ day }) => formatDay(day))
+      .join(', ');
     const bars = days.reduce((sum, { names }) => sum + names.length, 0);
-    problems.warning({ code: 'NOT_A_SESSION', path: 'market', message: `${bars} bars are of ${days.length} days that are no session of ${inUse}: ${listed} and more. No index on such a calendar sees them.` });
+    problems.warning({
+      code: 'NOT_A_SESSION',
+      path: 'market',
+      message: `${bars} bars are of ${days.length} days that are no session of ${inUse}: ${listed} and more. No index on such a calendar sees them.`,
+    });
     return;
   }
   for (const { day, names } of days) {

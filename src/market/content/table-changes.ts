@@ -42,13 +42,19 @@ export interface HeldBars {
  * One version of the tables against another. What is told of a name without any bar held is no history.
  * @cost a few microseconds a row of both
  */
-export function compareTables(before: ContentTables, after: ContentTables, held: HeldBars): Record<TableDataset, TableChanges> {
+export function compareTables(
+  before: ContentTables,
+  after: ContentTables,
+  held: HeldBars,
+): Record<TableDataset, TableChanges> {
   const names = new Set(held.identifiers);
   const rules: Rules = {
     isHistory: (rows) => names.has(rows[0]!.identifier) && firstDay(rows) <= held.lastDay,
-    isContinued: (was, is) => (was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is),
+    isContinued: (was, is) =>
+      (was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is),
   };
-  const changesOf = (dataset: RowDataset): TableChanges => compareRows(dataset, ROWS[dataset](before), ROWS[dataset](after), rules);
+  const changesOf = (dataset: RowDataset): TableChanges =>
+    compareRows(dataset, ROWS[dataset](before), ROWS[dataset](after), rules);
   return {
     reference: before.reference === after.reference ? NO_CHANGES : changesOf('reference'),
     corporate_actions: before.actions === after.actions ? NO_CHANGES : changesOf('corporate_actions'),
@@ -57,12 +63,26 @@ export function compareTables(before: ContentTables, after: ContentTables, held:
   };
 }
 
-const NO_CHANGES: TableChanges = { added: 0, changed: 0, removed: 0, history: { added: 0, changed: 0, removed: 0 }, restatements: [], total: 0 };
+const NO_CHANGES: TableChanges = {
+  added: 0,
+  changed: 0,
+  removed: 0,
+  history: { added: 0, changed: 0, removed: 0 },
+  restatements: [],
+  total: 0,
+};
 
 /** Whether nothing but the state of an announced action is another. */
 function isPaidSince(was: TableRow, is: TableRow): boolean {
-  const columns = [...new Set([...was.values.keys(), ...is.values.keys()])].filter((column) => was.values.get(column) !== is.values.get(column));
-  return columns.length === 1 && columns[0]!.endsWith('.status') && was.values.get(columns[0]!) === 'announced' && is.values.get(columns[0]!) === 'paid';
+  const columns = [...new Set([...was.values.keys(), ...is.values.keys()])].filter(
+    (column) => was.values.get(column) !== is.values.get(column),
+  );
+  return (
+    columns.length === 1 &&
+    columns[0]!.endsWith('.status') &&
+    was.values.get(columns[0]!) === 'announced' &&
+    is.values.get(columns[0]!) === 'paid'
+  );
 }
 
 interface Rules {
@@ -83,7 +103,15 @@ function compareRows(dataset: RowDataset, before: Rows, after: Rows, rules: Rule
   const restate = (was: TableRow, is: TableRow | undefined) => {
     for (const column of new Set([...was.values.keys(), ...(is?.values.keys() ?? [])])) {
       const [x, y] = [was.values.get(column) ?? null, is?.values.get(column) ?? null];
-      if (x !== y) restated.add(() => ({ dataset, identifier: was.identifier, date: was.day === null ? null : formatDay(was.day), column, before: x, after: y }));
+      if (x !== y)
+        restated.add(() => ({
+          dataset,
+          identifier: was.identifier,
+          date: was.day === null ? null : formatDay(was.day),
+          column,
+          before: x,
+          after: y,
+        }));
     }
   };
   for (const key of [...new Set([...before.keys(), ...after.keys()])].toSorted(compareText)) {
@@ -109,7 +137,8 @@ function firstDay(rows: readonly TableRow[]): number {
 
 /** The rows of one key that only one version has, in their order. */
 function unequal(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
-  const textOf = ({ values }: TableRow): string => JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
+  const textOf = ({ values }: TableRow): string =>
+    JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
   const left = after.map((row) => ({ row, text: textOf(row) }));
   const gone = before.filter((row) => {
     const at = left.findIndex(({ text }) => text === textOf(row));
@@ -120,35 +149,56 @@ function unequal(before: readonly TableRow[], after: readonly TableRow[]): [Tabl
 }
 
 function referenceRows({ columns, rows }: ReferenceTable): Rows {
-  return grouped([...rows].flatMap(([identifier, spells]) => spells.map(({ validFrom, values }) => ({
-    key: JSON.stringify([identifier, validFrom]),
-    row: { identifier, day: validFrom, values: valuesOf(columns.map((column, i) => [column, values[i] ?? null])) },
-  }))));
+  return grouped(
+    [...rows].flatMap(([identifier, spells]) =>
+      spells.map(({ validFrom, values }) => ({
+        key: JSON.stringify([identifier, validFrom]),
+        row: { identifier, day: validFrom, values: valuesOf(columns.map((column, i) => [column, values[i] ?? null])) },
+      })),
+    ),
+  );
 }
 
 /** A corrected dividend is one of the same name, type and ex day. */
 function actionRows(actions: readonly CorporateAction[]): Rows {
-  return grouped(actions.map(({ identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice }) => ({
-    key: JSON.stringify([identifier, type, exDay, related]),
-    row: {
-      identifier,
-      day: exDay,
-      values: valuesOf([
-        [`${type}.value`, value], [`${type}.pay_date`, payDay === null ? null : formatDay(payDay)], [`${type}.status`, status],
-        [`${type}.announced`, announcedDay === null ? null : formatDay(announcedDay)], [`${type}.related`, related], [`${type}.subscription_price`, subscriptionPrice],
-      ]),
-    },
-  })));
+  return grouped(
+    actions.map(({ identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice }) => ({
+      key: JSON.stringify([identifier, type, exDay, related]),
+      row: {
+        identifier,
+        day: exDay,
+        values: valuesOf([
+          [`${type}.value`, value],
+          [`${type}.pay_date`, payDay === null ? null : formatDay(payDay)],
+          [`${type}.status`, status],
+          [`${type}.announced`, announcedDay === null ? null : formatDay(announcedDay)],
+          [`${type}.related`, related],
+          [`${type}.subscription_price`, subscriptionPrice],
+        ]),
+      },
+    })),
+  );
 }
 
 function membershipRows(universes: readonly Membership[]): Rows {
-  return grouped(universes.map(({ universe, identifier, start, end }) => ({
-    key: JSON.stringify([universe, identifier, start]),
-    row: { identifier, day: start, end: end ?? Infinity, values: valuesOf([[`${universe}.start`, start === null ? 'always' : formatDay(start)], [`${universe}.end`, end === null ? null : formatDay(end)]]) },
-  })));
+  return grouped(
+    universes.map(({ universe, identifier, start, end }) => ({
+      key: JSON.stringify([universe, identifier, start]),
+      row: {
+        identifier,
+        day: start,
+        end: end ?? Infinity,
+        values: valuesOf([
+          [`${universe}.start`, start === null ? 'always' : formatDay(start)],
+          [`${universe}.end`, end === null ? null : formatDay(end)],
+        ]),
+      },
+    })),
+  );
 }
 
-const valuesOf = (cells: readonly (readonly [string, ReferenceValue])[]): ReadonlyMap<string, ReferenceValue> => new Map(cells.filter(([, value]) => value !== null));
+const valuesOf = (cells: readonly (readonly [string, ReferenceValue])[]): ReadonlyMap<string, ReferenceValue> =>
+  new Map(cells.filter(([, value]) => value !== null));
 
 function grouped(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {
   const groups = new Map<string, TableRow[]>();

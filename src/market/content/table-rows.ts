@@ -10,7 +10,10 @@ export interface TableRows<T> {
    * Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. A row that is
    * null cannot be read, and is only counted.
    */
-  beginFile(label: string, written: readonly string[]): ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
+  beginFile(
+    label: string,
+    written: readonly string[],
+  ): ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
   readonly rows: number;
   toTable(): T;
 }
@@ -31,7 +34,12 @@ export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): 
   const day = dayIn(cell);
   if (day === undefined) {
     const text = String(cell).slice(0, 80);
-    problems.error({ code: 'BAD_DATE', path: path(), message: `${JSON.stringify(text)} is not a day that exists, YYYY-MM-DD.`, value: text });
+    problems.error({
+      code: 'BAD_DATE',
+      path: path(),
+      message: `${JSON.stringify(text)} is not a day that exists, YYYY-MM-DD.`,
+      value: text,
+    });
   }
   return day;
 }

@@ -28,18 +28,29 @@ export function createUniverseRows(problems: Problems): TableRows<readonly Membe
       fileRow += 1;
       if (cells === null) return;
       const cell = (name: string) => cells[names.indexOf(name)];
-      const path = (name: string) => cellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
+      const path = (name: string) =>
+        cellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
       const universe = textIn(cell('universe'));
       const isNamed = universe !== null && universe.length <= UNIVERSE_NAME_MAX;
       if (!isNamed && names.includes('universe')) {
-        problems.error({ code: 'BAD_IDENTIFIER', path: path('universe'), message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; 1 to ${UNIVERSE_NAME_MAX} characters are needed.` });
+        problems.error({
+          code: 'BAD_IDENTIFIER',
+          path: path('universe'),
+          message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; 1 to ${UNIVERSE_NAME_MAX} characters are needed.`,
+        });
       }
-      const identifier = names.includes('identifier') ? identifierIn(cell('identifier'), () => path('identifier'), problems) : undefined;
+      const identifier = names.includes('identifier')
+        ? identifierIn(cell('identifier'), () => path('identifier'), problems)
+        : undefined;
       const start = dateIn(cell('start'), () => path('start'), problems);
       const end = dateIn(cell('end'), () => path('end'), problems);
       if (start === undefined || end === undefined) return;
       if (start !== null && end !== null && start >= end) {
-        problems.error({ code: 'INVALID_RANGE', path: path('end'), message: `The membership ends on ${formatDay(end)}, not after its start on ${formatDay(start)}.` });
+        problems.error({
+          code: 'INVALID_RANGE',
+          path: path('end'),
+          message: `The membership ends on ${formatDay(end)}, not after its start on ${formatDay(start)}.`,
+        });
         return;
       }
       if (!isNamed || identifier === undefined) return;
@@ -64,7 +75,8 @@ export function createUniverseRows(problems: Problems): TableRows<readonly Membe
   }
 
   return {
-    beginFile, toTable,
+    beginFile,
+    toTable,
     get rows() {
       return rows;
     },
@@ -73,8 +85,14 @@ export function createUniverseRows(problems: Problems): TableRows<readonly Membe
 
 /** The one order of memberships: universe, identifier, start. */
 export function compareMemberships(a: Membership, b: Membership): number {
-  return compareText(a.universe, b.universe) || compareText(a.identifier, b.identifier) || compareDays(a.start, b.start) || compareDays(a.end, b.end);
+  return (
+    compareText(a.universe, b.universe) ||
+    compareText(a.identifier, b.identifier) ||
+    compareDays(a.start, b.start) ||
+    compareDays(a.end, b.end)
+  );
 }
 
 const compareDays = (a: number | null, b: number | null) => (a === b ? 0 : (a ?? -Infinity) - (b ?? -Infinity));
-const spellText = ({ start, end }: Membership) => `from ${start === null ? 'ever' : formatDay(start)} to ${end === null ? 'now' : formatDay(end)}`;
+const spellText = ({ start, end }: Membership) =>
+  `from ${start === null ? 'ever' : formatDay(start)} to ${end === null ? 'now' : formatDay(end)}`;

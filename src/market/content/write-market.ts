@@ -13,7 +13,11 @@ const GROUP_ROWS = 122_880;
  * Writes a content as the Parquet files of a store's folder: what is read from them again is the same bits.
  * Datasets without a row have no file.
  */
-export async function writeMarket(folder: string, content: MarketContent, onProgress: (fraction: number) => void): Promise<FileDigest[]> {
+export async function writeMarket(
+  folder: string,
+  content: MarketContent,
+  onProgress: (fraction: number) => void,
+): Promise<FileDigest[]> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const files: FileDigest[] = [];
   const write = async (label: string, groups: Iterable<RowGroup>) => {
@@ -36,12 +40,16 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** The bars by day, then identifier; a cell without a value in any field is no row. */
-function* marketGroups({ identifiers, dates, fields }: MarketContent, onProgress: (fraction: number) => void): Generator<RowGroup> {
+function* marketGroups(
+  { identifiers, dates, fields }: MarketContent,
+  onProgress: (fraction: number) => void,
+): Generator<RowGroup> {
   const assets = identifiers.length;
   const cells = dates.length * assets;
   const panels = [...fields];
   const close = fields.get('CLOSE')!;
-  const hasValue = (cell: number) => close[cell] === close[cell] || panels.some(([, panel]) => panel[cell] === panel[cell]);
+  const hasValue = (cell: number) =>
+    close[cell] === close[cell] || panels.some(([, panel]) => panel[cell] === panel[cell]);
   const chosen = new Int32Array(Math.min(GROUP_ROWS, cells));
   for (let cell = 0; cell < cells;) {
     let rows = 0;
@@ -54,8 +62,18 @@ function* marketGroups({ identifiers, dates, fields }: MarketContent, onProgress
     yield {
       rows,
       columns: [
-        { name: 'date', kind: 'coded-day', codes: picked.map((chosenCell) => Math.floor(chosenCell / assets) - firstDay), days: dates.slice(firstDay, lastDay + 1) },
-        { name: 'identifier', kind: 'coded-text', codes: picked.map((chosenCell) => chosenCell % assets), texts: identifiers },
+        {
+          name: 'date',
+          kind: 'coded-day',
+          codes: picked.map((chosenCell) => Math.floor(chosenCell / assets) - firstDay),
+          days: dates.slice(firstDay, lastDay + 1),
+        },
+        {
+          name: 'identifier',
+          kind: 'coded-text',
+          codes: picked.map((chosenCell) => chosenCell % assets),
+          texts: identifiers,
+        },
         ...panels.map(([name, panel]): ParquetColumn => ({ name, kind: 'double', values: gathered(panel, picked) })),
       ],
     };
@@ -69,15 +87,32 @@ function gathered(panel: Float64Array, cells: Int32Array): Float64Array {
 }
 
 function referenceGroup({ reference }: MarketContent): RowGroup {
-  const rows = [...reference.rows].flatMap(([identifier, spells]) => spells.map(({ validFrom, values }) => ({ identifier, validFrom, values })));
+  const rows = [...reference.rows].flatMap(([identifier, spells]) =>
+    spells.map(({ validFrom, values }) => ({ identifier, validFrom, values })),
+  );
   const columns = reference.columns.map((name, i): ParquetColumn => {
     const values: ReferenceValue[] = rows.map((row) => row.values[i] ?? null);
-    if (values.some((value) => typeof value === 'number')) return { name, kind: 'double', values: Float64Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN)) };
-    if (values.some((value) => typeof value === 'boolean')) return { name, kind: 'boolean', values: values.map((value) => (typeof value === 'boolean' ? value : null)) };
+    if (values.some((value) => typeof value === 'number'))
+      return {
+        name,
+        kind: 'double',
+        values: Float64Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN)),
+      };
+    if (values.some((value) => typeof value === 'boolean'))
+      return { name, kind: 'boolean', values: values.map((value) => (typeof value === 'boolean' ? value : null)) };
     return { name, kind: 'text', values: values.map((value) => (value === null ? null : String(value))) };
   });
-  const dated: ParquetColumn[] = rows.some(({ validFrom }) => validFrom !== null) ? [{ name: 'valid_from', kind: 'day', values: rows.map(({ validFrom }) => validFrom) }] : [];
-  return { rows: rows.length, columns: [{ name: 'identifier', kind: 'text', values: rows.map(({ identifier }) => identifier) }, ...dated, ...columns] };
+  const dated: ParquetColumn[] = rows.some(({ validFrom }) => validFrom !== null)
+    ? [{ name: 'valid_from', kind: 'day', values: rows.map(({ validFrom }) => validFrom) }]
+    : [];
+  return {
+    rows: rows.length,
+    columns: [
+      { name: 'identifier', kind: 'text', values: rows.map(({ identifier }) => identifier) },
+      ...dated,
+      ...columns,
+    ],
+  };
 }
 
 function actionGroup({ actions }: MarketContent): RowGroup {
@@ -92,7 +127,11 @@ function actionGroup({ actions }: MarketContent): RowGroup {
       { name: 'status', kind: 'text', values: actions.map(({ status }) => status) },
       { name: 'announced', kind: 'day', values: actions.map(({ announcedDay }) => announcedDay) },
       { name: 'related', kind: 'text', values: actions.map(({ related }) => related) },
-      { name: 'subscription_price', kind: 'double', values: Float64Array.from(actions, ({ subscriptionPrice }) => subscriptionPrice ?? Number.NaN) },
+      {
+        name: 'subscription_price',
+        kind: 'double',
+        values: Float64Array.from(actions, ({ subscriptionPrice }) => subscriptionPrice ?? Number.NaN),
+      },
     ],
   };
 }

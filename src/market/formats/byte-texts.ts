@@ -5,7 +5,9 @@ const SLOTS = 1 << 16;
  * What each spelling of a text stands for, found by its bytes so that a text is decoded once.
  * A spelling that stands for nothing is asked for again each time, because each time is a finding.
  */
-export function createByteTexts(meaning: (bytes: Uint8Array, start: number, end: number) => number | undefined): (bytes: Uint8Array, start: number, end: number) => number | undefined {
+export function createByteTexts(
+  meaning: (bytes: Uint8Array, start: number, end: number) => number | undefined,
+): (bytes: Uint8Array, start: number, end: number) => number | undefined {
   const spellings: (Uint8Array | undefined)[] = Array.from({ length: SLOTS });
   const values = new Int32Array(SLOTS);
   let held = 0;

@@ -60,7 +60,9 @@ export function textIn(cell: Cell | undefined): string | null {
 /** Why a text is no number, in words for the person who wrote it. */
 export function notANumber(text: string): string {
   const number = text.trim();
-  if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number)) return 'is written with commas between its thousands; digits alone are needed';
-  return /^[+-]?\d+(\.\d{3})*,\d+$/.test(number) ? 'is written with a decimal comma; a decimal point is needed' : 'is not a finite number';
+  if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number))
+    return 'is written with commas between its thousands; digits alone are needed';
+  return /^[+-]?\d+(\.\d{3})*,\d+$/.test(number)
+    ? 'is written with a decimal comma; a decimal point is needed'
+    : 'is not a finite number';
 }
-

@@ -91,7 +91,8 @@ export async function readCsv(
     const bytes = rest.length === 0 ? chunk : joined(rest, chunk);
     const read = readRecords(bytes, false);
     if (read < 0) return;
-    if (bytes.length - read > RECORD_BYTES_MAX) throw new CsvFault(records, `The row is longer than ${RECORD_BYTES_MAX} bytes; a quote may be missing.`);
+    if (bytes.length - read > RECORD_BYTES_MAX)
+      throw new CsvFault(records, `The row is longer than ${RECORD_BYTES_MAX} bytes; a quote may be missing.`);
     rest = bytes.slice(read);
   }
   readRecords(rest, true);
@@ -99,7 +100,13 @@ export async function readCsv(
 }
 
 /** Cuts one record into cells; returns the position after it, or -1 when the bytes end inside it. */
-function readRecord(record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; escaped: Uint8Array; cells: number }, from: number, delimiter: number, last: boolean, records: number): number {
+function readRecord(
+  record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; escaped: Uint8Array; cells: number },
+  from: number,
+  delimiter: number,
+  last: boolean,
+  records: number,
+): number {
   const { bytes, starts, ends, escaped } = record;
   const length = bytes.length;
   let position = from;
@@ -124,7 +131,8 @@ function readRecord(record: { bytes: Uint8Array; starts: Int32Array; ends: Int32
       ends[cells] = position;
       position += 1;
       const byte = bytes[position];
-      if (position < length && byte !== delimiter && byte !== LF && byte !== CR) throw new CsvFault(records, 'Text follows a closing quote.');
+      if (position < length && byte !== delimiter && byte !== LF && byte !== CR)
+        throw new CsvFault(records, 'Text follows a closing quote.');
     } else {
       starts[cells] = position;
       let byte = -1;
@@ -156,7 +164,8 @@ function readRecord(record: { bytes: Uint8Array; starts: Int32Array; ends: Int32
 function startOfText(bytes: Uint8Array): number {
   const [a, b, c] = bytes;
   if (a === 0xef && b === 0xbb && c === 0xbf) return 3;
-  if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)) throw new CsvFault(0, 'The file is UTF-16; UTF-8 is needed.');
+  if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff))
+    throw new CsvFault(0, 'The file is UTF-16; UTF-8 is needed.');
   return 0;
 }
 
@@ -201,14 +210,20 @@ function decodedText(bytes: Uint8Array, start: number, end: number): string {
 
 /** The cells of a record as text, null where they are empty; an apostrophe that protects from formulas is not part of it. */
 export function textCells(record: CsvRecord): Cell[] {
-  return Array.from({ length: record.cells }, (_, cell) => (record.starts[cell] === record.ends[cell] ? null : unprotectedText(cellText(record, cell))));
+  return Array.from({ length: record.cells }, (_, cell) =>
+    record.starts[cell] === record.ends[cell] ? null : unprotectedText(cellText(record, cell)),
+  );
 }
 
 /**
  * Adds the records of a market file to the rows. Numbers are read from the bytes, identifiers once per spelling.
  * @returns what to do with each record, or undefined when the columns are not those of a market file.
  */
-export function marketRecords(rows: MarketRows, label: string, columns: readonly string[]): ((record: CsvRecord) => void) | undefined {
+export function marketRecords(
+  rows: MarketRows,
+  label: string,
+  columns: readonly string[],
+): ((record: CsvRecord) => void) | undefined {
   const opened = rows.beginFile(label, columns);
   if (opened === undefined) return undefined;
   const file: MarketFile = opened;
@@ -223,7 +238,10 @@ export function marketRecords(rows: MarketRows, label: string, columns: readonly
       return;
     }
     const { bytes, starts, ends } = record;
-    rows.beginRow(name < 0 ? undefined : names(bytes, starts[name]!, ends[name]!), date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!));
+    rows.beginRow(
+      name < 0 ? undefined : names(bytes, starts[name]!, ends[name]!),
+      date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!),
+    );
     for (let column = 0; column < record.cells; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberOf(record, column);

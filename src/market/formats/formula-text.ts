@@ -1,5 +1,17 @@
 /** Characters by which a spreadsheet takes a text for a formula, full-width forms included. @source OWASP ASVS 1.2.10 */
-const STARTERS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\t', '\r', '\0', '\uff0b', '\uff0d', '\uff1d', '\uff20']);
+const STARTERS: ReadonlySet<string> = new Set([
+  '=',
+  '+',
+  '-',
+  '@',
+  '\t',
+  '\r',
+  '\0',
+  '\uff0b',
+  '\uff0d',
+  '\uff1d',
+  '\uff20',
+]);
 
 /** A text as it is written into a sheet: one that would be taken for a formula gets an apostrophe before it. */
 export function protectedText(text: string): string {

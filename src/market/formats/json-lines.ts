@@ -62,7 +62,10 @@ export async function readJsonLines(
       if (text.trim() === '') return undefined;
       line += 1;
       const row = objectOf(text, line);
-      if (held === undefined) for (const name in row) if (!known.has(name)) throw new JsonLinesFault(line, `The member ${name} is not in the first ${HEADER_LINES} lines.`);
+      if (held === undefined)
+        for (const name in row)
+          if (!known.has(name))
+            throw new JsonLinesFault(line, `The member ${name} is not in the first ${HEADER_LINES} lines.`);
       return row;
     } catch (fault) {
       if (!(fault instanceof JsonLinesFault)) throw fault;
@@ -107,7 +110,8 @@ export async function readJsonLines(
       if (from < chunk.length) {
         rest.push(chunk.slice(from));
         restBytes += chunk.length - from;
-        if (restBytes > LINE_BYTES_MAX) throw new JsonLinesFault(line + 1, `The line is longer than ${LINE_BYTES_MAX} bytes.`);
+        if (restBytes > LINE_BYTES_MAX)
+          throw new JsonLinesFault(line + 1, `The line is longer than ${LINE_BYTES_MAX} bytes.`);
       }
     }
     if (restBytes > 0 && !add(Buffer.concat(rest))) return;
@@ -129,11 +133,13 @@ function objectOf(text: string, line: number): Record<string, unknown> {
   } catch {
     throw new JsonLinesFault(line, 'The line is not JSON.');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new JsonLinesFault(line, 'The line is not a JSON object.');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new JsonLinesFault(line, 'The line is not a JSON object.');
   const row = value as Record<string, unknown>; // an object that is no array
   for (const name in row) {
     const member = row[name];
-    if (typeof member === 'object' && member !== null) throw new JsonLinesFault(line, `The member ${name} is not a single value.`);
+    if (typeof member === 'object' && member !== null)
+      throw new JsonLinesFault(line, `The member ${name} is not a single value.`);
   }
   return row;
 }

@@ -4,7 +4,13 @@ import { dayIn } from './cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../content/datasets.js';
 import { cellOf, chunksOf, sqlName, type DuckDb } from '../sources/duckdb.js';
 import { badDay, badIdentifier, repeatedKey } from '../content/key-problems.js';
-import { dayExpressionIfAny, type CheckedColumns, type NumberColumn, type ParquetFile, type TypedColumn } from './parquet.js';
+import {
+  dayExpressionIfAny,
+  type CheckedColumns,
+  type NumberColumn,
+  type ParquetFile,
+  type TypedColumn,
+} from './parquet.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
 
 /** A typed source that can say where its rows stand. */
@@ -25,19 +31,34 @@ export async function tellMarketProblems(duck: DuckDb, source: NumberedSource, p
   if (identifier !== undefined) await tellBadIdentifiers(connection, source, identifier, problems);
   if (date !== undefined) await tellBadDays(connection, source, date, problems);
   for (const field of fields) await tellBadValues(connection, source, field, problems);
-  if (identifier !== undefined && date !== undefined) await tellRepeatedKeys(connection, source, { identifier, date }, problems);
+  if (identifier !== undefined && date !== undefined)
+    await tellRepeatedKeys(connection, source, { identifier, date }, problems);
 }
 
-async function tellBadIdentifiers(connection: DuckDBConnection, source: NumberedSource, column: string, problems: Problems): Promise<void> {
+async function tellBadIdentifiers(
+  connection: DuckDBConnection,
+  source: NumberedSource,
+  column: string,
+  problems: Problems,
+): Promise<void> {
   const text = `${sqlName(column)}::VARCHAR`;
   const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
-  await tellBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) => badIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null));
+  await tellBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
+    badIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
+  );
 }
 
-async function tellBadDays(connection: DuckDBConnection, source: NumberedSource, { name }: TypedColumn, problems: Problems): Promise<void> {
+async function tellBadDays(
+  connection: DuckDBConnection,
+  source: NumberedSource,
+  { name }: TypedColumn,
+  problems: Problems,
+): Promise<void> {
   const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
   const text = `${sqlName(name)}::VARCHAR`;
-  await tellBadKeys(connection, source, { value: sqlName(name), text, isBad, problems }, (path, written) => badDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written));
+  await tellBadKeys(connection, source, { value: sqlName(name), text, isBad, problems }, (path, written) =>
+    badDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
+  );
 }
 
 interface KeyCheck {
@@ -50,7 +71,10 @@ interface KeyCheck {
 
 /** Tells the rows whose key is none: their distinct values are looked through first, which are few. */
 async function tellBadKeys(
-  connection: DuckDBConnection, { numberedScan, files }: NumberedSource, { value, text, isBad, problems }: KeyCheck, problemAt: (path: string, written: string | null) => Problem,
+  connection: DuckDBConnection,
+  { numberedScan, files }: NumberedSource,
+  { value, text, isBad, problems }: KeyCheck,
+  problemAt: (path: string, written: string | null) => Problem,
 ): Promise<void> {
   await connection.run('CREATE OR REPLACE TEMP TABLE bad_keys (written VARCHAR)');
   const bad = await connection.createAppender('bad_keys');
@@ -68,28 +92,50 @@ async function tellBadKeys(
   if (count === 0) return;
   const isAmong = `${text} IS NULL OR ${text} IN (SELECT written FROM bad_keys WHERE written IS NOT NULL)`;
   const condition = `(${isAmong}) AND EXISTS (SELECT 1 FROM bad_keys WHERE written IS NOT DISTINCT FROM ${text})`;
-  await tellRows(connection, { selected: text, from: `${numberedScan} WHERE ${condition}`, files }, problems, (path, [written]) => problemAt(path, typeof written === 'string' ? written : null));
+  await tellRows(
+    connection,
+    { selected: text, from: `${numberedScan} WHERE ${condition}`, files },
+    problems,
+    (path, [written]) => problemAt(path, typeof written === 'string' ? written : null),
+  );
 }
 
-async function tellBadValues(connection: DuckDBConnection, { numberedScan, files }: NumberedSource, { name, column }: NumberColumn, problems: Problems): Promise<void> {
+async function tellBadValues(
+  connection: DuckDBConnection,
+  { numberedScan, files }: NumberedSource,
+  { name, column }: NumberColumn,
+  problems: Problems,
+): Promise<void> {
   const value = `${sqlName(column)}::DOUBLE`;
   const sign = PRICE_COLUMNS.has(name) ? `OR ${value} <= 0` : COUNT_COLUMNS.has(name) ? `OR ${value} < 0` : '';
   const from = `${numberedScan} WHERE (isinf(${value}) ${sign}) AND NOT isnan(${value})`;
   await tellRows(connection, { selected: value, from, files }, problems, (place, [bad]) => {
     const path = `${place}.${column}`;
-    if (!Number.isFinite(bad)) return { code: 'NOT_A_NUMBER', path, message: `${column} is ${String(bad)}, which is not a finite number.` };
-    if (PRICE_COLUMNS.has(name)) return { code: 'NON_POSITIVE_PRICE', path, message: `${column} is ${String(bad)}; a price must be greater than 0.`, value: bad };
+    if (!Number.isFinite(bad))
+      return { code: 'NOT_A_NUMBER', path, message: `${column} is ${String(bad)}, which is not a finite number.` };
+    if (PRICE_COLUMNS.has(name))
+      return {
+        code: 'NON_POSITIVE_PRICE',
+        path,
+        message: `${column} is ${String(bad)}; a price must be greater than 0.`,
+        value: bad,
+      };
     return { code: 'OUT_OF_RANGE', path, message: `${column} is ${String(bad)}; at least 0 is needed.`, value: bad };
   });
 }
 
 async function tellRepeatedKeys(
-  connection: DuckDBConnection, { numberedScan, files }: NumberedSource, { identifier, date }: { readonly identifier: string; readonly date: TypedColumn }, problems: Problems,
+  connection: DuckDBConnection,
+  { numberedScan, files }: NumberedSource,
+  { identifier, date }: { readonly identifier: string; readonly date: TypedColumn },
+  problems: Problems,
 ): Promise<void> {
   const name = `trim(${sqlName(identifier)}::VARCHAR)`;
   const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
   const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
-  await tellRows(connection, { selected: 'name, day', from, files }, problems, (path, [repeated, day]) => repeatedKey(path, String(repeated), Number(day)));
+  await tellRows(connection, { selected: 'name, day', from, files }, problems, (path, [repeated, day]) =>
+    repeatedKey(path, String(repeated), Number(day)),
+  );
 }
 
 interface BadRows {
@@ -101,9 +147,16 @@ interface BadRows {
 }
 
 /** Tells the rows of a query: as many as are listed each, the last of them standing for all that follow. */
-async function tellRows(connection: DuckDBConnection, { selected, from, files }: BadRows, problems: Problems, problemOf: (path: string, values: readonly unknown[]) => Problem): Promise<void> {
+async function tellRows(
+  connection: DuckDBConnection,
+  { selected, from, files }: BadRows,
+  problems: Problems,
+  problemOf: (path: string, values: readonly unknown[]) => Problem,
+): Promise<void> {
   const listed = ALIKE_MAX + 1;
-  const result = await connection.runAndReadAll(`SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${listed}`);
+  const result = await connection.runAndReadAll(
+    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${listed}`,
+  );
   result.getRows().forEach(([file, row, count, ...values], i) => {
     const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
     const times = i === ALIKE_MAX ? Number(count) - ALIKE_MAX : 1;

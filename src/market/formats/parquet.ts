@@ -18,7 +18,8 @@ export interface TypedColumn {
   readonly type: string;
 }
 
-const NUMERIC = /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
+const NUMERIC =
+  /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
 const TIMESTAMP = /^TIMESTAMP/;
 
 /** The scan of all files of a dataset as one table: columns by name, hive partition keys as text. */
@@ -28,11 +29,22 @@ export function scanOf(files: readonly ParquetFile[], options: { readonly withRo
   return `read_parquet([${paths}], union_by_name = true, hive_partitioning = ${hasHiveKeys(files)}, hive_types_autocast = 0${rows})`;
 }
 
-const hasHiveKeys = (files: readonly ParquetFile[]) => files.some(({ label }) => label.split('/').slice(1, -1).some((part) => part.includes('=')));
+const hasHiveKeys = (files: readonly ParquetFile[]) =>
+  files.some(({ label }) =>
+    label
+      .split('/')
+      .slice(1, -1)
+      .some((part) => part.includes('=')),
+  );
 
 /** Partition keys that are only folders' names: data when they are a key of the dataset, else left out. */
 function isPartitionOnly(files: readonly ParquetFile[], column: string): boolean {
-  return files.some(({ label }) => label.split('/').slice(1, -1).some((part) => part.startsWith(`${column}=`)));
+  return files.some(({ label }) =>
+    label
+      .split('/')
+      .slice(1, -1)
+      .some((part) => part.startsWith(`${column}=`)),
+  );
 }
 
 export async function columnsOf(connection: DuckDBConnection, source: string): Promise<TypedColumn[]> {
@@ -48,7 +60,12 @@ export interface NumberColumn {
 
 /** How far a source has to be read cell by cell: a typed one is read column by column. */
 export type MarketColumns =
-  | { readonly kind: 'typed'; readonly identifier: string; readonly date: TypedColumn; readonly fields: readonly NumberColumn[] }
+  | {
+      readonly kind: 'typed';
+      readonly identifier: string;
+      readonly date: TypedColumn;
+      readonly fields: readonly NumberColumn[];
+    }
   | { readonly kind: 'cells'; readonly columns: readonly string[] }
   | { readonly kind: 'refused'; readonly rest: CheckedColumns };
 
@@ -60,13 +77,22 @@ export interface CheckedColumns {
 }
 
 /** Looks at the columns of a market source before any row of it is read. */
-export function marketColumns(files: readonly ParquetFile[], columns: readonly TypedColumn[], problems: Problems): MarketColumns {
+export function marketColumns(
+  files: readonly ParquetFile[],
+  columns: readonly TypedColumn[],
+  problems: Problems,
+): MarketColumns {
   const held = columns.filter(({ name }) => {
     const known = columnName('market', name);
     return known === 'identifier' || known === 'date' || !isPartitionOnly(files, name);
   });
   const before = problems.errors;
-  const names = namedColumns('market', 'market', held.map(({ name }) => name), problems);
+  const names = namedColumns(
+    'market',
+    'market',
+    held.map(({ name }) => name),
+    problems,
+  );
   const areRefused = problems.errors > before;
   if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
   if (refuseTypes(names, held, problems) || areRefused) return { kind: 'refused', rest: soundColumns(names, held) };
@@ -75,7 +101,9 @@ export function marketColumns(files: readonly ParquetFile[], columns: readonly T
   const isTyped = names.every((name, i) => name === 'identifier' || name === 'date' || NUMERIC.test(held[i]!.type));
   const hasKeys = identifier.type === 'VARCHAR' && isOfDays(date.type);
   if (!isTyped || !hasKeys) return { kind: 'cells', columns: held.map(({ name }) => name) };
-  const fields = names.flatMap((name, i) => (name === 'identifier' || name === 'date' ? [] : [{ name, column: held[i]!.name }]));
+  const fields = names.flatMap((name, i) =>
+    name === 'identifier' || name === 'date' ? [] : [{ name, column: held[i]!.name }],
+  );
   return { kind: 'typed', identifier: identifier.name, date, fields };
 }
 
@@ -85,7 +113,11 @@ function soundColumns(names: readonly string[], held: readonly TypedColumn[]): C
   return {
     identifier: at('identifier')?.name,
     date: date !== undefined && isOfDays(date.type) ? date : undefined,
-    fields: names.flatMap((name, i) => (name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(held[i]!.type) ? [] : [{ name, column: held[i]!.name }])),
+    fields: names.flatMap((name, i) =>
+      name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(held[i]!.type)
+        ? []
+        : [{ name, column: held[i]!.name }],
+    ),
   };
 }
 
@@ -103,8 +135,17 @@ function refuseTypes(names: readonly string[], held: readonly TypedColumn[], pro
     if (known === 'identifier' || known === '') return;
     if (known === 'date') {
       if (!NUMERIC.test(type) && (!NO_NUMBERS.test(type) || DATES.test(type))) return;
-      problems.error({ code: 'BAD_DATE', path: `market.${name}`, message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.` });
-    } else if (NO_NUMBERS.test(type)) problems.error({ code: 'NOT_A_NUMBER', path: `market.${name}`, message: `The column ${name} is of type ${type.slice(0, 80)}; numbers are needed.` });
+      problems.error({
+        code: 'BAD_DATE',
+        path: `market.${name}`,
+        message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.`,
+      });
+    } else if (NO_NUMBERS.test(type))
+      problems.error({
+        code: 'NOT_A_NUMBER',
+        path: `market.${name}`,
+        message: `The column ${name} is of type ${type.slice(0, 80)}; numbers are needed.`,
+      });
   });
   return problems.errors > before;
 }
@@ -113,7 +154,10 @@ function refuseTypes(names: readonly string[], held: readonly TypedColumn[], pro
 export function dayExpression({ name, type }: TypedColumn): string {
   const column = sqlName(name);
   if (type === 'VARCHAR') return `(CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
-  const date = type === 'DATE' ? column : `CAST(${type === 'TIMESTAMP WITH TIME ZONE' ? `timezone('UTC', ${column})` : column} AS DATE)`;
+  const date =
+    type === 'DATE'
+      ? column
+      : `CAST(${type === 'TIMESTAMP WITH TIME ZONE' ? `timezone('UTC', ${column})` : column} AS DATE)`;
   return `(${date} - DATE '1970-01-01')::INTEGER`;
 }
 

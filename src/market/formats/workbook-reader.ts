@@ -21,7 +21,10 @@ const ROWS_MAX = 1_048_576;
 const SHARED_TEXTS_MAX = 2_000_000;
 
 /** Formats of numbers that Excel itself shows as dates. */
-const BUILT_IN_DATES: ReadonlySet<number> = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 45, 46, 47, 50, 51, 52, 53, 54, 55, 56, 57, 58]);
+const BUILT_IN_DATES: ReadonlySet<number> = new Set([
+  14, 15, 16, 17, 18, 19, 20, 21, 22, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 45, 46, 47, 50, 51, 52, 53, 54, 55, 56,
+  57, 58,
+]);
 
 /** Days between the two zeros: 30 December 1899 stands for 0, because Excel counts a 29 February 1900. */
 const EPOCH_1900 = dayOf({ year: 1899, month: 12, day: 30 });
@@ -43,7 +46,10 @@ export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | u
  * @param onSheet receives a sheet's name and the texts of its first row.
  * @throws WorkbookFault, ZipFault, XmlFault
  */
-export async function readWorkbook(archive: Uint8Array, onSheet: (name: string, columns: string[]) => SheetSink): Promise<readonly string[]> {
+export async function readWorkbook(
+  archive: Uint8Array,
+  onSheet: (name: string, columns: string[]) => SheetSink,
+): Promise<readonly string[]> {
   const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
   const { sheets, isFrom1904 } = await readStructure(members);
   const texts = await sharedTexts(members.get('xl/sharedStrings.xml'));
@@ -56,10 +62,17 @@ export async function readWorkbook(archive: Uint8Array, onSheet: (name: string, 
   return sheets.map(({ name }) => name);
 }
 
-async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{ readonly sheets: readonly { readonly name: string; readonly path: string }[]; readonly isFrom1904: boolean }> {
+async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{
+  readonly sheets: readonly { readonly name: string; readonly path: string }[];
+  readonly isFrom1904: boolean;
+}> {
   const workbook = members.get('xl/workbook.xml');
   const relations = members.get('xl/_rels/workbook.xml.rels');
-  if (workbook === undefined || relations === undefined) throw new WorkbookFault('', 'The file is no Excel workbook (.xlsx); a zip of CSV files is read with the format csv.');
+  if (workbook === undefined || relations === undefined)
+    throw new WorkbookFault(
+      '',
+      'The file is no Excel workbook (.xlsx); a zip of CSV files is read with the format csv.',
+    );
   const targets = new Map<string, string>();
   for await (const token of xmlTokens(relations.open())) {
     if (token.kind !== 'open' || token.name !== 'Relationship') continue;
@@ -71,7 +84,11 @@ async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{
   for await (const token of xmlTokens(workbook.open())) {
     if (token.kind !== 'open') continue;
     if (token.name === 'workbookPr') isFrom1904 = ['1', 'true'].includes(attribute(token.attributes, 'date1904') ?? '');
-    if (token.name === 'sheet') sheets.push({ name: attribute(token.attributes, 'name') ?? '', path: targets.get(attribute(token.attributes, 'r:id') ?? '') ?? '' });
+    if (token.name === 'sheet')
+      sheets.push({
+        name: attribute(token.attributes, 'name') ?? '',
+        path: targets.get(attribute(token.attributes, 'r:id') ?? '') ?? '',
+      });
   }
   return { sheets, isFrom1904 };
 }
@@ -95,7 +112,8 @@ async function sharedTexts(member: ZipMember | undefined): Promise<readonly stri
     } else {
       if (token.name === 't') isText = false;
       if (token.name === 'rPh') isPhonetic = false;
-      if (token.name === 'si' && texts.push(text) > SHARED_TEXTS_MAX) throw new WorkbookFault('', `The workbook has more than ${SHARED_TEXTS_MAX} texts.`);
+      if (token.name === 'si' && texts.push(text) > SHARED_TEXTS_MAX)
+        throw new WorkbookFault('', `The workbook has more than ${SHARED_TEXTS_MAX} texts.`);
     }
   }
   return texts;
@@ -111,7 +129,8 @@ async function readDateStyles(member: ZipMember | undefined): Promise<readonly b
     if (token.kind === 'text') continue;
     if (token.name === 'cellXfs') isCellStyles = token.kind === 'open' && !token.isEmpty;
     if (token.kind === 'close') continue;
-    if (token.name === 'numFmt') custom.set(Number(attribute(token.attributes, 'numFmtId')), attribute(token.attributes, 'formatCode') ?? '');
+    if (token.name === 'numFmt')
+      custom.set(Number(attribute(token.attributes, 'numFmtId')), attribute(token.attributes, 'formatCode') ?? '');
     if (token.name === 'xf' && isCellStyles) {
       const format = Number(attribute(token.attributes, 'numFmtId') ?? 0);
       styles.push(BUILT_IN_DATES.has(format) || isDateFormat(custom.get(format)));
@@ -122,7 +141,10 @@ async function readDateStyles(member: ZipMember | undefined): Promise<readonly b
 
 /** Whether a format code has a part of a date outside of quoted text and brackets. */
 function isDateFormat(code: string | undefined): boolean {
-  return code !== undefined && /[dmyDMY]/.test(code.replace(/"[^"]*"|\[[^[\]]*\]|\\./g, '').replace(/General|Standard/gi, ''));
+  return (
+    code !== undefined &&
+    /[dmyDMY]/.test(code.replace(/"[^"]*"|\[[^[\]]*\]|\\./g, '').replace(/General|Standard/gi, ''))
+  );
 }
 
 interface SheetContext {
@@ -131,7 +153,12 @@ interface SheetContext {
   readonly epoch: number;
 }
 
-async function readSheet(sheet: string, member: ZipMember, context: SheetContext, onSheet: (name: string, columns: string[]) => SheetSink): Promise<void> {
+async function readSheet(
+  sheet: string,
+  member: ZipMember,
+  context: SheetContext,
+  onSheet: (name: string, columns: string[]) => SheetSink,
+): Promise<void> {
   let sink: SheetSink;
   let header: string[] | undefined;
   let row = 0;
@@ -147,12 +174,20 @@ async function readSheet(sheet: string, member: ZipMember, context: SheetContext
     if (token.kind === 'open') {
       if (token.name === 'row') {
         row = Number(attribute(token.attributes, 'r') ?? row + 1);
-        if (!(row >= 1 && row <= ROWS_MAX)) throw new WorkbookFault(sheet, `The sheet has a row ${row}; at most ${ROWS_MAX} are read.`);
+        if (!(row >= 1 && row <= ROWS_MAX))
+          throw new WorkbookFault(sheet, `The sheet has a row ${row}; at most ${ROWS_MAX} are read.`);
         cells = [];
       } else if (token.name === 'c') {
         const column = columnOf(attribute(token.attributes, 'r'), cells.length);
-        if (column >= COLUMNS_MAX) throw new WorkbookFault(sheet, `The sheet has a column ${column + 1}; at most ${COLUMNS_MAX} are read.`);
-        cell = { column, type: attribute(token.attributes, 't') ?? 'n', style: Number(attribute(token.attributes, 's') ?? -1), text: '', isFormula: false };
+        if (column >= COLUMNS_MAX)
+          throw new WorkbookFault(sheet, `The sheet has a column ${column + 1}; at most ${COLUMNS_MAX} are read.`);
+        cell = {
+          column,
+          type: attribute(token.attributes, 't') ?? 'n',
+          style: Number(attribute(token.attributes, 's') ?? -1),
+          text: '',
+          isFormula: false,
+        };
       } else if (token.name === 'f' && cell !== undefined) cell.isFormula = true;
       if (!token.isEmpty) holds = token.name;
       if (token.name !== 'c' || !token.isEmpty) continue;
@@ -186,7 +221,11 @@ function columnOf(reference: string | undefined, next: number): number {
   return column - 1;
 }
 
-function valueOf(cell: { readonly type: string; readonly style: number; readonly text: string; readonly isFormula: boolean }, { texts, dateStyles, epoch }: SheetContext, sheet: string): SheetCell {
+function valueOf(
+  cell: { readonly type: string; readonly style: number; readonly text: string; readonly isFormula: boolean },
+  { texts, dateStyles, epoch }: SheetContext,
+  sheet: string,
+): SheetCell {
   const { type, text } = cell;
   if (cell.isFormula) return FORMULA;
   switch (type) {
@@ -196,10 +235,14 @@ function valueOf(cell: { readonly type: string; readonly style: number; readonly
       return unprotected(shared);
     }
     case 'str':
-    case 'inlineStr': return unprotected(text);
-    case 'b': return text === '1';
-    case 'd': return text;
-    case 'e': return text; // an error of Excel, like #N/A: no column takes it
+    case 'inlineStr':
+      return unprotected(text);
+    case 'b':
+      return text === '1';
+    case 'd':
+      return text;
+    case 'e':
+      return text; // an error of Excel, like #N/A: no column takes it
     default: {
       if (text.trim() === '') return null;
       const value = Number(text);
@@ -213,4 +256,3 @@ function valueOf(cell: { readonly type: string; readonly style: number; readonly
 function unprotected(text: string): Cell {
   return text === '' ? null : unprotectedText(text);
 }
-

@@ -9,7 +9,12 @@ export type ParquetColumn =
   | { readonly name: string; readonly kind: 'day'; readonly values: readonly (number | null)[] }
   | { readonly name: string; readonly kind: 'double'; readonly values: Float64Array }
   /** Texts or days by position in a list: what repeats is written once. */
-  | { readonly name: string; readonly kind: 'coded-text'; readonly codes: Int32Array; readonly texts: readonly string[] }
+  | {
+      readonly name: string;
+      readonly kind: 'coded-text';
+      readonly codes: Int32Array;
+      readonly texts: readonly string[];
+    }
   | { readonly name: string; readonly kind: 'coded-day'; readonly codes: Int32Array; readonly days: Int32Array };
 
 /** Rows that a reader can skip or read on its own. */
@@ -35,7 +40,10 @@ const DISTINCT_MAX = 1 << 12;
  * @cost 0.7 GB/s.
  * @source apache/parquet-format, version 1 data pages.
  */
-export async function writeParquet(path: string, groups: Iterable<RowGroup>): Promise<{ readonly bytes: number; readonly sha256: string }> {
+export async function writeParquet(
+  path: string,
+  groups: Iterable<RowGroup>,
+): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const file = await open(path, 'wx', 0o600);
   const hash = createHash('sha256');
   let offset = 0;
@@ -59,14 +67,42 @@ export async function writeParquet(path: string, groups: Iterable<RowGroup>): Pr
         if (dictionary !== undefined) await write(dictionary);
         const dataOffset = offset;
         await write(data);
-        chunks.push({ struct: chunkOf(column, { encoding, rows: group.rows, bytes: offset - from, from, dataOffset, hasDictionary: dictionary !== undefined }) });
+        chunks.push({
+          struct: chunkOf(column, {
+            encoding,
+            rows: group.rows,
+            bytes: offset - from,
+            from,
+            dataOffset,
+            hasDictionary: dictionary !== undefined,
+          }),
+        });
       }
-      written.push({ struct: [[1, { list: chunks }], [2, { i64: offset - start }], [3, { i64: group.rows }]] });
+      written.push({
+        struct: [
+          [1, { list: chunks }],
+          [2, { i64: offset - start }],
+          [3, { i64: group.rows }],
+        ],
+      });
       rows += group.rows;
     }
     const footer = encodeStruct([
       [1, { i32: 1 }],
-      [2, { list: [{ struct: [[4, { text: 'schema' }], [5, { i32: schema.length }]] }, ...schema] }],
+      [
+        2,
+        {
+          list: [
+            {
+              struct: [
+                [4, { text: 'schema' }],
+                [5, { i32: schema.length }],
+              ],
+            },
+            ...schema,
+          ],
+        },
+      ],
       [3, { i64: rows }],
       [4, { list: written }],
       [6, { text: 'divisor' }],
@@ -94,8 +130,13 @@ const isRequired = ({ kind }: ParquetColumn) => kind === 'coded-text' || kind ==
 function schemaOf(columns: readonly ParquetColumn[]): ThriftValue[] {
   return columns.map((column) => {
     const physical = physicalOf(column);
-    const converted = physical === PHYSICAL.BYTE_ARRAY ? CONVERTED.UTF8 : physical === PHYSICAL.INT32 ? CONVERTED.DATE : undefined;
-    const base: ThriftStruct = [[1, { i32: physical }], [3, { i32: isRequired(column) ? 0 : 1 }], [4, { text: column.name }]];
+    const converted =
+      physical === PHYSICAL.BYTE_ARRAY ? CONVERTED.UTF8 : physical === PHYSICAL.INT32 ? CONVERTED.DATE : undefined;
+    const base: ThriftStruct = [
+      [1, { i32: physical }],
+      [3, { i32: isRequired(column) ? 0 : 1 }],
+      [4, { text: column.name }],
+    ];
     return { struct: converted === undefined ? base : [...base, [6, { i32: converted }] as const] };
   });
 }
@@ -109,7 +150,10 @@ interface Chunk {
   readonly hasDictionary: boolean;
 }
 
-function chunkOf(column: ParquetColumn, { encoding, rows, bytes, from, dataOffset, hasDictionary }: Chunk): ThriftStruct {
+function chunkOf(
+  column: ParquetColumn,
+  { encoding, rows, bytes, from, dataOffset, hasDictionary }: Chunk,
+): ThriftStruct {
   const encodings = [...new Set([ENCODING.PLAIN, ENCODING.RLE, encoding])].map((value) => ({ i32: value }));
   const metadata: ThriftStruct = [
     [1, { i32: physicalOf(column) }],
@@ -122,7 +166,10 @@ function chunkOf(column: ParquetColumn, { encoding, rows, bytes, from, dataOffse
     [9, { i64: dataOffset }],
     ...(hasDictionary ? [[11, { i64: from }] as const] : []),
   ];
-  return [[2, { i64: from }], [3, { struct: metadata }]];
+  return [
+    [2, { i64: from }],
+    [3, { struct: metadata }],
+  ];
 }
 
 interface EncodedColumn {
@@ -143,11 +190,19 @@ function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn {
       return textColumn(column.values, rows);
     case 'day': {
       const present = column.values.filter((value) => value !== null);
-      return plainColumn(bytesOf(Int32Array.from(present)), levelsOf(rows, (row) => column.values[row] !== null), rows);
+      return plainColumn(
+        bytesOf(Int32Array.from(present)),
+        levelsOf(rows, (row) => column.values[row] !== null),
+        rows,
+      );
     }
     case 'boolean': {
       const present = column.values.filter((value) => value !== null);
-      return plainColumn(bitPacked(present.length, (i) => (present[i] === true ? 1 : 0), 1), levelsOf(rows, (row) => column.values[row] !== null), rows);
+      return plainColumn(
+        bitPacked(present.length, (i) => (present[i] === true ? 1 : 0), 1),
+        levelsOf(rows, (row) => column.values[row] !== null),
+        rows,
+      );
     }
   }
 }
@@ -156,7 +211,9 @@ function textColumn(values: readonly (string | null)[], rows: number): EncodedCo
   const present = values.filter((value) => value !== null);
   const levels = levelsOf(rows, (row) => values[row] !== null);
   const coded = codesOf(present);
-  return coded === undefined ? plainColumn(plainTexts(present), levels, rows) : dictionaryColumn(plainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
+  return coded === undefined
+    ? plainColumn(plainTexts(present), levels, rows)
+    : dictionaryColumn(plainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
 }
 
 function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
@@ -169,11 +226,15 @@ function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
   const held = present.subarray(0, count);
   const levels = levelsOf(rows, (row) => values[row] === values[row]);
   const coded = codesOf(held);
-  return coded === undefined ? plainColumn(bytesOf(held), levels, rows) : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
+  return coded === undefined
+    ? plainColumn(bytesOf(held), levels, rows)
+    : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
 }
 
 /** Values as positions among the distinct ones; undefined when they are too many for that to be shorter. */
-function codesOf<T extends number | string>(values: ArrayLike<T>): { readonly codes: Int32Array; readonly distinct: readonly T[] } | undefined {
+function codesOf<T extends number | string>(
+  values: ArrayLike<T>,
+): { readonly codes: Int32Array; readonly distinct: readonly T[] } | undefined {
   if (values.length < 2 * DISTINCT_MAX) return undefined;
   const positions = new Map<T, number>();
   const codes = new Int32Array(values.length);
@@ -194,7 +255,13 @@ function plainColumn(values: Uint8Array, levels: readonly number[] | Uint8Array,
   return { data: page(PAGE.DATA, [Uint8Array.from(levels), values], rows, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
 }
 
-function dictionaryColumn(dictionary: Uint8Array, entries: number, codes: Int32Array, levels: readonly number[] | Uint8Array, rows: number): EncodedColumn {
+function dictionaryColumn(
+  dictionary: Uint8Array,
+  entries: number,
+  codes: Int32Array,
+  levels: readonly number[] | Uint8Array,
+  rows: number,
+): EncodedColumn {
   const width = Math.max(1, Math.ceil(Math.log2(Math.max(2, entries))));
   const body = hybrid(codes, width);
   return {
@@ -208,9 +275,22 @@ function page(type: number, parts: readonly Uint8Array[], values: number, encodi
   const size = parts.reduce((sum, { length }) => sum + length, 0);
   const detail: ThriftStruct =
     type === PAGE.DICTIONARY
-      ? [[1, { i32: values }], [2, { i32: encoding }]]
-      : [[1, { i32: values }], [2, { i32: encoding }], [3, { i32: ENCODING.RLE }], [4, { i32: ENCODING.RLE }]];
-  const header = encodeStruct([[1, { i32: type }], [2, { i32: size }], [3, { i32: size }], [type === PAGE.DICTIONARY ? 7 : 5, { struct: detail }]]);
+      ? [
+          [1, { i32: values }],
+          [2, { i32: encoding }],
+        ]
+      : [
+          [1, { i32: values }],
+          [2, { i32: encoding }],
+          [3, { i32: ENCODING.RLE }],
+          [4, { i32: ENCODING.RLE }],
+        ];
+  const header = encodeStruct([
+    [1, { i32: type }],
+    [2, { i32: size }],
+    [3, { i32: size }],
+    [type === PAGE.DICTIONARY ? 7 : 5, { struct: detail }],
+  ]);
   const bytes = new Uint8Array(header.length + size);
   bytes.set(header);
   let at = header.length;
@@ -254,7 +334,10 @@ function hybrid(codes: Int32Array, width: number): Uint8Array {
     const header: number[] = [];
     putVarint(header, groups * 2 + 1);
     const start = from;
-    parts.push(Uint8Array.from(header), bitPacked(groups * 8, (i) => (start + i < to ? codes[start + i]! : 0), width));
+    parts.push(
+      Uint8Array.from(header),
+      bitPacked(groups * 8, (i) => (start + i < to ? codes[start + i]! : 0), width),
+    );
     from = to;
   };
   for (let i = 0; i < codes.length;) {
@@ -308,4 +391,5 @@ function plainTexts(texts: readonly string[]): Uint8Array {
   return bytes;
 }
 
-const bytesOf = (values: Int32Array | Float64Array) => new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+const bytesOf = (values: Int32Array | Float64Array) =>
+  new Uint8Array(values.buffer, values.byteOffset, values.byteLength);

@@ -29,21 +29,32 @@ export interface ZipMember {
 export async function openZip(archive: Uint8Array): Promise<readonly ZipMember[]> {
   const buffer = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
   const file = await new Promise<ZipFile>((resolve, reject) => {
-    fromBuffer(buffer, { lazyEntries: true, validateEntrySizes: true, strictFileNames: true, autoClose: false }, (error, zip) => (error ? reject(new ZipFault(sentence(error))) : resolve(zip)));
+    fromBuffer(
+      buffer,
+      { lazyEntries: true, validateEntrySizes: true, strictFileNames: true, autoClose: false },
+      (error, zip) => (error ? reject(new ZipFault(sentence(error))) : resolve(zip)),
+    );
   });
   const entries = await allEntries(file);
   const inflated = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
-  if (inflated > INFLATED_BYTES_MAX) throw new ZipFault(`The archive holds ${inflated} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`);
+  if (inflated > INFLATED_BYTES_MAX)
+    throw new ZipFault(
+      `The archive holds ${inflated} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`,
+    );
   for (const { uncompressedSize, compressedSize, fileName } of entries) {
     if (uncompressedSize > TINY_BYTES && uncompressedSize > RATIO_MAX * compressedSize) {
-      throw new ZipFault(`The member ${fileName.slice(0, 80)} decompresses from ${compressedSize} to ${uncompressedSize} bytes; at most ${RATIO_MAX} times its size is read.`);
+      throw new ZipFault(
+        `The member ${fileName.slice(0, 80)} decompresses from ${compressedSize} to ${uncompressedSize} bytes; at most ${RATIO_MAX} times its size is read.`,
+      );
     }
   }
-  return entries.filter(({ fileName }) => !fileName.endsWith('/')).map((entry) => ({
-    name: entry.fileName,
-    bytes: entry.uncompressedSize,
-    open: () => contentOf(file, entry),
-  }));
+  return entries
+    .filter(({ fileName }) => !fileName.endsWith('/'))
+    .map((entry) => ({
+      name: entry.fileName,
+      bytes: entry.uncompressedSize,
+      open: () => contentOf(file, entry),
+    }));
 }
 
 function allEntries(file: ZipFile): Promise<Entry[]> {
@@ -52,7 +63,8 @@ function allEntries(file: ZipFile): Promise<Entry[]> {
     file.on('error', (error: Error) => reject(new ZipFault(sentence(error))));
     file.on('end', () => resolve(entries));
     file.on('entry', (entry: Entry) => {
-      if (entries.push(entry) > ENTRIES_MAX) reject(new ZipFault(`The archive has ${file.entryCount} members; at most ${ENTRIES_MAX} are read.`));
+      if (entries.push(entry) > ENTRIES_MAX)
+        reject(new ZipFault(`The archive has ${file.entryCount} members; at most ${ENTRIES_MAX} are read.`));
       else if (entry.isEncrypted()) reject(new ZipFault('The archive is encrypted.'));
       else file.readEntry();
     });
@@ -78,4 +90,5 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
   }
 }
 
-const sentence = (error: unknown) => (error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160);
+const sentence = (error: unknown) =>
+  (error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160);

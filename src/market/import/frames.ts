@@ -11,19 +11,36 @@ export interface Frame {
 }
 
 /** Reads inline tables row by row, telling those that are no datasets and rows that do not fit their columns. */
-export function readFrames(tables: Readonly<Record<string, Frame>>, problems: Problems, beginFile: (dataset: Dataset, columns: readonly string[]) => RowSink): void {
+export function readFrames(
+  tables: Readonly<Record<string, Frame>>,
+  problems: Problems,
+  beginFile: (dataset: Dataset, columns: readonly string[]) => RowSink,
+): void {
   for (const name of Object.keys(tables)) {
     if ((DATASETS as readonly string[]).includes(name)) continue;
-    problems.error({ code: 'UNKNOWN_FIELD', path: `tables.${name}`, message: `${name.slice(0, 80)} is no dataset; the accepted set is ${DATASETS.join(', ')}.${didYouMean(name, DATASETS)}`, accepted: DATASETS });
+    problems.error({
+      code: 'UNKNOWN_FIELD',
+      path: `tables.${name}`,
+      message: `${name.slice(0, 80)} is no dataset; the accepted set is ${DATASETS.join(', ')}.${didYouMean(name, DATASETS)}`,
+      accepted: DATASETS,
+    });
   }
   for (const dataset of DATASETS) {
     const frame = Object.hasOwn(tables, dataset) ? tables[dataset] : undefined;
     if (frame === undefined) {
-      if (dataset === 'market') problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'There is no market table; it is the one that is needed.' });
+      if (dataset === 'market')
+        problems.error({
+          code: 'EMPTY_DATASET',
+          path: 'market',
+          message: 'There is no market table; it is the one that is needed.',
+        });
       continue;
     }
     const addRow = beginFile(dataset, frame.columns);
-    if (addRow !== undefined) frame.data.forEach((row, i) => addFrameRow(row, i + 1, { dataset, columns: frame.columns.length, addRow, problems }));
+    if (addRow !== undefined)
+      frame.data.forEach((row, i) =>
+        addFrameRow(row, i + 1, { dataset, columns: frame.columns.length, addRow, problems }),
+      );
   }
 }
 
@@ -36,7 +53,11 @@ interface Row {
 
 function addFrameRow(row: readonly unknown[], number: number, { dataset, columns, addRow, problems }: Row): void {
   if (row.length !== columns) {
-    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(dataset, number, ''), message: `The row has ${row.length} cells; there are ${columns} columns.` });
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: cellPath(dataset, number, ''),
+      message: `The row has ${row.length} cells; there are ${columns} columns.`,
+    });
   }
   addRow(Array.from({ length: columns }, (_, i) => cellFrom(row[i])));
 }

@@ -12,8 +12,32 @@ const EXAMPLES: Readonly<Record<Dataset, Rows>> = {
     ['EXMPL', '2024-01-02', 99.5, 101.25, 98.75, 100, 125000, 5000000, 0.85],
   ],
   reference: [
-    ['identifier', 'valid_from', 'NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED'],
-    ['EXMPL', null, 'Example Industries', 'USD', 'XNYS', 'US', 'Industrials', 'Machinery', 'Example Industries', '1998-05-04', null],
+    [
+      'identifier',
+      'valid_from',
+      'NAME',
+      'CURRENCY',
+      'EXCHANGE',
+      'COUNTRY',
+      'SECTOR',
+      'INDUSTRY',
+      'ISSUER',
+      'LISTED',
+      'DELISTED',
+    ],
+    [
+      'EXMPL',
+      null,
+      'Example Industries',
+      'USD',
+      'XNYS',
+      'US',
+      'Industrials',
+      'Machinery',
+      'Example Industries',
+      '1998-05-04',
+      null,
+    ],
   ],
   corporate_actions: [
     ['identifier', 'type', 'value', 'ex_date', 'pay_date', 'status', 'announced', 'related', 'subscription_price'],
@@ -34,7 +58,9 @@ export type TemplateFormat = 'xlsx' | 'csv';
 /** The blank template of an import, with one example row a sheet: a workbook, or a zip of CSV files. */
 export function importTemplate(format: TemplateFormat): Uint8Array<ArrayBuffer> {
   const sheets: Sheet[] = Object.entries(EXAMPLES).map(([name, rows]) => ({ name, rows }));
-  return format === 'xlsx' ? writeWorkbook(sheets) : writeZip(sheets.map(({ name, rows }) => ({ name: `${name}.csv`, text: csvText(rows) })));
+  return format === 'xlsx'
+    ? writeWorkbook(sheets)
+    : writeZip(sheets.map(({ name, rows }) => ({ name: `${name}.csv`, text: csvText(rows) })));
 }
 
 function csvText(rows: Rows): string {

@@ -1,5 +1,12 @@
 import { didYouMean, nearestName } from '#domain/nearest-name.js';
-import { columnName, isKnownColumn, KNOWN_COLUMNS, OPEN_DATASETS, REQUIRED_COLUMNS, type Dataset } from '../content/datasets.js';
+import {
+  columnName,
+  isKnownColumn,
+  KNOWN_COLUMNS,
+  OPEN_DATASETS,
+  REQUIRED_COLUMNS,
+  type Dataset,
+} from '../content/datasets.js';
 import type { Problems } from '../content/problems.js';
 
 /** Columns that a message about a missing one lists. */
@@ -10,17 +17,31 @@ const LISTED_MAX = 20;
  * same, for what is wrong with these.
  * @returns undefined when none of the needed columns is there: the file is none of this dataset
  */
-export function namedColumns(dataset: Dataset, label: string, written: readonly string[], problems: Problems): string[] | undefined {
+export function namedColumns(
+  dataset: Dataset,
+  label: string,
+  written: readonly string[],
+  problems: Problems,
+): string[] | undefined {
   const names = written.map((column) => columnName(dataset, column));
   const isRepeated = (name: string, i: number) => name !== '' && names.indexOf(name) !== i;
   const missing = REQUIRED_COLUMNS[dataset].filter((column) => !names.includes(column));
   tellMissing({ dataset, label, written, missing }, problems);
   for (const column of new Set(names.filter(isRepeated))) {
-    problems.error({ code: 'DUPLICATE_KEY', path: `${label}.${column}`, column, message: `The column ${column} stands more than once.` });
+    problems.error({
+      code: 'DUPLICATE_KEY',
+      path: `${label}.${column}`,
+      column,
+      message: `The column ${column} stands more than once.`,
+    });
   }
   const unnamed = names.indexOf('');
   if (unnamed >= 0) {
-    problems.error({ code: 'MISSING_COLUMN', path: label, message: `Column ${unnamed + 1} of ${written.length} has no name; it needs one, or has to be removed.` });
+    problems.error({
+      code: 'MISSING_COLUMN',
+      path: label,
+      message: `Column ${unnamed + 1} of ${written.length} has no name; it needs one, or has to be removed.`,
+    });
   }
   if (missing.length === REQUIRED_COLUMNS[dataset].length) return undefined;
   doubtNames({ dataset, label, names, missing }, problems);
@@ -39,8 +60,19 @@ function tellMissing({ dataset, label, written, missing }: Missing, problems: Pr
   for (const column of missing) {
     const near = nearestName(column, others);
     const meant = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${column}?`;
-    const columns = written.length === 0 ? 'none' : written.slice(0, LISTED_MAX).map((name) => name.slice(0, 80)).join(', ');
-    problems.error({ code: 'MISSING_COLUMN', path: `${label}.${column}`, column, message: `The column ${column} is missing.${meant} The columns are ${columns}.`.slice(0, 400) });
+    const columns =
+      written.length === 0
+        ? 'none'
+        : written
+            .slice(0, LISTED_MAX)
+            .map((name) => name.slice(0, 80))
+            .join(', ');
+    problems.error({
+      code: 'MISSING_COLUMN',
+      path: `${label}.${column}`,
+      column,
+      message: `The column ${column} is missing.${meant} The columns are ${columns}.`.slice(0, 400),
+    });
   }
 }
 
@@ -54,11 +86,21 @@ interface Named {
 /** Doubts columns that are called nearly like a known one that is absent. */
 function doubtNames({ dataset, label, names, missing }: Named, problems: Problems): void {
   const absent = KNOWN_COLUMNS[dataset].filter((known) => !names.includes(known) && !missing.includes(known));
-  const unknown = names.filter((name) => name !== '' && !isKnownColumn(dataset, name) && !missing.some((column) => nearestName(column, [name]) !== undefined));
+  const unknown = names.filter(
+    (name) =>
+      name !== '' &&
+      !isKnownColumn(dataset, name) &&
+      !missing.some((column) => nearestName(column, [name]) !== undefined),
+  );
   for (const name of unknown) {
     const question = didYouMean(name, absent);
     if (question === '') continue;
     const instead = OPEN_DATASETS.has(dataset) ? 'is read as a column of its own' : 'is not read';
-    problems.warning({ code: 'UNKNOWN_FIELD', path: `${label}.${name}`, column: name, message: `The column ${name} ${instead}.${question}` });
+    problems.warning({
+      code: 'UNKNOWN_FIELD',
+      path: `${label}.${name}`,
+      column: name,
+      message: `The column ${name} ${instead}.${question}`,
+    });
   }
 }

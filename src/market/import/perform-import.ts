@@ -22,19 +22,27 @@ export interface Imported {
  * @returns undefined, and told, when the data is wrong or contradicts what it is appended to.
  * @throws Refusal MALFORMED_REQUEST, VALIDATION_FAILED for a body that is no import
  */
-export async function performImport(bytes: Uint8Array, problems: Problems, ask: (header: ImportHeader) => Promise<ImportAnswer>): Promise<Imported | undefined> {
+export async function performImport(
+  bytes: Uint8Array,
+  problems: Problems,
+  ask: (header: ImportHeader) => Promise<ImportAnswer>,
+): Promise<Imported | undefined> {
   const { value, overflows } = parseJson(bytes);
   const { value: body, findings } = checkShape(ImportBody, value);
   if (body === undefined) throw refuseWithFindings('request', findings);
   const { content, tables, ...header } = body;
   if ((content === null) === (tables === null)) {
     const message = `Exactly one of content and tables is needed; ${content === null ? 'neither' : 'both'} came.`;
-    throw refuseWithFindings('request', [{ severity: 'error', code: content === null ? 'REQUIRED' : 'UNKNOWN_FIELD', message, path: 'content' }]);
+    throw refuseWithFindings('request', [
+      { severity: 'error', code: content === null ? 'REQUIRED' : 'UNKNOWN_FIELD', message, path: 'content' },
+    ]);
   }
-  const source: ImportSource = tables === null ? { kind: header.format, bytes: decoded(content!) } : { kind: 'tables', tables };
+  const source: ImportSource =
+    tables === null ? { kind: header.format, bytes: decoded(content!) } : { kind: 'tables', tables };
   const { folder, held, load: isServed } = await ask(header);
   const read = await readImport(source, problems);
-  if (overflows && problems.errors === 0) throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
+  if (overflows && problems.errors === 0)
+    throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
   if (read === undefined || held === null) return read && { ...read, folder, isServed };
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);
@@ -46,5 +54,7 @@ const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;
 /** The bytes of a file in base64. @throws Refusal VALIDATION_FAILED */
 function decoded(text: string): Uint8Array {
   if (BASE64.test(text.trimEnd())) return Buffer.from(text, 'base64');
-  throw refuseWithFindings('request', [{ severity: 'error', code: 'WRONG_TYPE', message: 'content is not base64.', path: 'content' }]);
+  throw refuseWithFindings('request', [
+    { severity: 'error', code: 'WRONG_TYPE', message: 'content is not base64.', path: 'content' },
+  ]);
 }

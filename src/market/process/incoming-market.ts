@@ -61,7 +61,18 @@ export function createIncomingMarket(): IncomingMarket {
   function takeDays({ file, offset, from, to }: HandOver & { kind: 'days' }): void {
     const { assets, fields } = shape!; // comes first
     const lane = turn++ % READS_AT_ONCE;
-    lanes[lane] = lanes[lane]!.then(() => read(file, offset, daysOf(fields.map(({ values }) => new Float64Array(values)), assets, from, to)));
+    lanes[lane] = lanes[lane]!.then(() =>
+      read(
+        file,
+        offset,
+        daysOf(
+          fields.map(({ values }) => new Float64Array(values)),
+          assets,
+          from,
+          to,
+        ),
+      ),
+    );
     lanes[lane].catch(() => {}); // thrown with the rest
   }
 

@@ -21,7 +21,9 @@ prepareDuckDb();
 
 /** The door of the process that `runMarketTask` has started: one request, reports, then the end. */
 process.once('message', (request: MarketTaskRequest) => {
-  void run(request).then(report, (error: unknown) => report(ended(error))).finally(() => process.disconnect());
+  void run(request)
+    .then(report, (error: unknown) => report(ended(error)))
+    .finally(() => process.disconnect());
 });
 
 // Nobody is left to report to.
@@ -64,9 +66,12 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   });
   if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows } = made;
-  const handOver = async () => (made.isServed === false ? undefined : outgoing?.finish(content).catch((cause: unknown) => {
-    throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
-  }));
+  const handOver = async () =>
+    made.isServed === false
+      ? undefined
+      : outgoing?.finish(content).catch((cause: unknown) => {
+          throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
+        });
   // A part of a market would be doubted for what the whole of it holds.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
   const check = async () => {
@@ -104,20 +109,35 @@ interface Made {
   readonly isServed?: boolean;
 }
 
-async function perform({ task, input, options }: MarketTaskRequest, problems: Problems, follower: DayFollower): Promise<Made | undefined> {
+async function perform(
+  { task, input, options }: MarketTaskRequest,
+  problems: Problems,
+  follower: DayFollower,
+): Promise<Made | undefined> {
   // What reading files does not need is loaded by who needs it: the first load waits for this process to start.
   const written = (folder: string, content: MarketContent) => async () =>
-    (await import('../content/write-market.js')).writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing')).catch((cause: unknown) => {
-      throw new WriteFault(`The data could not be written: ${reasonOf(cause)}`, { cause });
-    });
+    (await import('../content/write-market.js'))
+      .writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'))
+      .catch((cause: unknown) => {
+        throw new WriteFault(`The data could not be written: ${reasonOf(cause)}`, { cause });
+      });
   switch (task) {
     case 'readFiles': {
-      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), { ...input, follower });
+      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), {
+        ...input,
+        follower,
+      });
       return read && { ...read, files: async () => read.files };
     }
     case 'readDatabase': {
       const { readDatabase } = await import('../sources/databases/read-database.js');
-      const read = await readDatabase(input.place, input.tables, problems, (fraction, message) => onProgress(0.9 * fraction, message), { ...input, follower });
+      const read = await readDatabase(
+        input.place,
+        input.tables,
+        problems,
+        (fraction, message) => onProgress(0.9 * fraction, message),
+        { ...input, follower },
+      );
       return read && { ...read, files: async () => read.files };
     }
     case 'importBody': {

@@ -7,7 +7,14 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import { startMarketProcess } from './process-pool.js';
-import type { ContentSummary, ImportAnswer, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
+import type {
+  ContentSummary,
+  ImportAnswer,
+  MarketTaskName,
+  MarketTaskReport,
+  MarketTaskRequest,
+  MarketTasks,
+} from './market-tasks.js';
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type HandOver } from '../serving/shared-market.js';
 
@@ -39,7 +46,11 @@ export type MarketTaskResult =
  * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies, STORE_WRITE_FAILED or STORAGE_FULL when what it made
  *   cannot be written; the reason of the signal when aborted.
  */
-export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], options: MarketTaskOptions): Promise<MarketTaskResult> {
+export async function runMarketTask<K extends MarketTaskName>(
+  task: K,
+  input: MarketTasks[K],
+  options: MarketTaskOptions,
+): Promise<MarketTaskResult> {
   const { load, body, calendars = [], signal } = options;
   signal?.throwIfAborted();
   const folders: string[] = [];
@@ -55,14 +66,20 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const request = { task, input, options: { sharedFiles, bodyFile, calendars } } as MarketTaskRequest; // task and input belong together
     const report = await converse(request, options, (step) => incoming.take(step));
-    if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
-    if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
+    if (report.kind === 'failed')
+      throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
+    if (report.kind === 'unwritten')
+      throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
     if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
     const shared = incoming.market();
     if (load === null || shared === undefined) return { kind: 'accepted', summary, handle: null };
-    return { kind: 'accepted', summary, handle: { ...load, contentHash: summary.contentHash, digests, ...(await shared) } };
+    return {
+      kind: 'accepted',
+      summary,
+      handle: { ...load, contentHash: summary.contentHash, digests, ...(await shared) },
+    };
   } finally {
     await incoming.stop();
     await Promise.all(folders.map(removeFolder)); // before the memory of their files is given back: removing waits for that
@@ -83,7 +100,8 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
     return file;
   } catch (error) {
     if (!isFull(error)) throw error;
-    if (others.length === 0) throw new Refusal('STORAGE_FULL', 'There is no room for the body of the request.', null, { cause: error });
+    if (others.length === 0)
+      throw new Refusal('STORAGE_FULL', 'There is no room for the body of the request.', null, { cause: error });
     await rm(file, { force: true });
     return writeBody(others, body);
   }
@@ -101,7 +119,11 @@ export async function sweepSharedFolders(): Promise<void> {
 
 type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' }>;
 
-function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions, onHandOver: (step: HandOver) => void): Promise<Ending> {
+function converse(
+  request: MarketTaskRequest,
+  { onProgress, onImport, signal }: MarketTaskOptions,
+  onHandOver: (step: HandOver) => void,
+): Promise<Ending> {
   return new Promise<Ending>((resolve, reject) => {
     const over = () => {
       clearTimeout(deadline);
@@ -124,7 +146,12 @@ function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: 
       },
       onEnded(code, killedBy) {
         over();
-        reject(new Refusal('STORE_READ_FAILED', `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`));
+        reject(
+          new Refusal(
+            'STORE_READ_FAILED',
+            `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`,
+          ),
+        );
       },
     });
     const stop = () => {

@@ -29,7 +29,9 @@ export interface MarketTasks {
 
 export type MarketTaskName = keyof MarketTasks;
 
-export type MarketTaskRequest = { [K in MarketTaskName]: { readonly task: K; readonly input: MarketTasks[K]; readonly options: TaskOptions } }[MarketTaskName];
+export type MarketTaskRequest = {
+  [K in MarketTaskName]: { readonly task: K; readonly input: MarketTasks[K]; readonly options: TaskOptions };
+}[MarketTaskName];
 
 export interface TaskOptions {
   /** Files to hand the market over through, for the caller to read into shared memory: in the first as far as it has room. Null when only the check is wanted. */

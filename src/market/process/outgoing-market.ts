@@ -70,7 +70,12 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   function begin(begun: Panels): void {
     panels = begun;
     sent = new Uint8Array(begun.dates.length);
-    report({ kind: 'shape', days: begun.dates.length, assets: begun.identifiers.length, fields: [...begun.fields.keys()] });
+    report({
+      kind: 'shape',
+      days: begun.dates.length,
+      assets: begun.identifiers.length,
+      fields: [...begun.fields.keys()],
+    });
   }
 
   function send(from: number, to: number): void {
@@ -85,13 +90,30 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   }
 
   async function sendRest({ dates, ...tables }: MarketContent): Promise<void> {
-    const shared = shareMarket({ ...tables, dates, storeId: '', contentHash: '', adjustment: 'none', fields: new Map() });
-    const pieces = [new Uint8Array(dates.buffer, dates.byteOffset, dates.byteLength), new Uint8Array(shared.tables), new Uint8Array(shared.actionPlaces)] as const;
+    const shared = shareMarket({
+      ...tables,
+      dates,
+      storeId: '',
+      contentHash: '',
+      adjustment: 'none',
+      fields: new Map(),
+    });
+    const pieces = [
+      new Uint8Array(dates.buffer, dates.byteOffset, dates.byteLength),
+      new Uint8Array(shared.tables),
+      new Uint8Array(shared.actionPlaces),
+    ] as const;
     const { file, offset } = await write(pieces);
     let end = offset;
     const extentOf = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
     await allOver(lanes);
-    report({ kind: 'rest', file, dates: extentOf(pieces[0]), tables: extentOf(pieces[1]), actionPlaces: extentOf(pieces[2]) });
+    report({
+      kind: 'rest',
+      file,
+      dates: extentOf(pieces[0]),
+      tables: extentOf(pieces[1]),
+      actionPlaces: extentOf(pieces[2]),
+    });
   }
 
   return {
@@ -100,12 +122,17 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     async finish(content) {
       if (panels?.fields !== content.fields) begin(content);
       const step = stretchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
-      for (let from = 0; from < content.dates.length; from += step) if (sent[from] === 0) send(from, Math.min(from + step, content.dates.length));
+      for (let from = 0; from < content.dates.length; from += step)
+        if (sent[from] === 0) send(from, Math.min(from + step, content.dates.length));
       try {
         await sendRest(content);
       } finally {
         await Promise.allSettled(lanes);
-        for (const place of places) await place.then(({ file }) => file.close(), () => {});
+        for (const place of places)
+          await place.then(
+            ({ file }) => file.close(),
+            () => {},
+          );
       }
     },
   };

@@ -33,9 +33,10 @@ process.on('message', (order: ProcessPoolOrder) => {
   const child = children.get(order.id);
   if (child === undefined) return; // it has ended, which its news says
   if (order.kind === 'end') end(child);
-  else if (child.connected) child.send(order.message, (error) => {
-    if (error) end(child);
-  });
+  else if (child.connected)
+    child.send(order.message, (error) => {
+      if (error) end(child);
+    });
 });
 
 // The service is gone; the processes notice that this one is.

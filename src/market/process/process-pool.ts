@@ -16,7 +16,12 @@ export type ProcessPoolOrder =
 export type ProcessPoolNews =
   | { readonly id: number; readonly kind: 'message'; readonly message: unknown }
   | { readonly id: number; readonly kind: 'unstarted' }
-  | { readonly id: number; readonly kind: 'ended'; readonly code: number | null; readonly signal: NodeJS.Signals | null };
+  | {
+      readonly id: number;
+      readonly kind: 'ended';
+      readonly code: number | null;
+      readonly signal: NodeJS.Signals | null;
+    };
 
 /** What becomes of one process. */
 export interface Listener {

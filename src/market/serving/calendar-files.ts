@@ -12,7 +12,10 @@ export const CALENDAR_FOLDER = fileURLToPath(new URL('../../../../data/calendars
  * @throws when the folder has no valid index
  */
 export function openCalendars(folder: string = CALENDAR_FOLDER): ExchangeCalendars {
-  return createCalendars({ index: CalendarIndex.parse(readCalendarFile(folder, 'index')), read: (name) => readCalendarFile(folder, name) });
+  return createCalendars({
+    index: CalendarIndex.parse(readCalendarFile(folder, 'index')),
+    read: (name) => readCalendarFile(folder, name),
+  });
 }
 
 /** A file of the folder as parsed JSON, by its name without `.json`. */

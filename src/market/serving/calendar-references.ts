@@ -1,6 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
-import { Corrections, referenceFromCsv, referenceFromJson, type SessionReference } from '#domain/calendars/session-reference.js';
+import {
+  Corrections,
+  referenceFromCsv,
+  referenceFromJson,
+  type SessionReference,
+} from '#domain/calendars/session-reference.js';
 
 /**
  * The references of a folder, one JSON or CSV file each, in order of file names; a CSV has its code as its name.
@@ -11,7 +16,9 @@ export function readReferences(folder: string): SessionReference[] {
   return files.toSorted().map((name) => {
     const text = readFileSync(join(folder, name), 'utf8');
     try {
-      return extname(name) === '.csv' ? referenceFromCsv(basename(name, '.csv'), text) : referenceFromJson(JSON.parse(text));
+      return extname(name) === '.csv'
+        ? referenceFromCsv(basename(name, '.csv'), text)
+        : referenceFromJson(JSON.parse(text));
     } catch (cause) {
       throw new Error(`${name} is not a reference of sessions: ${(cause as Error).message}`, { cause });
     }

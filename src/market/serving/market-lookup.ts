@@ -52,7 +52,11 @@ function createLookup(market: MarketData): MarketLookup {
 
   return {
     positionOf: (identifier) => positions.get(identifier),
-    holds: (identifier) => positions.has(identifier) || market.reference.rows.has(identifier) || actions.has(identifier) || memberships.has(identifier),
+    holds: (identifier) =>
+      positions.has(identifier) ||
+      market.reference.rows.has(identifier) ||
+      actions.has(identifier) ||
+      memberships.has(identifier),
     actionsOf: (identifier) => actions.get(identifier) ?? [],
     membershipsOf: (identifier) => memberships.get(identifier) ?? [],
     datesOf(identifier) {
@@ -66,7 +70,9 @@ function createLookup(market: MarketData): MarketLookup {
   };
 }
 
-function byIdentifier<T extends { readonly identifier: string }>(items: readonly T[]): ReadonlyMap<string, readonly T[]> {
+function byIdentifier<T extends { readonly identifier: string }>(
+  items: readonly T[],
+): ReadonlyMap<string, readonly T[]> {
   const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // what is kept under a table are its rows
   if (known !== undefined) return known;
   const groups = new Map<string, T[]>();

@@ -16,7 +16,11 @@ const GIB = 1 << 30;
 export const PANEL_BYTES_MAX = Math.min(8 * GIB, totalmem() / 2);
 
 /** Memory the panels of such a store take. */
-export function panelBytes(shape: { readonly dates: number; readonly identifiers: number; readonly fields: number }): number {
+export function panelBytes(shape: {
+  readonly dates: number;
+  readonly identifiers: number;
+  readonly fields: number;
+}): number {
   return shape.dates * shape.identifiers * shape.fields * Float64Array.BYTES_PER_ELEMENT;
 }
 
@@ -83,7 +87,12 @@ function positionsOf(flags: Uint8Array): number[] {
   return positions;
 }
 
-function picked(panel: Float64Array, assets: number, days: readonly number[], names: readonly number[]): Float64Array<SharedArrayBuffer> {
+function picked(
+  panel: Float64Array,
+  assets: number,
+  days: readonly number[],
+  names: readonly number[],
+): Float64Array<SharedArrayBuffer> {
   const out = emptyPanel(days.length * names.length);
   let cell = 0;
   for (const t of days) for (const n of names) out[cell++] = panel[t * assets + n]!;

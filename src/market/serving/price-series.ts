@@ -47,18 +47,32 @@ export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable 
   const rows = rowsWithValue(bars, from, to);
   const panelOf = (name: string) => fields.find((field) => field.name === name)!.values;
   if (request.interval === 'native' && request.adjust === 'none') {
-    return { days: picked(dates, 1, 0, rows, new Int32Array(rows.length)), columns: request.columns.map((name) => ({ name, values: picked(panelOf(name), names, position, rows, new Float64Array(rows.length)) })) };
+    return {
+      days: picked(dates, 1, 0, rows, new Int32Array(rows.length)),
+      columns: request.columns.map((name) => ({
+        name,
+        values: picked(panelOf(name), names, position, rows, new Float64Array(rows.length)),
+      })),
+    };
   }
   const close = column(panelOf('CLOSE'), names, position);
   const factors = request.adjust === 'none' ? undefined : adjustmentFactors(bars, close, request.adjust);
   const wanted = request.columns.map((name) => {
     const values = name === 'CLOSE' ? close.slice() : column(panelOf(name), names, position);
-    if (factors !== undefined && PRICES.has(name)) for (let t = 0; t < values.length; t++) values[t]! *= factors.price[t]!;
-    if (factors !== undefined && COUNTS.has(name)) for (let t = 0; t < values.length; t++) values[t]! *= factors.shares[t]!;
+    if (factors !== undefined && PRICES.has(name))
+      for (let t = 0; t < values.length; t++) values[t]! *= factors.price[t]!;
+    if (factors !== undefined && COUNTS.has(name))
+      for (let t = 0; t < values.length; t++) values[t]! *= factors.shares[t]!;
     return { name, values };
   });
   if (request.interval !== 'native') return drawnTogether(dates, wanted, rows, request.interval);
-  return { days: picked(dates, 1, 0, rows, new Int32Array(rows.length)), columns: wanted.map(({ name, values }) => ({ name, values: picked(values, 1, 0, rows, new Float64Array(rows.length)) })) };
+  return {
+    days: picked(dates, 1, 0, rows, new Int32Array(rows.length)),
+    columns: wanted.map(({ name, values }) => ({
+      name,
+      values: picked(values, 1, 0, rows, new Float64Array(rows.length)),
+    })),
+  };
 }
 
 function column(panel: Float64Array, names: number, position: number): Float64Array {
@@ -85,7 +99,13 @@ function rowsWithValue({ fields, names, position }: NameBars, from: number, to: 
 }
 
 /** Values of some rows of one column of a row-major table. */
-function picked<T extends Float64Array | Int32Array>(values: T, step: number, column: number, rows: Int32Array, out: T): T {
+function picked<T extends Float64Array | Int32Array>(
+  values: T,
+  step: number,
+  column: number,
+  rows: Int32Array,
+  out: T,
+): T {
   for (let i = 0; i < rows.length; i++) out[i] = values[rows[i]! * step + column]!;
   return out;
 }
@@ -102,7 +122,11 @@ export interface AdjustmentFactors {
  * reinvested does: adjusted CLOSE over the one before is the growth of that session in the total variant.
  * The last bar keeps its price. A store whose prices are adjusted that far already has factors of 1.
  */
-export function adjustmentFactors(bars: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>, close: Float64Array, adjust: 'splits' | 'total'): AdjustmentFactors {
+export function adjustmentFactors(
+  bars: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
+  close: Float64Array,
+  adjust: 'splits' | 'total',
+): AdjustmentFactors {
   const sessions = bars.dates.length;
   const price = new Float64Array(sessions).fill(1);
   const shares = new Float64Array(sessions).fill(1);
@@ -139,7 +163,10 @@ export function adjustmentFactors(bars: Pick<NameBars, 'dates' | 'actions' | 'ad
 const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
 
 /** What happens to a share on each session, by row; an ex day without a row takes effect on the next one. */
-function effectsBySession({ dates, actions, adjustment }: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>, adjust: 'splits' | 'total'): Map<number, SessionEffect> {
+function effectsBySession(
+  { dates, actions, adjustment }: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
+  adjust: 'splits' | 'total',
+): Map<number, SessionEffect> {
   const effects = new Map<number, SessionEffect>();
   if (adjustment === 'total') return effects;
   for (const { type, value, exDay, status, subscriptionPrice } of actions) {
@@ -160,7 +187,12 @@ function effectsBySession({ dates, actions, adjustment }: Pick<NameBars, 'dates'
 type Columns = DatedTable['columns'];
 
 /** One row a week or month that has data, dated by its last session with data. */
-function drawnTogether(dates: Int32Array, columns: Columns, rows: Int32Array, interval: 'weekly' | 'monthly'): DatedTable {
+function drawnTogether(
+  dates: Int32Array,
+  columns: Columns,
+  rows: Int32Array,
+  interval: 'weekly' | 'monthly',
+): DatedTable {
   const groups: number[][] = [];
   let last: number | undefined;
   for (const t of rows) {
@@ -171,7 +203,15 @@ function drawnTogether(dates: Int32Array, columns: Columns, rows: Int32Array, in
   }
   return {
     days: Int32Array.from(groups, (group) => dates[group.at(-1)!]!),
-    columns: columns.map(({ name, values }) => ({ name, values: Float64Array.from(groups, (group) => drawOne(name, group.map((t) => values[t]!))) })),
+    columns: columns.map(({ name, values }) => ({
+      name,
+      values: Float64Array.from(groups, (group) =>
+        drawOne(
+          name,
+          group.map((t) => values[t]!),
+        ),
+      ),
+    })),
   };
 }
 
@@ -180,11 +220,16 @@ function drawOne(name: string, all: readonly number[]): number {
   const values = all.filter((value) => value === value);
   if (values.length === 0) return Number.NaN;
   switch (name) {
-    case 'OPEN': return values[0]!;
-    case 'HIGH': return Math.max(...values);
-    case 'LOW': return Math.min(...values);
-    case 'VOLUME': return values.reduce((sum, value) => sum + value, 0);
-    default: return values.at(-1)!;
+    case 'OPEN':
+      return values[0]!;
+    case 'HIGH':
+      return Math.max(...values);
+    case 'LOW':
+      return Math.min(...values);
+    case 'VOLUME':
+      return values.reduce((sum, value) => sum + value, 0);
+    default:
+      return values.at(-1)!;
   }
 }
 

@@ -40,7 +40,8 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     current: servedOrNone,
     require() {
       const served = servedOrNone();
-      if (served === undefined) throw new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
+      if (served === undefined)
+        throw new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
       return served;
     },
     awaited,
@@ -60,7 +61,11 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 }
 
 /** A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it. */
-export async function servedMarket(handle: MarketHandle, loadedAt: string, files: readonly KnownFile[] = []): Promise<ServedMarket> {
+export async function servedMarket(
+  handle: MarketHandle,
+  loadedAt: string,
+  files: readonly KnownFile[] = [],
+): Promise<ServedMarket> {
   weighPanels(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
   lookupOf(market);
@@ -68,7 +73,12 @@ export async function servedMarket(handle: MarketHandle, loadedAt: string, files
 }
 
 /** A later version of a market with the same identifiers and tables, ready to be served. */
-export function servedAgain(handle: MarketHandle, { handle: { tables }, market: held }: ServedMarket, loadedAt: string, files: readonly KnownFile[]): ServedMarket {
+export function servedAgain(
+  handle: MarketHandle,
+  { handle: { tables }, market: held }: ServedMarket,
+  loadedAt: string,
+  files: readonly KnownFile[],
+): ServedMarket {
   weighPanels(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);
   lookupOf(market);

@@ -5,9 +5,21 @@ export type HandOver =
   /** Panels of this shape begin to come. What came before is void. */
   | { readonly kind: 'shape'; readonly days: number; readonly assets: number; readonly fields: readonly string[] }
   /** Days of all panels lie in a file, field after field. */
-  | { readonly kind: 'days'; readonly file: string; readonly offset: number; readonly from: number; readonly to: number }
+  | {
+      readonly kind: 'days';
+      readonly file: string;
+      readonly offset: number;
+      readonly from: number;
+      readonly to: number;
+    }
   /** All days have come; the rest lies in a file. */
-  | { readonly kind: 'rest'; readonly file: string; readonly dates: Extent; readonly tables: Extent; readonly actionPlaces: Extent };
+  | {
+      readonly kind: 'rest';
+      readonly file: string;
+      readonly dates: Extent;
+      readonly tables: Extent;
+      readonly actionPlaces: Extent;
+    };
 
 export interface Extent {
   readonly offset: number;
@@ -21,7 +33,8 @@ export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'a
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 /** Whether something could not be written for want of room. */
-export const isFull = (error: unknown): boolean => error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
+export const isFull = (error: unknown): boolean =>
+  error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
 
 /** Bytes that one call reads or writes: it holds one of the few threads of the file system, and cannot be cancelled. */
 const CALL_BYTES_MAX = 8 << 20;
@@ -30,7 +43,11 @@ const CALL_BYTES_MAX = 8 << 20;
  * Reads or writes pieces of memory that lie one behind the other in a file, however many calls that takes.
  * @param call gives the bytes it has done; none is the end of the file.
  */
-export async function throughout(pieces: readonly Uint8Array[], offset: number, call: (pieces: Uint8Array[], offset: number) => Promise<number>): Promise<void> {
+export async function throughout(
+  pieces: readonly Uint8Array[],
+  offset: number,
+  call: (pieces: Uint8Array[], offset: number) => Promise<number>,
+): Promise<void> {
   let left = pieces;
   for (let at = offset; ;) {
     left = left.filter(({ length }) => length > 0);

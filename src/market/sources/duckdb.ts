@@ -6,10 +6,20 @@ import type { Cell } from '../formats/cells.js';
 
 // Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and the first load waits for it.
 const require = createRequire(import.meta.url);
-const { DuckDBInstance, DuckDBTypeId, DuckDBDateValue, DuckDBDecimalValue, DuckDBTimestampValue, DuckDBTimestampTZValue } = require('@duckdb/node-api') as typeof DuckDbApi;
+const {
+  DuckDBInstance,
+  DuckDBTypeId,
+  DuckDBDateValue,
+  DuckDBDecimalValue,
+  DuckDBTimestampValue,
+  DuckDBTimestampTZValue,
+} = require('@duckdb/node-api') as typeof DuckDbApi;
 const bindings = require('@duckdb/node-bindings') as typeof Bindings;
 
-const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = { integer: [DuckDBTypeId.INTEGER, DuckDBTypeId.DATE], double: [DuckDBTypeId.DOUBLE] };
+const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
+  integer: [DuckDBTypeId.INTEGER, DuckDBTypeId.DATE],
+  double: [DuckDBTypeId.DOUBLE],
+};
 
 /** Memory DuckDB may use for itself; panels come on top. */
 const MEMORY_LIMIT = '1GiB';
@@ -34,7 +44,10 @@ export function prepareDuckDb(): void {
  * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network, no other file,
  * no extension, and no statement that could change that.
  */
-export async function openDuckDb(readable: { readonly files?: readonly string[]; readonly attach?: { readonly path: string; readonly name: string } }): Promise<DuckDb> {
+export async function openDuckDb(readable: {
+  readonly files?: readonly string[];
+  readonly attach?: { readonly path: string; readonly name: string };
+}): Promise<DuckDb> {
   const coming = prepared ?? DuckDBInstance.create(':memory:');
   prepared = undefined;
   const instance = await coming;
@@ -74,10 +87,15 @@ type Kind = 'integer' | 'double';
  * Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are worked on.
  * @param kinds of the columns that `integersOf` and `doublesOf` will read; null for another.
  */
-export async function* chunksOf(connection: DuckDBConnection, sql: string, kinds: readonly (Kind | null)[] = []): AsyncGenerator<DuckDBDataChunk> {
+export async function* chunksOf(
+  connection: DuckDBConnection,
+  sql: string,
+  kinds: readonly (Kind | null)[] = [],
+): AsyncGenerator<DuckDBDataChunk> {
   const result = await connection.stream(sql);
   kinds.forEach((kind, column) => {
-    if (kind !== null && !TYPES[kind].includes(result.columnTypeId(column))) throw new Error(`column ${column} of the query holds no ${kind}`);
+    if (kind !== null && !TYPES[kind].includes(result.columnTypeId(column)))
+      throw new Error(`column ${column} of the query holds no ${kind}`);
   });
   let coming = result.fetchChunk();
   try {
@@ -122,10 +140,18 @@ function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: num
 
 /** A value as a cell: what DuckDB has a type of its own for becomes a number, a date or its text. */
 export function cellOf(value: DuckDBValue): Cell {
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
+  if (
+    value === null ||
+    typeof value === 'string' ||
+    typeof value === 'number' ||
+    typeof value === 'bigint' ||
+    typeof value === 'boolean'
+  )
+    return value;
   if (value instanceof DuckDBDecimalValue) return value.toDouble();
   if (value instanceof DuckDBDateValue) return new Date(value.days * 86_400_000);
-  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue) return new Date(Number(value.micros / 1000n));
+  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue)
+    return new Date(Number(value.micros / 1000n));
   return String(value);
 }
 
@@ -134,5 +160,9 @@ export function cellOf(value: DuckDBValue): Cell {
  */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return text.split('\n')[0]!.replace(/[\p{Cc}\ufffd]/gu, '?').replace(/(["']?)(\/[^\s"':,]+)+\1/g, 'the file').slice(0, 200);
+  return text
+    .split('\n')[0]!
+    .replace(/[\p{Cc}\ufffd]/gu, '?')
+    .replace(/(["']?)(\/[^\s"':,]+)+\1/g, 'the file')
+    .slice(0, 200);
 }

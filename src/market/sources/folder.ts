@@ -47,38 +47,76 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
  * names begin with a dot or an underscore are left out. Files are in the order of their labels.
  * @param tables names of files or folders of datasets that are called otherwise.
  */
-export async function folderFiles(folder: string, tables: Readonly<Partial<Record<Dataset, string>>>, locations: Locations, problems: Problems): Promise<DatasetFiles> {
-  const files: Record<Dataset, SourceFile[]> = { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
+export async function folderFiles(
+  folder: string,
+  tables: Readonly<Partial<Record<Dataset, string>>>,
+  locations: Locations,
+  problems: Problems,
+): Promise<DatasetFiles> {
+  const files: Record<Dataset, SourceFile[]> = {
+    market: [],
+    reference: [],
+    corporate_actions: [],
+    universes: [],
+    series: [],
+  };
   const names = await readdir(folder).catch(() => []);
   for (const dataset of DATASETS) {
     const given = tables[dataset];
     const candidates = given === undefined ? names.filter((name) => isCalled(name, dataset)) : [given];
     if (candidates.length > 1) {
-      problems.error({ code: 'UNREADABLE_FILE', path: dataset, message: `The dataset is there more than once: ${candidates.toSorted(compareText).join(', ')}; one is needed.` });
+      problems.error({
+        code: 'UNREADABLE_FILE',
+        path: dataset,
+        message: `The dataset is there more than once: ${candidates.toSorted(compareText).join(', ')}; one is needed.`,
+      });
       continue;
     }
-    if (candidates.length === 1) files[dataset] = await datasetFiles(join(folder, candidates[0]!), dataset, { field: given === undefined ? dataset : `tables.${dataset}`, locations, problems });
+    if (candidates.length === 1)
+      files[dataset] = await datasetFiles(join(folder, candidates[0]!), dataset, {
+        field: given === undefined ? dataset : `tables.${dataset}`,
+        locations,
+        problems,
+      });
     else tellAbsent(dataset, names, problems);
   }
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   if (count <= FILES_MAX) return files;
-  problems.error({ code: 'OUT_OF_RANGE', path: '', message: `The folder holds ${count} files; at most ${FILES_MAX} are read.` });
+  problems.error({
+    code: 'OUT_OF_RANGE',
+    path: '',
+    message: `The folder holds ${count} files; at most ${FILES_MAX} are read.`,
+  });
   return { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
 }
 
 /** Tells that the market is absent, and what may be a dataset under a misspelt name. */
 function tellAbsent(dataset: Dataset, names: readonly string[], problems: Problems): void {
-  const near = names.find((name) => !DATASETS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [dataset]) !== undefined);
+  const near = names.find(
+    (name) => !DATASETS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [dataset]) !== undefined,
+  );
   const question = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${dataset}?`;
-  if (dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: 'market', message: `The folder holds no market.parquet, market.csv, market.jsonl or market/.${question}` });
-  else if (near !== undefined) problems.warning({ code: 'UNKNOWN_FIELD', path: near.slice(0, 80), message: `${JSON.stringify(near.slice(0, 80))} is not read: it is called like no dataset. Did you mean ${dataset}?` });
+  if (dataset === 'market')
+    problems.error({
+      code: 'LOCATION_NOT_FOUND',
+      path: 'market',
+      message: `The folder holds no market.parquet, market.csv, market.jsonl or market/.${question}`,
+    });
+  else if (near !== undefined)
+    problems.warning({
+      code: 'UNKNOWN_FIELD',
+      path: near.slice(0, 80),
+      message: `${JSON.stringify(near.slice(0, 80))} is not read: it is called like no dataset. Did you mean ${dataset}?`,
+    });
 }
 
 const isCalled = (name: string, dataset: Dataset) => name === dataset || formatOf(name, dataset) !== undefined;
 
 /** A name without the ending of its format. */
 function stemOf(name: string): string {
-  const ending = ENDINGS.toSorted((a, b) => b.ending.length - a.ending.length).find((each) => name.endsWith(each.ending))?.ending ?? '';
+  const ending =
+    ENDINGS.toSorted((a, b) => b.ending.length - a.ending.length).find((each) => name.endsWith(each.ending))?.ending ??
+    '';
   return name.slice(0, name.length - ending.length);
 }
 
@@ -89,7 +127,11 @@ interface Listing {
   readonly problems: Problems;
 }
 
-async function datasetFiles(path: string, dataset: Dataset, { field, locations, problems }: Listing): Promise<SourceFile[]> {
+async function datasetFiles(
+  path: string,
+  dataset: Dataset,
+  { field, locations, problems }: Listing,
+): Promise<SourceFile[]> {
   const found: SourceFile[] = [];
   const before = problems.errors;
   let folders = 0;
@@ -98,16 +140,29 @@ async function datasetFiles(path: string, dataset: Dataset, { field, locations, 
     const where = depth === 0 ? field : label;
     const real = await realPathOfAbsent(place);
     if (!(await locations.allows(real))) {
-      problems.error({ code: 'LOCATION_NOT_ALLOWED', path: where, message: 'The name, or a link, leads out of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).' });
+      problems.error({
+        code: 'LOCATION_NOT_ALLOWED',
+        path: where,
+        message:
+          'The name, or a link, leads out of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).',
+      });
       return;
     }
     const status = await stat(real, { bigint: true }).catch(() => undefined);
     if (status === undefined) {
-      problems.error({ code: 'LOCATION_NOT_FOUND', path: where, message: `There is no file or folder ${JSON.stringify(basename(place).slice(0, 80))} there.` });
+      problems.error({
+        code: 'LOCATION_NOT_FOUND',
+        path: where,
+        message: `There is no file or folder ${JSON.stringify(basename(place).slice(0, 80))} there.`,
+      });
     } else if (status.isDirectory()) {
       folders += 1;
       if (depth === DEPTH_MAX || folders + found.length > FILES_MAX) {
-        problems.error({ code: 'OUT_OF_RANGE', path: label, message: `The folder is nested more than ${DEPTH_MAX} deep or holds more than ${FILES_MAX} entries.` });
+        problems.error({
+          code: 'OUT_OF_RANGE',
+          path: label,
+          message: `The folder is nested more than ${DEPTH_MAX} deep or holds more than ${FILES_MAX} entries.`,
+        });
         return;
       }
       const names = (await readdir(real)).filter((name) => !name.startsWith('.') && !name.startsWith('_'));
@@ -115,7 +170,11 @@ async function datasetFiles(path: string, dataset: Dataset, { field, locations, 
     } else {
       const format = formatOf(basename(place));
       if (format === undefined || !status.isFile()) {
-        problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The file is none of ${ENDINGS.map(({ ending }) => ending).join(', ')}.` });
+        problems.error({
+          code: 'UNREADABLE_FILE',
+          path: label,
+          message: `The file is none of ${ENDINGS.map(({ ending }) => ending).join(', ')}.`,
+        });
       } else if (status.size === 0n) {
         problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file is empty.' });
       } else found.push({ path: real, label, ...format.as, bytes: Number(status.size), ...identityOf(status) });
@@ -125,10 +184,15 @@ async function datasetFiles(path: string, dataset: Dataset, { field, locations, 
   await visit(path, dataset, 0);
   const formats = new Set(found.map(({ format }) => format));
   if (formats.size > 1) {
-    problems.error({ code: 'UNREADABLE_FILE', path: dataset, message: `The files are of ${[...formats].join(' and ')}; those of one dataset are of one kind.` });
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: dataset,
+      message: `The files are of ${[...formats].join(' and ')}; those of one dataset are of one kind.`,
+    });
     return [];
   }
-  if (found.length === 0 && problems.errors === before) problems.error({ code: 'EMPTY_DATASET', path: dataset, message: 'The folder holds no file of the dataset.' });
+  if (found.length === 0 && problems.errors === before)
+    problems.error({ code: 'EMPTY_DATASET', path: dataset, message: 'The folder holds no file of the dataset.' });
   return found;
 }
 
@@ -138,11 +202,20 @@ export async function identityOfFile(path: string): Promise<string | undefined> 
   return status && identityOf(status).identity;
 }
 
-function identityOf({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): Pick<SourceFile, 'identity' | 'changedAt'> {
+function identityOf({
+  dev,
+  ino,
+  size,
+  mtimeNs,
+  ctimeNs,
+  ctimeMs,
+}: BigIntStats): Pick<SourceFile, 'identity' | 'changedAt'> {
   return { identity: [dev, ino, size, mtimeNs, ctimeNs].join(':'), changedAt: Number(ctimeMs) };
 }
 
 /** The format a file name says, for any file or for one called after the dataset. */
 function formatOf(name: string, dataset?: string): (typeof ENDINGS)[number] | undefined {
-  return ENDINGS.find(({ ending }) => (dataset === undefined ? name.endsWith(ending) && name.length > ending.length : name === dataset + ending));
+  return ENDINGS.find(({ ending }) =>
+    dataset === undefined ? name.endsWith(ending) && name.length > ending.length : name === dataset + ending,
+  );
 }

@@ -20,13 +20,20 @@ const SETTLED_AFTER_MS = 2000;
 /** The files of a folder as they are to be recognised later. @param listedAt before any of them was read, ms since 1970 */
 export function knownFiles(files: DatasetFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
-  return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
-    const digest = digestOf.get(label);
-    return digest === undefined ? [] : [{ ...digest, dataset, path, identity: settledIdentity({ identity, changedAt }, listedAt) }];
-  }));
+  return DATASETS.flatMap((dataset) =>
+    files[dataset].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
+      const digest = digestOf.get(label);
+      return digest === undefined
+        ? []
+        : [{ ...digest, dataset, path, identity: settledIdentity({ identity, changedAt }, listedAt) }];
+    }),
+  );
 }
 
-function settledIdentity({ identity, changedAt }: Pick<SourceFile, 'identity' | 'changedAt'>, listedAt: number): string | null {
+function settledIdentity(
+  { identity, changedAt }: Pick<SourceFile, 'identity' | 'changedAt'>,
+  listedAt: number,
+): string | null {
   return changedAt > listedAt - SETTLED_AFTER_MS ? null : identity;
 }
 
@@ -36,13 +43,23 @@ function settledIdentity({ identity, changedAt }: Pick<SourceFile, 'identity' | 
  * @returns them by path, as they are to be known from now on
  * @cost 1 ms a MiB of files of the size of a known one
  */
-export async function knownByBytes(files: DatasetFiles, known: readonly KnownFile[], listedAt: number): Promise<ReadonlyMap<string, KnownFile>> {
+export async function knownByBytes(
+  files: DatasetFiles,
+  known: readonly KnownFile[],
+  listedAt: number,
+): Promise<ReadonlyMap<string, KnownFile>> {
   const knownAt = new Map(known.map((file) => [file.path, file]));
   const same = new Map<string, KnownFile>();
   const memory = digestMemory();
   for (const file of files.market) {
     const held = knownAt.get(file.path);
-    if (held?.dataset !== 'market' || held.label !== file.label || held.bytes !== file.bytes || held.identity === file.identity) continue;
+    if (
+      held?.dataset !== 'market' ||
+      held.label !== file.label ||
+      held.bytes !== file.bytes ||
+      held.identity === file.identity
+    )
+      continue;
     const found = await digestFile(file.path, file.label, memory).catch(() => undefined); // what is wrong with a file is told by who reads it
     if (found?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
     same.set(file.path, { ...held, identity: settledIdentity(file, listedAt) });
@@ -68,13 +85,20 @@ export interface Unread {
 }
 
 /** @param byBytes files of the market that are known though their identity is another. @cost O(files) */
-export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[], byBytes: ReadonlyMap<string, KnownFile> = new Map()): Unread {
+export function unreadFiles(
+  files: DatasetFiles,
+  known: readonly KnownFile[],
+  byBytes: ReadonlyMap<string, KnownFile> = new Map(),
+): Unread {
   const knownAt = new Map(known.map((file) => [file.path, file]));
   const asKnown = (dataset: Dataset, { path, label, identity }: SourceFile): KnownFile | undefined => {
     const file = knownAt.get(path);
     return file?.identity === identity && file.label === label && file.dataset === dataset ? file : byBytes.get(path);
   };
-  const unread: Record<Dataset, readonly SourceFile[]> = { ...files, market: files.market.filter((file) => asKnown('market', file) === undefined) };
+  const unread: Record<Dataset, readonly SourceFile[]> = {
+    ...files,
+    market: files.market.filter((file) => asKnown('market', file) === undefined),
+  };
   const kept: Dataset[] = [];
   const digests: Partial<Record<Dataset, Record<string, string>>> = {};
   const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
@@ -85,12 +109,19 @@ export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[], by
     const held = known.filter((file) => file.dataset === dataset);
     if (same.length !== files[dataset].length || same.length !== held.length) {
       const labels = new Set(held.map(({ label }) => label));
-      if (held.length === files[dataset].length && files[dataset].every(({ label }) => labels.has(label))) digests[dataset] = Object.fromEntries(held.map(({ label, sha256 }) => [label, sha256]));
+      if (held.length === files[dataset].length && files[dataset].every(({ label }) => labels.has(label)))
+        digests[dataset] = Object.fromEntries(held.map(({ label, sha256 }) => [label, sha256]));
       continue;
     }
     unread[dataset] = [];
     unchanged.push(...same);
     kept.push(dataset);
   }
-  return { files: unread, isMarketChanged: market < known.filter(({ dataset }) => dataset === 'market').length, unchanged, kept, digests };
+  return {
+    files: unread,
+    isMarketChanged: market < known.filter(({ dataset }) => dataset === 'market').length,
+    unchanged,
+    kept,
+    digests,
+  };
 }

@@ -9,7 +9,10 @@ export interface Locations {
    * A place outside gives LOCATION_NOT_ALLOWED whether it exists or not; a place inside that is absent, or not of the
    * wanted kind, LOCATION_NOT_FOUND.
    */
-  resolve(location: string, kind: 'folder' | 'file'): Promise<{ readonly path: string } | { readonly problem: Problem }>;
+  resolve(
+    location: string,
+    kind: 'folder' | 'file',
+  ): Promise<{ readonly path: string } | { readonly problem: Problem }>;
   /** Whether a real path lies below one of the roots. */
   allows(realPath: string): Promise<boolean>;
 }
@@ -17,20 +20,32 @@ export interface Locations {
 /** @param roots absolute folders; one that does not exist allows nothing. */
 export function createLocations(roots: readonly string[]): Locations {
   // Asked anew each time: a root may be created, or come to point elsewhere, after the start.
-  const realRoots = async () => (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter((root) => root !== undefined);
+  const realRoots = async () =>
+    (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
+      (root) => root !== undefined,
+    );
   const allows = async (path: string) => (await realRoots()).some((root) => isInside(root, path));
 
   return {
     allows,
     async resolve(location, kind) {
-      const notAllowed = { problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message: 'The location does not lie below one of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).' } };
+      const notAllowed = {
+        problem: {
+          code: 'LOCATION_NOT_ALLOWED' as const,
+          path: 'location',
+          message:
+            'The location does not lie below one of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).',
+        },
+      };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;
       const path = await realPathOfAbsent(resolve(location));
       if (!(await allows(path))) return notAllowed;
       const found = await stat(path).catch(() => undefined);
       const isKind = kind === 'folder' ? found?.isDirectory() : found?.isFile();
       if (isKind === true) return { path };
-      return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: `There is no ${kind} at the location.` } };
+      return {
+        problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: `There is no ${kind} at the location.` },
+      };
     },
   };
 }

@@ -60,23 +60,50 @@ export interface ReadOptions {
  * Reads the files of a store into one content, telling everything that is wrong with them.
  * @returns undefined, and told, when anything is wrong.
  */
-export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { isPart = false, known = {}, follower }: ReadOptions = {}): Promise<SourceRead | undefined> {
-  const paths = DATASETS.flatMap((dataset) => files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])));
+export async function readSource(
+  files: DatasetFiles,
+  problems: Problems,
+  onProgress: Progress,
+  { isPart = false, known = {}, follower }: ReadOptions = {},
+): Promise<SourceRead | undefined> {
+  const paths = DATASETS.flatMap((dataset) =>
+    files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])),
+  );
   let duck: Promise<DuckDb> | undefined;
-  const reading: Reading = { digests: [], kept: [], problems, known, follower, duck: () => (duck ??= openDuckDb({ files: paths })) };
+  const reading: Reading = {
+    digests: [],
+    kept: [],
+    problems,
+    known,
+    follower,
+    duck: () => (duck ??= openDuckDb({ files: paths })),
+  };
   try {
     onProgress(0, 'reading market');
-    const market = await readMarket(files.market, reading, isPart, (fraction) => onProgress(0.8 * fraction, 'reading market'));
+    const market = await readMarket(files.market, reading, isPart, (fraction) =>
+      onProgress(0.8 * fraction, 'reading market'),
+    );
     onProgress(0.8, 'reading tables');
     const reference = await readTable('reference', files.reference, createReferenceRows(problems), reading);
     const actions = await readTable('corporate_actions', files.corporate_actions, createActionRows(problems), reading);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), reading);
     const series = await readTable('series', files.series, createSeriesRows(problems), reading);
-    for (const { label } of await changedFiles(files)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
+    for (const { label } of await changedFiles(files))
+      problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) return undefined;
-    const content = withTables(market.panels, { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) }, problems);
+    const content = withTables(
+      market.panels,
+      { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) },
+      problems,
+    );
     if (content === undefined) return undefined;
-    const rows: Record<Dataset, number> = { market: market.rows, reference: reference.rows, corporate_actions: actions.rows, universes: universes.rows, series: series.rows };
+    const rows: Record<Dataset, number> = {
+      market: market.rows,
+      reference: reference.rows,
+      corporate_actions: actions.rows,
+      universes: universes.rows,
+      series: series.rows,
+    };
     return {
       content,
       rows: datasetRows((dataset) => rows[dataset]),
@@ -84,7 +111,10 @@ export async function readSource(files: DatasetFiles, problems: Problems, onProg
       kept: reading.kept,
     };
   } finally {
-    await duck?.then((open) => open.close(), () => {}); // one that did not open is told of where it was wanted
+    await duck?.then(
+      (open) => open.close(),
+      () => {},
+    ); // one that did not open is told of where it was wanted
   }
 }
 
@@ -106,7 +136,12 @@ async function changedFiles(files: DatasetFiles): Promise<SourceFile[]> {
   return all.filter(({ identity }, i) => identity !== identities[i]);
 }
 
-async function readMarket(files: readonly SourceFile[], reading: Reading, isPart: boolean, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+async function readMarket(
+  files: readonly SourceFile[],
+  reading: Reading,
+  isPart: boolean,
+  onProgress: (fraction: number) => void,
+): Promise<MarketRead | undefined> {
   if (files.length === 0) return isPart ? { panels: noPanels([]), rows: 0 } : undefined;
   if (files[0]!.format === 'parquet') return readParquetMarket(files, reading, isPart, onProgress);
   const { digests, problems } = reading;
@@ -129,7 +164,10 @@ async function readMarket(files: readonly SourceFile[], reading: Reading, isPart
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[] | SeriesTable>(
-  dataset: Dataset, files: readonly SourceFile[], rows: TableRows<T>, reading: Reading,
+  dataset: Dataset,
+  files: readonly SourceFile[],
+  rows: TableRows<T>,
+  reading: Reading,
 ): Promise<{ readonly table: T; readonly rows: number }> {
   if (await isAsKnown(dataset, files, reading)) reading.kept.push(dataset);
   else if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
@@ -147,7 +185,11 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
 }
 
 /** Whether the files of a table are, byte for byte, those that were known; their digests are added then. */
-async function isAsKnown(dataset: Dataset, files: readonly SourceFile[], { known, digests }: Reading): Promise<boolean> {
+async function isAsKnown(
+  dataset: Dataset,
+  files: readonly SourceFile[],
+  { known, digests }: Reading,
+): Promise<boolean> {
   const expected = known[dataset];
   if (expected === undefined) return false;
   const found: FileDigest[] = [];
@@ -168,17 +210,33 @@ interface RowReaders {
 }
 
 /** Reads one text file row by row; a fault of the format becomes one finding. */
-async function readRows(file: SourceFile, digests: FileDigest[], problems: Problems, { csv, cells, onBytes }: RowReaders): Promise<void> {
-  const onFault = ({ line, message }: JsonLinesFault) => problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
+async function readRows(
+  file: SourceFile,
+  digests: FileDigest[],
+  problems: Problems,
+  { csv, cells, onBytes }: RowReaders,
+): Promise<void> {
+  const onFault = ({ line, message }: JsonLinesFault) =>
+    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
   try {
     const bytes = bytesOf(file, digests, onBytes);
     if (file.format === 'csv') await readCsv(bytes, csv);
     else await readJsonLines(bytes, { onHeader: cells, onFault });
   } catch (error) {
-    const path = error instanceof CsvFault && error.record > 0 ? cellPath(file.label, error.record, '') : error instanceof JsonLinesFault ? cellPath(file.label, error.line, '') : file.label;
-    const isFault = error instanceof CsvFault || error instanceof JsonLinesFault || error instanceof RowsFault || isCode(error);
+    const path =
+      error instanceof CsvFault && error.record > 0
+        ? cellPath(file.label, error.record, '')
+        : error instanceof JsonLinesFault
+          ? cellPath(file.label, error.line, '')
+          : file.label;
+    const isFault =
+      error instanceof CsvFault || error instanceof JsonLinesFault || error instanceof RowsFault || isCode(error);
     if (!isFault) throw error;
-    problems.error({ code: 'UNREADABLE_FILE', path, message: isCode(error) ? (GZIP_FAULTS[error.code] ?? `The file cannot be read: ${error.code}.`) : error.message });
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path,
+      message: isCode(error) ? (GZIP_FAULTS[error.code] ?? `The file cannot be read: ${error.code}.`) : error.message,
+    });
   }
 }
 
@@ -188,10 +246,15 @@ const GZIP_FAULTS: Readonly<Record<string, string>> = {
   Z_DATA_ERROR: 'The file is called gzipped and is not, or its data is damaged.',
 };
 
-const isCode = (error: unknown): error is Error & { readonly code: string } => error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
+const isCode = (error: unknown): error is Error & { readonly code: string } =>
+  error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
 
 /** The text of a file as it comes, decompressed; its digest is added at the end. */
-async function* bytesOf(file: SourceFile, digests: FileDigest[], onBytes: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+async function* bytesOf(
+  file: SourceFile,
+  digests: FileDigest[],
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   // The path has no links left; one that has come since is not followed.
   const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -214,7 +277,8 @@ async function* bytesOf(file: SourceFile, digests: FileDigest[], onBytes: (bytes
       for await (const chunk of gunzip) {
         const bytes = chunk as Buffer; // as above
         inflated += bytes.length;
-        if (inflated > GZIP_RATIO_MAX * file.bytes + CHUNK_BYTES) throw new CsvFault(0, `The file decompresses to more than ${GZIP_RATIO_MAX} times its size.`);
+        if (inflated > GZIP_RATIO_MAX * file.bytes + CHUNK_BYTES)
+          throw new CsvFault(0, `The file decompresses to more than ${GZIP_RATIO_MAX} times its size.`);
         yield bytes;
       }
     }
@@ -229,8 +293,18 @@ async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]):
   for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
 }
 
-async function readParquetMarket(files: readonly SourceFile[], { digests, problems, follower, duck: open }: Reading, isPart: boolean, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
-  const refuse = (error: unknown) => problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
+async function readParquetMarket(
+  files: readonly SourceFile[],
+  { digests, problems, follower, duck: open }: Reading,
+  isPart: boolean,
+  onProgress: (fraction: number) => void,
+): Promise<MarketRead | undefined> {
+  const refuse = (error: unknown) =>
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: 'market',
+      message: `The files cannot be read: ${reasonOf(error)}`,
+    });
   // The digests are made while rows are waited for, which they are only once the wide scan has begun.
   let digesting: Promise<void> | undefined;
   const digest = () => (digesting ??= digestFiles(files, digests).catch(refuse));
@@ -240,14 +314,24 @@ async function readParquetMarket(files: readonly SourceFile[], { digests, proble
     const scan = scanOf(files, { withRows: false });
     const columns = marketColumns(files, await columnsOf(connection, scan), problems);
     if (columns.kind === 'refused') {
-      await tellMarketProblems(duck, { files, numberedScan: scanOf(files, { withRows: true }), columns: columns.rest }, problems);
+      await tellMarketProblems(
+        duck,
+        { files, numberedScan: scanOf(files, { withRows: true }), columns: columns.rest },
+        problems,
+      );
       return undefined;
     }
     if (columns.kind === 'typed') {
-      return await readTypedMarket(duck, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart }, problems, (fraction) => {
-        void digest();
-        onProgress(fraction);
-      }, follower);
+      return await readTypedMarket(
+        duck,
+        { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart },
+        problems,
+        (fraction) => {
+          void digest();
+          onProgress(fraction);
+        },
+        follower,
+      );
     }
     const rows = createMarketRows(problems, { isPart });
     for (const file of files) {
@@ -265,7 +349,11 @@ async function readParquetMarket(files: readonly SourceFile[], { digests, proble
   }
 }
 
-async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows<T>, { digests, problems, duck }: Reading): Promise<void> {
+async function readParquetTable<T>(
+  files: readonly SourceFile[],
+  rows: TableRows<T>,
+  { digests, problems, duck }: Reading,
+): Promise<void> {
   const label = files[0]!.label.split('/')[0]!;
   await digestFiles(files, digests);
   try {
@@ -282,11 +370,21 @@ async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows
 
 /** Hands over the rows of one Parquet file in file order; columns that only its neighbours hold are null. */
 async function cellsFrom(
-  connection: DuckDBConnection, file: SourceFile, all: readonly SourceFile[], columns: readonly string[], addRow: (cells: Cell[]) => void,
+  connection: DuckDBConnection,
+  file: SourceFile,
+  all: readonly SourceFile[],
+  columns: readonly string[],
+  addRow: (cells: Cell[]) => void,
 ): Promise<void> {
-  const held = all.length === 1 ? columns : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+  const held =
+    all.length === 1
+      ? columns
+      : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
   const list = columns.map((name) => (held.includes(name) ? sqlName(name) : `NULL AS ${sqlName(name)}`));
-  for await (const chunk of chunksOf(connection, `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`)) {
+  for await (const chunk of chunksOf(
+    connection,
+    `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`,
+  )) {
     for (const row of chunk.getRows()) addRow(row.map(cellOf));
   }
 }

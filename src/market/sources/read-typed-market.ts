@@ -39,7 +39,10 @@ export async function readTypedMarket(
   const { connection } = duck;
   const identifier = sqlName(columns.identifier);
   const day = columns.date.type === 'DATE' ? sqlName(columns.date.name) : dayExpression(columns.date); // a DATE is its days since 1970
-  const [spellings, rowsByDay] = await allOver([distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`), countDays(await duck.connect(), scan, columns.date)]);
+  const [spellings, rowsByDay] = await allOver([
+    distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`),
+    countDays(await duck.connect(), scan, columns.date),
+  ]);
   if (spellings === undefined || rowsByDay === undefined) {
     await tellMarketProblems(duck, source, problems);
     return undefined;
@@ -47,7 +50,11 @@ export async function readTypedMarket(
   const total = [...rowsByDay.values()].reduce((sum, rows) => sum + rows, 0);
   if (total === 0 && isPart) return { panels: noPanels(columns.fields.map(({ name }) => name)), rows: 0 };
   if (total === 0) {
-    problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
+    problems.error({
+      code: 'EMPTY_DATASET',
+      path: 'market',
+      message: 'The market holds no row; at least one is needed.',
+    });
     return undefined;
   }
   const dates = Int32Array.from(rowsByDay.keys()).sort();
@@ -60,12 +67,25 @@ export async function readTypedMarket(
   const values = columns.fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
   const kinds = ['integer', 'integer', ...values.map(() => 'double' as const)] as const;
   const parts = partsOf(source, total);
-  const streams = await Promise.all(parts.map(async (part, i) =>
-    chunksOf(i === 0 ? connection : await duck.connect(), `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`, kinds)));
-  const scattered = await scatterRows(streams, { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) }, (rows) => onProgress(rows / total), follower);
+  const streams = await Promise.all(
+    parts.map(async (part, i) =>
+      chunksOf(
+        i === 0 ? connection : await duck.connect(),
+        `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`,
+        kinds,
+      ),
+    ),
+  );
+  const scattered = await scatterRows(
+    streams,
+    { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) },
+    (rows) => onProgress(rows / total),
+    follower,
+  );
   if (!scattered.isSound) {
     await tellMarketProblems(duck, source, problems);
-    if (problems.errors === 0) problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: 'The files changed while they were read.' });
+    if (problems.errors === 0)
+      problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: 'The files changed while they were read.' });
     return undefined;
   }
   return { panels: withoutEmptyLines(scattered.panels), rows: scattered.rows };
@@ -86,16 +106,26 @@ function partsOf({ files, scan, numberedScan, columns }: TypedSource, rows: numb
   const count = Math.min(Math.floor(rows / PART_ROWS_MIN), PARTS_MAX, files.length === 1 ? PARTS_MAX : files.length);
   if (files.length === 0 || count < 2) return [scan];
   const paths = files.map(({ path }) => path).toSorted(compareText);
-  const borderAt = (i: number) => (files.length === 1 ? String(Math.floor((i * rows) / count)) : sqlText(paths[Math.floor((i * paths.length) / count)]!));
+  const borderAt = (i: number) =>
+    files.length === 1
+      ? String(Math.floor((i * rows) / count))
+      : sqlText(paths[Math.floor((i * paths.length) / count)]!);
   const column = files.length === 1 ? 'file_row_number' : 'filename';
   return Array.from({ length: count }, (_, i) => {
-    const bounds = [...(i > 0 ? [`${column} >= ${borderAt(i)}`] : []), ...(i < count - 1 ? [`${column} < ${borderAt(i + 1)}`] : [])];
+    const bounds = [
+      ...(i > 0 ? [`${column} >= ${borderAt(i)}`] : []),
+      ...(i < count - 1 ? [`${column} < ${borderAt(i + 1)}`] : []),
+    ];
     return `(SELECT * FROM ${numberedScan} WHERE ${bounds.join(' AND ')})`;
   });
 }
 
 /** A table `axis` of every spelling of an identifier with the column of its panel: spaces around it are not part of it. */
-async function writeAxis(connection: DuckDBConnection, spellings: readonly string[], names: readonly string[]): Promise<void> {
+async function writeAxis(
+  connection: DuckDBConnection,
+  spellings: readonly string[],
+  names: readonly string[],
+): Promise<void> {
   const columnOf = new Map(names.map((name, n) => [name, n]));
   await connection.run('CREATE TABLE axis (name VARCHAR, n INTEGER)');
   const rows = await connection.createAppender('axis');
@@ -120,9 +150,17 @@ async function distinctTexts(connection: DuckDBConnection, sql: string): Promise
 }
 
 /** Rows of each day of the date column; undefined when one is null or no day that can be written. */
-async function countDays(connection: DuckDBConnection, scan: string, date: TypedColumn): Promise<Map<Day, number> | undefined> {
+async function countDays(
+  connection: DuckDBConnection,
+  scan: string,
+  date: TypedColumn,
+): Promise<Map<Day, number> | undefined> {
   const rows = new Map<Day, number>();
-  for await (const chunk of chunksOf(connection, `SELECT ${sqlName(date.name)}, count(*)::INTEGER FROM ${scan} GROUP BY 1`, [null, 'integer'])) {
+  for await (const chunk of chunksOf(
+    connection,
+    `SELECT ${sqlName(date.name)}, count(*)::INTEGER FROM ${scan} GROUP BY 1`,
+    [null, 'integer'],
+  )) {
     const counts = integersOf(chunk, 1);
     let i = 0;
     for (const value of chunk.getColumnValues(0)) {

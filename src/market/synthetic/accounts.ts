@@ -83,12 +83,28 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
   const drawEarnings = () => normalEarnings() * (1 + earningsNoise * random.normal());
   const drawSales = () => (normalEarnings() / margin) * Math.max(1 + SALES_NOISE * random.normal(), 0.5);
 
-  function publish(published: Day, { sales, earnings, dividends, worth }: Pick<Report, 'sales' | 'earnings' | 'dividends' | 'worth'>): void {
-    reports.push({ periodEnd, published, sales: thousands(sales), earnings: thousands(earnings), dividends: thousands(dividends), book: thousands(book), worth });
+  function publish(
+    published: Day,
+    { sales, earnings, dividends, worth }: Pick<Report, 'sales' | 'earnings' | 'dividends' | 'worth'>,
+  ): void {
+    reports.push({
+      periodEnd,
+      published,
+      sales: thousands(sales),
+      earnings: thousands(earnings),
+      dividends: thousands(dividends),
+      book: thousands(book),
+      worth,
+    });
     periodEnd = yearEndAfter(periodEnd);
   }
 
-  publish(isNew ? listed : periodEnd + lag, { sales: drawSales(), earnings: drawEarnings(), dividends: isNew ? 0 : dividends, worth });
+  publish(isNew ? listed : periodEnd + lag, {
+    sales: drawSales(),
+    earnings: drawEarnings(),
+    dividends: isNew ? 0 : dividends,
+    worth,
+  });
   // Of the year in hand, the part before the first session paid what years before it did.
   const yearBegun = periodEnd - YEAR_DAYS;
   let paid = isNew ? 0 : dividends * Math.min((listed - yearBegun) / YEAR_DAYS, 1);
@@ -110,10 +126,16 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
     close(worthNow) {
       const collapse = Math.max(0, 1 - (2 * worthNow) / followed);
       followed += SMOOTHING * (worthNow - followed);
-      const charges = Math.max(book, 0) * COLLAPSE_CHARGE * collapse + EXCESS_CHARGE * Math.max(0, book - EXCESS_BOOK * worthNow);
+      const charges =
+        Math.max(book, 0) * COLLAPSE_CHARGE * collapse + EXCESS_CHARGE * Math.max(0, book - EXCESS_BOOK * worthNow);
       const earnings = drawEarnings() - charges;
       book += earnings - paid + issued;
-      publish(Math.max(periodEnd + lag + random.integer(LAG_JITTER), reports.at(-1)!.published + 1), { sales: drawSales(), earnings, dividends: paid, worth: worthNow });
+      publish(Math.max(periodEnd + lag + random.integer(LAG_JITTER), reports.at(-1)!.published + 1), {
+        sales: drawSales(),
+        earnings,
+        dividends: paid,
+        worth: worthNow,
+      });
       paid = 0;
       issued = 0;
     },
@@ -135,4 +157,5 @@ function yearEndAfter(day: Day): Day {
   return monthEnd(year + 1, month);
 }
 
-const monthEnd = (year: number, month: number): Day => dayOf({ year: month === 12 ? year + 1 : year, month: (month % 12) + 1, day: 1 }) - 1;
+const monthEnd = (year: number, month: number): Day =>
+  dayOf({ year: month === 12 ? year + 1 : year, month: (month % 12) + 1, day: 1 }) - 1;

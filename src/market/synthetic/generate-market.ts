@@ -36,8 +36,13 @@ export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: numbe
     companies.push(liveCompany(birth, { spec, factors, elders: companies }));
     if (companies.length % 16 === 0) onProgress(companies.length / births.length);
   }
-  const spunOff = companies.flatMap(({ children }) => children).map((birth) => liveCompany(birth, { spec, factors, elders: [] }));
-  return assemble(spec, [...companies, ...spunOff].toSorted((a, b) => compareText(a.birth.identifier, b.birth.identifier)));
+  const spunOff = companies
+    .flatMap(({ children }) => children)
+    .map((birth) => liveCompany(birth, { spec, factors, elders: [] }));
+  return assemble(
+    spec,
+    [...companies, ...spunOff].toSorted((a, b) => compareText(a.birth.identifier, b.birth.identifier)),
+  );
 }
 
 function initialNames(spec: SyntheticSpec): Birth[] {
@@ -67,7 +72,17 @@ function newName(spec: SyntheticSpec, rank: number, listed: number): Birth {
   const price = Math.round((listed === 0 ? 8 + 140 * random.uniform() : 15 + 25 * random.uniform()) * 100) / 100;
   // One over a uniform number: sizes as uneven as those of real markets (Zipf's law). New names are not giants.
   const value = Math.min(VALUE_MIN / Math.max(random.uniform(), 1e-6), listed === 0 ? VALUE_MAX : VALUE_MAX / 20);
-  return { identifier, name, stream, rank, sector, industry: industries[random.integer(industries.length)]!, listed, price, shares: Math.round(value / price / 1000) * 1000 };
+  return {
+    identifier,
+    name,
+    stream,
+    rank,
+    sector,
+    industry: industries[random.integer(industries.length)]!,
+    listed,
+    price,
+    shares: Math.round(value / price / 1000) * 1000,
+  };
 }
 
 const FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'] as const;
@@ -80,7 +95,8 @@ function assemble(spec: SyntheticSpec, companies: readonly Company[]): MarketCon
   const panels = FIELDS.map((name) => fields.get(name)!);
   present.forEach(({ birth, bars, count }, n) => {
     const columns = [bars.open, bars.high, bars.low, bars.close, bars.volume, bars.shares, bars.freeFloat];
-    for (let f = 0; f < columns.length; f++) fillColumn(panels[f]!, columns[f]!, { bars, count, from: birth.listed * assets + n, step: assets });
+    for (let f = 0; f < columns.length; f++)
+      fillColumn(panels[f]!, columns[f]!, { bars, count, from: birth.listed * assets + n, step: assets });
   });
   return {
     identifiers: present.map(({ birth }) => birth.identifier),
@@ -89,19 +105,47 @@ function assemble(spec: SyntheticSpec, companies: readonly Company[]): MarketCon
     reference: referenceOf(spec, companies),
     actions: companies.flatMap(({ actions }) => actions).toSorted(compareActions),
     universes: companies.map(({ birth, ended }): Membership => ({
-      universe: SYNTHETIC_UNIVERSE, identifier: birth.identifier, start: sessions[birth.listed]!, end: ended === null ? null : sessions[ended]!,
+      universe: SYNTHETIC_UNIVERSE,
+      identifier: birth.identifier,
+      start: sessions[birth.listed]!,
+      end: ended === null ? null : sessions[ended]!,
     })),
   };
 }
 
-function fillColumn(panel: Float64Array, column: Float64Array, { bars, count, from, step }: { readonly bars: Company['bars']; readonly count: number; readonly from: number; readonly step: number }): void {
+function fillColumn(
+  panel: Float64Array,
+  column: Float64Array,
+  {
+    bars,
+    count,
+    from,
+    step,
+  }: { readonly bars: Company['bars']; readonly count: number; readonly from: number; readonly step: number },
+): void {
   const { missing } = bars;
   for (let i = 0, cell = from; i < count; i++, cell += step) if (missing[i] === 0) panel[cell] = column[i]!;
 }
 
 const COLUMNS = [
-  'NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED', 'FISCAL_PERIOD_END', 'PUBLISHED', 'SALES', 'EARNINGS', 'DIVIDENDS', 'BOOK_VALUE',
-  'EARNINGS_YIELD', 'BOOK_TO_PRICE', 'RETURN_ON_EQUITY',
+  'NAME',
+  'CURRENCY',
+  'EXCHANGE',
+  'COUNTRY',
+  'SECTOR',
+  'INDUSTRY',
+  'ISSUER',
+  'LISTED',
+  'DELISTED',
+  'FISCAL_PERIOD_END',
+  'PUBLISHED',
+  'SALES',
+  'EARNINGS',
+  'DIVIDENDS',
+  'BOOK_VALUE',
+  'EARNINGS_YIELD',
+  'BOOK_TO_PRICE',
+  'RETURN_ON_EQUITY',
 ];
 
 /**
@@ -114,21 +158,35 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
   const textOf = dayTexts();
   return {
     columns: COLUMNS,
-    rows: new Map(companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
-      const listed = textOf(sessions[birth.listed]!);
-      const { sector } = SECTORS[birth.sector]!;
-      const row = (validFrom: Day | null, delisted: string | null, report: Report | undefined): ReferenceRow => ({
-        validFrom,
-        values: [
-          birth.name, currency, exchange, country, sector, birth.industry, birth.name, listed, delisted,
-          ...(report === undefined ? NOTHING : [textOf(report.periodEnd), textOf(report.published), ...figuresOf(report)]),
-        ],
-      });
-      const gone = ended === null ? null : sessions[ended]!;
-      const known = reports.filter(({ published }) => (gone === null ? published <= sessions.at(-1)! : published < gone));
-      const rows = [row(null, null, undefined), ...known.map((report) => row(report.published, null, report))];
-      return [birth.identifier, gone === null ? rows : [...rows, row(gone, textOf(gone), known.at(-1))]];
-    })),
+    rows: new Map(
+      companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
+        const listed = textOf(sessions[birth.listed]!);
+        const { sector } = SECTORS[birth.sector]!;
+        const row = (validFrom: Day | null, delisted: string | null, report: Report | undefined): ReferenceRow => ({
+          validFrom,
+          values: [
+            birth.name,
+            currency,
+            exchange,
+            country,
+            sector,
+            birth.industry,
+            birth.name,
+            listed,
+            delisted,
+            ...(report === undefined
+              ? NOTHING
+              : [textOf(report.periodEnd), textOf(report.published), ...figuresOf(report)]),
+          ],
+        });
+        const gone = ended === null ? null : sessions[ended]!;
+        const known = reports.filter(({ published }) =>
+          gone === null ? published <= sessions.at(-1)! : published < gone,
+        );
+        const rows = [row(null, null, undefined), ...known.map((report) => row(report.published, null, report))];
+        return [birth.identifier, gone === null ? rows : [...rows, row(gone, textOf(gone), known.at(-1))]];
+      }),
+    ),
   };
 }
 
@@ -136,7 +194,15 @@ const NOTHING: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null)
 
 /** Amounts in currency, then their ratios: to the value of all shares at the end of the year, and of earnings to the book, where there is one. */
 function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
-  return [sales, earnings, dividends, book, ratio(earnings, worth), ratio(book, worth), book > 0 ? ratio(earnings, book) : null];
+  return [
+    sales,
+    earnings,
+    dividends,
+    book,
+    ratio(earnings, worth),
+    ratio(book, worth),
+    book > 0 ? ratio(earnings, book) : null,
+  ];
 }
 
 /** To a millionth, which is more than accounts are good for. */

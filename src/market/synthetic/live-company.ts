@@ -38,7 +38,14 @@ type Ending = { readonly session: number; readonly offer: number } & (
  * from the name's own random numbers, so that a longer window only adds to a shorter one.
  * @param elders companies that were made before, of lower rank: those that can buy it.
  */
-export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly spec: SyntheticSpec; readonly factors: Factors; readonly elders: readonly Company[] }): Company {
+export function liveCompany(
+  birth: Birth,
+  {
+    spec,
+    factors,
+    elders,
+  }: { readonly spec: SyntheticSpec; readonly factors: Factors; readonly elders: readonly Company[] },
+): Company {
   const { seed, sessions } = spec;
   const random = counterRandom({ seed, stream: birth.stream });
   const fate = counterRandom({ seed, stream: birth.stream + 8 });
@@ -55,9 +62,16 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
   const turnover = (0.4 + 1.6 * random.uniform()) / SESSIONS_PER_YEAR;
   const hazards = hazardsOf(spec);
   const policy = dividendPolicy(spec, fate, birth.price);
-  const accounts = openAccounts({
-    listed: sessions[birth.listed]!, isNew: birth.listed > 0, sector: SECTORS[birth.sector]!, worth: birth.price * birth.shares, dividends: policy.isPayer ? 4 * policy.perShare * birth.shares : 0,
-  }, counterRandom({ seed, stream: birth.stream + 10 }));
+  const accounts = openAccounts(
+    {
+      listed: sessions[birth.listed]!,
+      isNew: birth.listed > 0,
+      sector: SECTORS[birth.sector]!,
+      worth: birth.price * birth.shares,
+      dividends: policy.isPayer ? 4 * policy.perShare * birth.shares : 0,
+    },
+    counterRandom({ seed, stream: birth.stream + 10 }),
+  );
   let yearEnd = accounts.periodEnd;
   let freeFloat = Math.round(20 * (0.35 + 0.65 * fate.uniform())) / 20;
   let price = birth.price;
@@ -69,7 +83,16 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
 
   const act: Act = (type, session, value, more = {}) => {
     actions.push({
-      identifier: birth.identifier, type, value, exDay: sessions[session]!, payDay: null, status: 'paid', announcedDay: null, related: null, subscriptionPrice: null, ...more,
+      identifier: birth.identifier,
+      type,
+      value,
+      exDay: sessions[session]!,
+      payDay: null,
+      status: 'paid',
+      announcedDay: null,
+      related: null,
+      subscriptionPrice: null,
+      ...more,
     });
   };
 
@@ -89,7 +112,9 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
     }
     const isFirst = i === 0;
     const shock = own.next();
-    let growth = isFirst ? 1 : 1 + Math.max(-LOSS_MAX, beta * factors.market[t]! + sectorBeta * factors.sectors[birth.sector]![t]! + shock);
+    let growth = isFirst
+      ? 1
+      : 1 + Math.max(-LOSS_MAX, beta * factors.market[t]! + sectorBeta * factors.sectors[birth.sector]![t]! + shock);
     let ratio = 1;
     let cash = 0;
     // At most one of these happens on a session, each with its own probability: the first stretch of (0, 1) it falls into.
@@ -105,7 +130,8 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
       const rank = birth.rank;
       if (happens === 'ending') {
         ending = chooseEnding({ t, price: price / ratio, rank, elders, random: fate });
-        growth *= ending.way === 'bankrupt' ? 0.45 : ending.way === 'delisted' ? 1 : (ending.offer * 0.97 * ratio) / price;
+        growth *=
+          ending.way === 'bankrupt' ? 0.45 : ending.way === 'delisted' ? 1 : (ending.offer * 0.97 * ratio) / price;
       } else if (happens === 'spin-off' && rank !== null && children.length < SPIN_OFFS_MAX && price > 10) {
         const child = spinOff({ birth, ordinal: children.length, session: t, price, shares, random: fate });
         children.push(child.birth);
@@ -113,8 +139,13 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
         accounts.divide(child.fraction);
         act('SPIN_OFF', t, child.ratio, { related: child.birth.identifier, announcedDay: day - 40 });
       }
-      if (policy.isPayer && (month - 1) % 3 === policy.month && monthSession === policy.session && ending === undefined) {
-        perShare = (1 - DIVIDEND_SMOOTHING) * perShare + (DIVIDEND_SMOOTHING * policy.quarterlyYield * price);
+      if (
+        policy.isPayer &&
+        (month - 1) % 3 === policy.month &&
+        monthSession === policy.session &&
+        ending === undefined
+      ) {
+        perShare = (1 - DIVIDEND_SMOOTHING) * perShare + DIVIDEND_SMOOTHING * policy.quarterlyYield * price;
         const amount = toTick(perShare / ratio);
         if (amount > 0) {
           cash += amount;
@@ -137,9 +168,17 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
       const before = shares;
       shares = Math.round(shares * (1 + 0.01 * (random.uniform() - 0.55)));
       accounts.issue((shares - before) * price);
-      if (month === 1 && random.uniform() < 0.2) freeFloat = Math.min(1, Math.max(0.15, Math.round(20 * (freeFloat + 0.2 * (random.uniform() - 0.5))) / 20));
+      if (month === 1 && random.uniform() < 0.2)
+        freeFloat = Math.min(1, Math.max(0.15, Math.round(20 * (freeFloat + 0.2 * (random.uniform() - 0.5))) / 20));
     }
-    drawBar(bars, i, { price, before, volatility: own.volatility() + deviation, activity: turnover * shares * freeFloat, shock: shock / deviation, random });
+    drawBar(bars, i, {
+      price,
+      before,
+      volatility: own.volatility() + deviation,
+      activity: turnover * shares * freeFloat,
+      shock: shock / deviation,
+      random,
+    });
     bars.shares[i] = shares;
     bars.freeFloat[i] = freeFloat;
     if (spec.missing_rate > 0 && gaps.uniform() < spec.missing_rate) bars.missing[i] = 1;
@@ -175,7 +214,16 @@ function eventOf(uniform: number, hazards: readonly Hazard[], price: number): Ha
 
 function emptyBars(length: number): Bars {
   const column = () => new Float64Array(length);
-  return { open: column(), high: column(), low: column(), close: column(), volume: column(), shares: column(), freeFloat: column(), missing: new Uint8Array(length) };
+  return {
+    open: column(),
+    high: column(),
+    low: column(),
+    close: column(),
+    volume: column(),
+    shares: column(),
+    freeFloat: column(),
+    missing: new Uint8Array(length),
+  };
 }
 
 interface Move {
@@ -229,8 +277,12 @@ function dividendPolicy({ dividend_yield }: SyntheticSpec, random: CounterRandom
   const isPayer = random.uniform() < PAYERS && dividend_yield > 0;
   const quarterlyYield = ((dividend_yield / PAYERS) * (0.5 + random.uniform())) / 4;
   return {
-    isPayer, quarterlyYield, perShare: quarterlyYield * price,
-    month: random.integer(3), session: 3 + random.integer(12), payDays: 14 + random.integer(15),
+    isPayer,
+    quarterlyYield,
+    perShare: quarterlyYield * price,
+    month: random.integer(3),
+    session: 3 + random.integer(12),
+    payDays: 14 + random.integer(15),
   };
 }
 
@@ -268,7 +320,8 @@ function chooseEnding({ t, price, rank, elders, random }: EndingChoice): Ending 
   if (way < 0.65 && rank !== null && rank > 0) {
     const into = elders[Math.floor(partner * Math.min(rank, elders.length))];
     const theirs = into === undefined ? undefined : priceOn(into, t);
-    if (into !== undefined && theirs !== undefined) return { way: 'merged', session, offer, into, ratio: Math.max(Math.round((offer / theirs) * 1e4), 1) / 1e4 };
+    if (into !== undefined && theirs !== undefined)
+      return { way: 'merged', session, offer, into, ratio: Math.max(Math.round((offer / theirs) * 1e4), 1) / 1e4 };
   }
   return { way: 'acquired', session, offer };
 }
@@ -279,11 +332,22 @@ function priceOn({ birth, bars, count }: Company, session: number): number | und
 }
 
 /** Growth of a session between the announcement of an ending and its day. */
-function nearingEnd(ending: Ending, { t, price, growth, random }: { readonly t: number; readonly price: number; readonly growth: number; readonly random: CounterRandom }): number {
+function nearingEnd(
+  ending: Ending,
+  {
+    t,
+    price,
+    growth,
+    random,
+  }: { readonly t: number; readonly price: number; readonly growth: number; readonly random: CounterRandom },
+): number {
   switch (ending.way) {
-    case 'bankrupt': return Math.max(0.9 * growth - 0.02, 1 - LOSS_MAX);
-    case 'delisted': return growth;
-    case 'acquired': return (ending.offer * (0.97 + 0.03 * random.uniform())) / price;
+    case 'bankrupt':
+      return Math.max(0.9 * growth - 0.02, 1 - LOSS_MAX);
+    case 'delisted':
+      return growth;
+    case 'acquired':
+      return (ending.offer * (0.97 + 0.03 * random.uniform())) / price;
     case 'merged': {
       const theirs = priceOn(ending.into, t);
       return theirs === undefined ? 1 : (ending.ratio * theirs * (0.97 + 0.02 * random.uniform())) / price;
@@ -293,11 +357,17 @@ function nearingEnd(ending: Ending, { t, price, growth, random }: { readonly t: 
 
 type Act = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
 
-function endLife(ending: Ending, { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: Act }): void {
+function endLife(
+  ending: Ending,
+  { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: Act },
+): void {
   switch (ending.way) {
-    case 'bankrupt': return act('DELISTING', t, 0);
-    case 'delisted': return act('DELISTING', t, lastClose);
-    case 'acquired': return act('ACQUISITION', t, ending.offer);
+    case 'bankrupt':
+      return act('DELISTING', t, 0);
+    case 'delisted':
+      return act('DELISTING', t, lastClose);
+    case 'acquired':
+      return act('ACQUISITION', t, ending.offer);
     case 'merged': {
       // A buyer that has gone itself in the meantime leaves what its shares were last worth, in cash.
       if (priceOn(ending.into, t) === undefined) return act('ACQUISITION', t, lastClose);
@@ -318,7 +388,11 @@ interface Parent {
 const SPIN_OFF_LETTERS = 'NRSTWX';
 
 /** A part of a name that trades by itself from a session on; the parent's price falls by what its holders get. */
-function spinOff({ birth, ordinal, session, price, shares, random }: Parent): { readonly birth: Birth; readonly ratio: number; readonly fraction: number } {
+function spinOff({ birth, ordinal, session, price, shares, random }: Parent): {
+  readonly birth: Birth;
+  readonly ratio: number;
+  readonly fraction: number;
+} {
   const fraction = 0.08 + 0.17 * random.uniform();
   const ratio = [0.25, 0.5, 1][random.integer(3)]!;
   const identifier = birth.identifier + SPIN_OFF_LETTERS[ordinal]!;
@@ -326,8 +400,15 @@ function spinOff({ birth, ordinal, session, price, shares, random }: Parent): { 
     ratio,
     fraction,
     birth: {
-      identifier, name: companyName(identifier, random), stream: birth.stream + 16 * (ordinal + 1), rank: null, sector: birth.sector, industry: birth.industry,
-      listed: session, price: toTick((price * fraction) / ratio), shares: Math.max(Math.round(shares * ratio), 1),
+      identifier,
+      name: companyName(identifier, random),
+      stream: birth.stream + 16 * (ordinal + 1),
+      rank: null,
+      sector: birth.sector,
+      industry: birth.industry,
+      listed: session,
+      price: toTick((price * fraction) / ratio),
+      shares: Math.max(Math.round(shares * ratio), 1),
     },
   };
 }

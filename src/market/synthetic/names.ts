@@ -21,7 +21,20 @@ export function ticker(k: number): string {
 }
 
 const ENDINGS = ['ar', 'en', 'is', 'on', 'ex', 'ia', 'or', 'us', 'um', 'eo'];
-const BUSINESS = ['Group', 'Holdings', 'Industries', 'Systems', 'Partners', 'Works', 'Labs', 'Brands', 'Energy', 'Trust', 'Networks', 'Capital'];
+const BUSINESS = [
+  'Group',
+  'Holdings',
+  'Industries',
+  'Systems',
+  'Partners',
+  'Works',
+  'Labs',
+  'Brands',
+  'Energy',
+  'Trust',
+  'Networks',
+  'Capital',
+];
 
 /** A company's name that goes with its identifier. */
 export function companyName(identifier: string, random: CounterRandom): string {
@@ -40,14 +53,62 @@ export interface Sector {
 
 /** Sectors in the order in which a market of fewer takes them, each with its industries. */
 export const SECTORS: readonly Sector[] = [
-  { sector: 'Technology', industries: ['Software', 'Semiconductors', 'Hardware'], margin: 0.18, priceToEarnings: 24, priceToBook: 4 },
-  { sector: 'Financials', industries: ['Banks', 'Insurance', 'Capital Markets'], margin: 0.2, priceToEarnings: 12, priceToBook: 1.2 },
-  { sector: 'Health Care', industries: ['Pharmaceuticals', 'Medical Devices', 'Care Providers'], margin: 0.13, priceToEarnings: 21, priceToBook: 3.5 },
-  { sector: 'Industrials', industries: ['Machinery', 'Transport', 'Aerospace'], margin: 0.08, priceToEarnings: 17, priceToBook: 2.5 },
-  { sector: 'Consumer Discretionary', industries: ['Retail', 'Leisure', 'Automobiles'], margin: 0.06, priceToEarnings: 18, priceToBook: 3 },
-  { sector: 'Consumer Staples', industries: ['Food', 'Beverages', 'Household Products'], margin: 0.08, priceToEarnings: 19, priceToBook: 3 },
-  { sector: 'Energy', industries: ['Oil and Gas', 'Energy Services'], margin: 0.08, priceToEarnings: 13, priceToBook: 1.5 },
-  { sector: 'Communication Services', industries: ['Media', 'Telecoms'], margin: 0.12, priceToEarnings: 17, priceToBook: 2.2 },
+  {
+    sector: 'Technology',
+    industries: ['Software', 'Semiconductors', 'Hardware'],
+    margin: 0.18,
+    priceToEarnings: 24,
+    priceToBook: 4,
+  },
+  {
+    sector: 'Financials',
+    industries: ['Banks', 'Insurance', 'Capital Markets'],
+    margin: 0.2,
+    priceToEarnings: 12,
+    priceToBook: 1.2,
+  },
+  {
+    sector: 'Health Care',
+    industries: ['Pharmaceuticals', 'Medical Devices', 'Care Providers'],
+    margin: 0.13,
+    priceToEarnings: 21,
+    priceToBook: 3.5,
+  },
+  {
+    sector: 'Industrials',
+    industries: ['Machinery', 'Transport', 'Aerospace'],
+    margin: 0.08,
+    priceToEarnings: 17,
+    priceToBook: 2.5,
+  },
+  {
+    sector: 'Consumer Discretionary',
+    industries: ['Retail', 'Leisure', 'Automobiles'],
+    margin: 0.06,
+    priceToEarnings: 18,
+    priceToBook: 3,
+  },
+  {
+    sector: 'Consumer Staples',
+    industries: ['Food', 'Beverages', 'Household Products'],
+    margin: 0.08,
+    priceToEarnings: 19,
+    priceToBook: 3,
+  },
+  {
+    sector: 'Energy',
+    industries: ['Oil and Gas', 'Energy Services'],
+    margin: 0.08,
+    priceToEarnings: 13,
+    priceToBook: 1.5,
+  },
+  {
+    sector: 'Communication Services',
+    industries: ['Media', 'Telecoms'],
+    margin: 0.12,
+    priceToEarnings: 17,
+    priceToBook: 2.2,
+  },
   { sector: 'Materials', industries: ['Chemicals', 'Metals'], margin: 0.09, priceToEarnings: 15, priceToBook: 1.8 },
   { sector: 'Utilities', industries: ['Electricity', 'Water'], margin: 0.12, priceToEarnings: 16, priceToBook: 1.5 },
   { sector: 'Real Estate', industries: ['Offices', 'Housing'], margin: 0.25, priceToEarnings: 22, priceToBook: 1.6 },
@@ -55,8 +116,28 @@ export const SECTORS: readonly Sector[] = [
 
 /** Countries of the large exchanges; elsewhere the country is not said. */
 const COUNTRIES: Readonly<Record<string, string>> = {
-  XNYS: 'US', XNAS: 'US', XLON: 'GB', XETR: 'DE', XFRA: 'DE', XPAR: 'FR', XAMS: 'NL', XMIL: 'IT', XMAD: 'ES', XSWX: 'CH', XSTO: 'SE', XTKS: 'JP', XHKG: 'HK', XSHG: 'CN', XTSE: 'CA',
-  XASX: 'AU', XBOM: 'IN', XNSE: 'IN', XKRX: 'KR', XSES: 'SG', BVMF: 'BR', XJSE: 'ZA',
+  XNYS: 'US',
+  XNAS: 'US',
+  XLON: 'GB',
+  XETR: 'DE',
+  XFRA: 'DE',
+  XPAR: 'FR',
+  XAMS: 'NL',
+  XMIL: 'IT',
+  XMAD: 'ES',
+  XSWX: 'CH',
+  XSTO: 'SE',
+  XTKS: 'JP',
+  XHKG: 'HK',
+  XSHG: 'CN',
+  XTSE: 'CA',
+  XASX: 'AU',
+  XBOM: 'IN',
+  XNSE: 'IN',
+  XKRX: 'KR',
+  XSES: 'SG',
+  BVMF: 'BR',
+  XJSE: 'ZA',
 };
 
 export function countryOf(exchange: string): string | null {

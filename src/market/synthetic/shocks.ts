@@ -31,7 +31,14 @@ export interface Shocks {
  * @source Bollerslev (1986), Journal of Econometrics 31, 307-327. Only sums, products and square roots of uniform numbers:
  *   the same bits on every platform.
  */
-export function clusteredShocks(random: CounterRandom, { deviation, reaction, persistence }: { readonly deviation: number; readonly reaction: number; readonly persistence: number }): Shocks {
+export function clusteredShocks(
+  random: CounterRandom,
+  {
+    deviation,
+    reaction,
+    persistence,
+  }: { readonly deviation: number; readonly reaction: number; readonly persistence: number },
+): Shocks {
   const longRun = deviation * deviation;
   let variance = longRun;
   let sigma = deviation;

@@ -1,11 +1,27 @@
 import type {
-  ActionsQuery, BatchQuery, BatchReferenceResponse, CorporateActionsResponse, CoverageResponse, DataSourceStatus, IdentifierSearch, PricesQuery,
-  ReferenceResponse, SearchQuery, SeriesCollection,
+  ActionsQuery,
+  BatchQuery,
+  BatchReferenceResponse,
+  CorporateActionsResponse,
+  CoverageResponse,
+  DataSourceStatus,
+  IdentifierSearch,
+  PricesQuery,
+  ReferenceResponse,
+  SearchQuery,
+  SeriesCollection,
 } from '#contract/data.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { StoreKind } from '#domain/documents/store-document.js';
 import { LIMITS } from '#domain/limits.js';
-import { ACTION_KINDS, referenceAt, type CorporateAction, type MarketData, type Membership, type ReferenceValue } from '#domain/market/market-data.js';
+import {
+  ACTION_KINDS,
+  referenceAt,
+  type CorporateAction,
+  type MarketData,
+  type Membership,
+  type ReferenceValue,
+} from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -33,7 +49,12 @@ export interface DataDependencies {
 
 export interface Data {
   /** The body of the answer, as JSON or as an Arrow stream. @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE, VALIDATION_FAILED, OVERLOADED */
-  prices(identifier: string, query: PricesQuery, format: 'json' | 'arrow', signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  prices(
+    identifier: string,
+    query: PricesQuery,
+    format: 'json' | 'arrow',
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>>;
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND */
   reference(identifier: string, query: { readonly as_of?: string | undefined }): ReferenceResponse;
   /** @throws Refusal NO_DATA_SOURCE, VALIDATION_FAILED */
@@ -54,7 +75,12 @@ const MARKET_STALE_SECONDS = 345_600;
 /** Later than any day that data is of. */
 const LATEST: Day = dayFrom('9999-12-31');
 
-const SOURCES: Record<StoreKind, string> = { folder: 'local', database: 'database', imported: 'imported', synthetic: 'synthetic' };
+const SOURCES: Record<StoreKind, string> = {
+  folder: 'local',
+  database: 'database',
+  imported: 'imported',
+  synthetic: 'synthetic',
+};
 
 /** Columns in the order in which people read bars; others follow in the order of the files. */
 const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
@@ -65,7 +91,12 @@ type Derived = (typeof DERIVED)[number];
 export function createData({ markets, jobs, served, now }: DataDependencies): Data {
   const today = (): Day => Math.floor(now() / 86_400_000);
 
-  async function prices(identifier: string, query: PricesQuery, format: 'json' | 'arrow', signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  async function prices(
+    identifier: string,
+    query: PricesQuery,
+    format: 'json' | 'arrow',
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
     const { market, handle } = markets.require();
     const lookup = lookupOf(market);
     const series = market.series?.get(identifier);
@@ -78,7 +109,10 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
       adjust: query.adjust,
     };
     assertKnown(request.columns, held, 'columns');
-    const own = series === undefined ? { ...barsOf(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) } : barsOfSeries(series);
+    const own =
+      series === undefined
+        ? { ...barsOf(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
+        : barsOfSeries(series);
     const bars = { ...own, adjustment: market.adjustment };
     return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;
   }
@@ -90,8 +124,12 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     const day = as_of === undefined ? LATEST : dayFrom(as_of);
     return {
       identifier,
-      fields: Object.fromEntries(market.reference.columns.map((column) => [column, referenceAt(market.reference, identifier, column, day)])),
-      universes: lookup.membershipsOf(identifier).map((spell) => membershipView(spell, as_of === undefined ? today() : day)),
+      fields: Object.fromEntries(
+        market.reference.columns.map((column) => [column, referenceAt(market.reference, identifier, column, day)]),
+      ),
+      universes: lookup
+        .membershipsOf(identifier)
+        .map((spell) => membershipView(spell, as_of === undefined ? today() : day)),
     };
   }
 
@@ -102,7 +140,11 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     const day = as_of === undefined ? LATEST : dayFrom(as_of);
     const entries = identifiers.map((identifier) => {
       const found = lookupOf(market).holds(identifier);
-      return { identifier, found, fields: found ? Object.fromEntries(names.map((name) => [name, fieldAt(market, identifier, name, day)])) : {} };
+      return {
+        identifier,
+        found,
+        fields: found ? Object.fromEntries(names.map((name) => [name, fieldAt(market, identifier, name, day)])) : {},
+      };
     });
     return { entries, as_of: as_of ?? null };
   }
@@ -129,7 +171,11 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     const current = markets.current();
     const about = await served();
     if (current === undefined) {
-      return { datasets: [unconfigured('market'), unconfigured('reference')], identifiers_union: 0, cache_size_bytes: null };
+      return {
+        datasets: [unconfigured('market'), unconfigured('reference')],
+        identifiers_union: 0,
+        cache_size_bytes: null,
+      };
     }
     const { market } = current;
     const shared = {
@@ -141,14 +187,29 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     return {
       datasets: [
         {
-          dataset: 'market', configured: true, identifiers: market.identifiers.length, start: formatDay(market.dates[0]!), end: formatDay(market.dates.at(-1)!),
-          field_count: market.fields.size, frequency: 'daily', stale_after_seconds: MARKET_STALE_SECONDS, ...shared, cache_size_bytes: bytesOf(about, 'market'),
+          dataset: 'market',
+          configured: true,
+          identifiers: market.identifiers.length,
+          start: formatDay(market.dates[0]!),
+          end: formatDay(market.dates.at(-1)!),
+          field_count: market.fields.size,
+          frequency: 'daily',
+          stale_after_seconds: MARKET_STALE_SECONDS,
+          ...shared,
+          cache_size_bytes: bytesOf(about, 'market'),
         },
         market.reference.rows.size === 0
           ? unconfigured('reference')
           : {
-              dataset: 'reference', configured: true, identifiers: market.reference.rows.size, ...spanOf(validFrom), field_count: market.reference.columns.length,
-              frequency: 'static', stale_after_seconds: null, ...shared, cache_size_bytes: bytesOf(about, 'reference'),
+              dataset: 'reference',
+              configured: true,
+              identifiers: market.reference.rows.size,
+              ...spanOf(validFrom),
+              field_count: market.reference.columns.length,
+              frequency: 'static',
+              stale_after_seconds: null,
+              ...shared,
+              cache_size_bytes: bytesOf(about, 'reference'),
             },
       ],
       identifiers_union: lookupOf(market).allIdentifiers.length,
@@ -163,7 +224,12 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     const matching: string[] = [];
     for (const identifier of lookup.allIdentifiers) {
       if (after !== undefined && identifier <= after) continue;
-      if (wanted !== undefined && !identifier.toLowerCase().includes(wanted) && !(nameOf(market, identifier)?.toLowerCase().includes(wanted) ?? false)) continue;
+      if (
+        wanted !== undefined &&
+        !identifier.toLowerCase().includes(wanted) &&
+        !(nameOf(market, identifier)?.toLowerCase().includes(wanted) ?? false)
+      )
+        continue;
       matching.push(identifier);
       if (matching.length > limit) break;
     }
@@ -171,7 +237,12 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     return {
       identifiers: page.map((identifier) => {
         const dates = lookup.datesOf(identifier);
-        return { identifier, name: nameOf(market, identifier), start: dates === null ? null : formatDay(dates.start), end: dates === null ? null : formatDay(dates.end) };
+        return {
+          identifier,
+          name: nameOf(market, identifier),
+          start: dates === null ? null : formatDay(dates.start),
+          end: dates === null ? null : formatDay(dates.end),
+        };
       }),
       next: matching.length > limit ? page.at(-1)! : null,
     };
@@ -179,17 +250,35 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
 
   function series({ q, limit, after }: SearchQuery): SeriesCollection {
     const wanted = q?.toLowerCase();
-    const isWanted = ({ identifier, name }: PriceSeries): boolean => wanted === undefined || identifier.toLowerCase().includes(wanted) || (name?.toLowerCase().includes(wanted) ?? false);
-    const all = [...(markets.require().market.series?.values() ?? [])].filter((one) => (after === undefined || one.identifier > after) && isWanted(one));
+    const isWanted = ({ identifier, name }: PriceSeries): boolean =>
+      wanted === undefined ||
+      identifier.toLowerCase().includes(wanted) ||
+      (name?.toLowerCase().includes(wanted) ?? false);
+    const all = [...(markets.require().market.series?.values() ?? [])].filter(
+      (one) => (after === undefined || one.identifier > after) && isWanted(one),
+    );
     const page = all.slice(0, limit);
     return {
-      series: page.map(({ identifier, name, currency, days }) => ({ identifier, name, currency, start: formatDay(days[0]!), end: formatDay(days.at(-1)!), values: days.length })), // each has a value
+      series: page.map(({ identifier, name, currency, days }) => ({
+        identifier,
+        name,
+        currency,
+        start: formatDay(days[0]!),
+        end: formatDay(days.at(-1)!),
+        values: days.length,
+      })), // each has a value
       next: all.length > limit ? page.at(-1)!.identifier : null,
     };
   }
 
   return {
-    prices, reference, referenceBatch, corporateActions, coverage, search, series,
+    prices,
+    reference,
+    referenceBatch,
+    corporateActions,
+    coverage,
+    search,
+    series,
     source() {
       const current: ServedMarket | undefined = markets.current();
       return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };
@@ -202,10 +291,18 @@ function unknownIdentifier(identifier: string, storeId: string): Refusal {
 }
 
 /** Where the bars of a name lie; of one that only other datasets name there is none. */
-function barsOf({ dates, fields, identifiers }: MarketData, position: number | undefined): Pick<NameBars, 'dates' | 'fields' | 'names' | 'position'> {
+function barsOf(
+  { dates, fields, identifiers }: MarketData,
+  position: number | undefined,
+): Pick<NameBars, 'dates' | 'fields' | 'names' | 'position'> {
   const panels = [...fields].map(([name, values]) => ({ name, values }));
   if (position !== undefined) return { dates, fields: panels, names: identifiers.length, position };
-  return { dates: new Int32Array(0), fields: panels.map(({ name }) => ({ name, values: new Float64Array(0) })), names: 1, position: 0 };
+  return {
+    dates: new Int32Array(0),
+    fields: panels.map(({ name }) => ({ name, values: new Float64Array(0) })),
+    names: 1,
+    position: 0,
+  };
 }
 
 /** The values of a series as the bars of a market of its own. */
@@ -214,8 +311,12 @@ function barsOfSeries({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment
 }
 
 /** The dates of a window. @throws Refusal INVALID_RANGE */
-function window({ start, end }: { readonly start?: string | undefined; readonly end?: string | undefined }): { readonly start: Day | null; readonly end: Day | null } {
-  if (start !== undefined && end !== undefined && start > end) throw new Refusal('INVALID_RANGE', `The start ${start} lies after the end ${end}.`);
+function window({ start, end }: { readonly start?: string | undefined; readonly end?: string | undefined }): {
+  readonly start: Day | null;
+  readonly end: Day | null;
+} {
+  if (start !== undefined && end !== undefined && start > end)
+    throw new Refusal('INVALID_RANGE', `The start ${start} lies after the end ${end}.`);
   return { start: start === undefined ? null : dayFrom(start), end: end === undefined ? null : dayFrom(end) };
 }
 
@@ -228,31 +329,58 @@ function heldColumns({ fields }: MarketData): string[] {
 function assertKnown(names: readonly string[], accepted: readonly string[], path: string): void {
   const unknown = names.filter((name) => !accepted.includes(name));
   if (unknown.length === 0) return;
-  throw refuseWithFindings('query', unknown.map((name) => ({
-    severity: 'error', code: 'UNKNOWN_FIELD_NAME', path, message: `${name} is none of ${accepted.join(', ')}.`, accepted, value: name,
-  })));
+  throw refuseWithFindings(
+    'query',
+    unknown.map((name) => ({
+      severity: 'error',
+      code: 'UNKNOWN_FIELD_NAME',
+      path,
+      message: `${name} is none of ${accepted.join(', ')}.`,
+      accepted,
+      value: name,
+    })),
+  );
 }
 
 function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
   if (market.reference.columns.includes(name)) return referenceAt(market.reference, identifier, name, day);
   const position = lookupOf(market).positionOf(identifier);
   if (position === undefined) return null;
-  const value = market.fields.has(name) ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS) : derivedAt(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
+  const value = market.fields.has(name)
+    ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
+    : derivedAt(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
   return Number.isFinite(value) ? value : null;
 }
 
-function derivedAt(market: MarketData, identifier: string, position: number, { name, day }: { readonly name: Derived; readonly day: Day }): number {
-  const at = (field: string) => (market.fields.has(field) ? valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS) : numberOf(referenceAt(market.reference, identifier, field, day)));
+function derivedAt(
+  market: MarketData,
+  identifier: string,
+  position: number,
+  { name, day }: { readonly name: Derived; readonly day: Day },
+): number {
+  const at = (field: string) =>
+    market.fields.has(field)
+      ? valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS)
+      : numberOf(referenceAt(market.reference, identifier, field, day));
   const hasOwnCap = market.fields.has('MARKET_CAP') || market.reference.columns.includes('MARKET_CAP');
   const cap = () => (hasOwnCap ? at('MARKET_CAP') : at('CLOSE') * at('SHARES_OUTSTANDING'));
   switch (name) {
-    case 'MARKET_CAP': return cap();
+    case 'MARKET_CAP':
+      return cap();
     case 'FREE_FLOAT_MARKET_CAP': {
       const freeFloat = at('FREE_FLOAT');
       return cap() * (Number.isNaN(freeFloat) ? 1 : freeFloat);
     }
-    case 'VALUE_TRADED': return at('CLOSE') * at('VOLUME');
-    case 'DIVIDEND_YIELD': return trailingDividend(lookupOf(market).actionsOf(identifier), Math.min(day, market.dates.at(-1)!), market.adjustment) / at('CLOSE');
+    case 'VALUE_TRADED':
+      return at('CLOSE') * at('VOLUME');
+    case 'DIVIDEND_YIELD':
+      return (
+        trailingDividend(
+          lookupOf(market).actionsOf(identifier),
+          Math.min(day, market.dates.at(-1)!),
+          market.adjustment,
+        ) / at('CLOSE')
+      );
   }
 }
 
@@ -263,16 +391,35 @@ function closeAt(market: MarketData, identifier: string, day: Day): number {
   return position === undefined ? Number.NaN : valueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
 }
 
-function actionView({ type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice }: CorporateAction): CorporateActionsResponse['actions'][number] {
+function actionView({
+  type,
+  value,
+  exDay,
+  payDay,
+  status,
+  announcedDay,
+  related,
+  subscriptionPrice,
+}: CorporateAction): CorporateActionsResponse['actions'][number] {
   return {
-    type, kind: ACTION_KINDS[type], value, ex_date: formatDay(exDay), pay_date: payDay === null ? null : formatDay(payDay), status,
-    announced: announcedDay === null ? null : formatDay(announcedDay), related, subscription_price: subscriptionPrice,
+    type,
+    kind: ACTION_KINDS[type],
+    value,
+    ex_date: formatDay(exDay),
+    pay_date: payDay === null ? null : formatDay(payDay),
+    status,
+    announced: announcedDay === null ? null : formatDay(announcedDay),
+    related,
+    subscription_price: subscriptionPrice,
   };
 }
 
 function membershipView({ universe, start, end }: Membership, day: Day): ReferenceResponse['universes'][number] {
   return {
-    universe, name: null, start: start === null ? null : formatDay(start), end: end === null ? null : formatDay(end),
+    universe,
+    name: null,
+    start: start === null ? null : formatDay(start),
+    end: end === null ? null : formatDay(end),
     current: (start === null || start <= day) && (end === null || day < end),
   };
 }
@@ -290,13 +437,26 @@ function bytesOf(store: ServedStore | undefined, dataset: 'market' | 'reference'
 
 function unconfigured(dataset: 'market' | 'reference'): CoverageResponse['datasets'][number] {
   return {
-    dataset, configured: false, identifiers: 0, start: null, end: null, field_count: 0, frequency: dataset === 'market' ? 'daily' : 'static',
-    stale_after_seconds: dataset === 'market' ? MARKET_STALE_SECONDS : null, cache_age: null, last_refreshed: null, cache_size_bytes: null, source: null,
+    dataset,
+    configured: false,
+    identifiers: 0,
+    start: null,
+    end: null,
+    field_count: 0,
+    frequency: dataset === 'market' ? 'daily' : 'static',
+    stale_after_seconds: dataset === 'market' ? MARKET_STALE_SECONDS : null,
+    cache_age: null,
+    last_refreshed: null,
+    cache_size_bytes: null,
+    source: null,
   };
 }
 
 function spanOf(days: readonly Day[]): { readonly start: string | null; readonly end: string | null } {
   if (days.length === 0) return { start: null, end: null };
-  const [start, end] = days.reduce(([low, high], day) => [Math.min(low, day), Math.max(high, day)], [Infinity, -Infinity]);
+  const [start, end] = days.reduce(
+    ([low, high], day) => [Math.min(low, day), Math.max(high, day)],
+    [Infinity, -Infinity],
+  );
   return { start: formatDay(start), end: formatDay(end) };
 }

@@ -12,7 +12,10 @@ export async function relocateStores(documents: DocumentStore, folder: string): 
   for (const store of await allStores(documents)) {
     if (!store.managed || store.location === null || dirname(store.location) === folder) continue;
     const location = join(folder, basename(store.location));
-    const isHere = await stat(location).then((found) => found.isDirectory(), () => false);
+    const isHere = await stat(location).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
     if (isHere) await documents.transaction((tx) => tx.put('store', store.store_id, { ...store, location }));
   }
 }

@@ -17,20 +17,35 @@ export function servedFields({ market, handle: { digests } }: ServedMarket): Pic
 }
 
 /** What a store's document holds once it has been read again: the findings tell whether that is what it held before. */
-export function reloadedFields(before: StoreDocument, { summary, served }: { readonly summary: ContentSummary; readonly served: ServedMarket }, at: string): Partial<StoreDocument> {
+export function reloadedFields(
+  before: StoreDocument,
+  { summary, served }: { readonly summary: ContentSummary; readonly served: ServedMarket },
+  at: string,
+): Partial<StoreDocument> {
   const change = changeOf(before, summary, served);
-  return loadedFields({ ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) }, at);
+  return loadedFields(
+    { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
+    at,
+  );
 }
 
 /** As `reloadedFields`, with what was found about changes before while nothing else has changed: a restart must not make anyone miss it. */
-export function resumedFields(before: StoreDocument, loaded: { readonly summary: ContentSummary; readonly served: ServedMarket }, at: string): Partial<StoreDocument> {
+export function resumedFields(
+  before: StoreDocument,
+  loaded: { readonly summary: ContentSummary; readonly served: ServedMarket },
+  at: string,
+): Partial<StoreDocument> {
   const fields = reloadedFields(before, loaded, at);
   const { findings = [] } = fields;
   if (findings.some(({ code }) => CHANGE_CODES.has(code))) return fields;
   return { ...fields, findings: [...before.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings] };
 }
 
-function changeOf(before: StoreDocument, summary: ContentSummary, { market, handle: { digests } }: ServedMarket): Finding | undefined {
+function changeOf(
+  before: StoreDocument,
+  summary: ContentSummary,
+  { market, handle: { digests } }: ServedMarket,
+): Finding | undefined {
   if (before.content_hash === null || before.content_hash === summary.contentHash) return undefined;
   const mark = before.served;
   const now = mark === undefined || digests === undefined ? undefined : prefixMark(market, digests, mark.day);
@@ -39,8 +54,20 @@ function changeOf(before: StoreDocument, summary: ContentSummary, { market, hand
     const [was, is] = [before.rows?.[dataset] ?? 0, summary.rows[dataset] ?? 0];
     return was === is ? [] : [`${dataset} ${was} rows before, ${is} now`];
   });
-  const counts = [hashes, ...rows, ...(before.identifiers === summary.identifiers ? [] : [`${before.identifiers ?? 0} identifiers before, ${summary.identifiers} now`])].join('; ');
-  if (mark !== undefined && now !== undefined && now.hash === mark.hash && now.axes === mark.axes && now.rows === mark.rows) {
+  const counts = [
+    hashes,
+    ...rows,
+    ...(before.identifiers === summary.identifiers
+      ? []
+      : [`${before.identifiers ?? 0} identifiers before, ${summary.identifiers} now`]),
+  ].join('; ');
+  if (
+    mark !== undefined &&
+    now !== undefined &&
+    now.hash === mark.hash &&
+    now.axes === mark.axes &&
+    now.rows === mark.rows
+  ) {
     const message = `The source has come to hold more since it was last read, and its history up to ${formatDay(mark.day)} is what it was: ${counts}.`;
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }

@@ -5,7 +5,14 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/documents.js';
 import { toldAsFindings } from './refused-data.js';
-import { readStore, requireStore, storeNotFound, toDataStore, type Activity, type StoredStore } from './store-documents.js';
+import {
+  readStore,
+  requireStore,
+  storeNotFound,
+  toDataStore,
+  type Activity,
+  type StoredStore,
+} from './store-documents.js';
 
 /** What is being done to each store at the moment, and what may therefore not be done to it. */
 export interface StoreActivity {
@@ -50,7 +57,8 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
 
   const isServed = (storeId: string) => markets.served()?.handle.storeId === storeId;
   const isGone = ({ store_id, writing }: StoreDocument) => writing && !jobs.isLive(`generate:${store_id}`);
-  const viewOf = (document: StoreDocument) => toDataStore(document, { isServed: isServed(document.store_id), activity: activityOf(document.store_id) });
+  const viewOf = (document: StoreDocument) =>
+    toDataStore(document, { isServed: isServed(document.store_id), activity: activityOf(document.store_id) });
 
   async function requireKnown(storeId: string) {
     const stored = await requireStore(documents, storeId);
@@ -60,13 +68,18 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
 
   function assertIdle(storeId: string): void {
     const activity = activityOf(storeId);
-    if (activity === 'loading' || jobs.isLive(`generate:${storeId}`)) throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
-    if (activity === 'refreshing') throw new Refusal('STORE_REFRESHING', `The data store ${storeId} is being refreshed.`);
+    if (activity === 'loading' || jobs.isLive(`generate:${storeId}`))
+      throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+    if (activity === 'refreshing')
+      throw new Refusal('STORE_REFRESHING', `The data store ${storeId} is being refreshed.`);
   }
 
   // Synchronous, as is all of what a caller does up to its own load: nothing comes between.
   function assertNoneLoads(): void {
-    const [busy] = [...reading, ...jobs.ids('load').flatMap((jobId) => (jobs.isLive(jobId) ? [jobId.slice('load:'.length)] : []))];
+    const [busy] = [
+      ...reading,
+      ...jobs.ids('load').flatMap((jobId) => (jobs.isLive(jobId) ? [jobId.slice('load:'.length)] : [])),
+    ];
     if (busy !== undefined) throw new Refusal('STORE_LOADING', `The data store ${busy} is already loading.`);
   }
 
@@ -99,5 +112,17 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
     }
   }
 
-  return { of: activityOf, reading, isServed, isGone, view: viewOf, requireKnown, assertIdle, assertNoneLoads, assertFree, withFreeId, asReader };
+  return {
+    of: activityOf,
+    reading,
+    isServed,
+    isGone,
+    view: viewOf,
+    requireKnown,
+    assertIdle,
+    assertNoneLoads,
+    assertFree,
+    withFreeId,
+    asReader,
+  };
 }

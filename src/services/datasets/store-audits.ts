@@ -38,12 +38,23 @@ export interface StoreAudits {
   repair(document: StoreDocument, request: RepairRequest & { readonly store_id: string }): Promise<ImportResult>;
 }
 
-export function createStoreAudits({ jobs, folders, calendarsInUse, panelsOf, register }: StoreAuditsDependencies): StoreAudits {
+export function createStoreAudits({
+  jobs,
+  folders,
+  calendarsInUse,
+  panelsOf,
+  register,
+}: StoreAuditsDependencies): StoreAudits {
   return {
     async audit(document, signal) {
       const market = await panelsOf(document);
       const { doubts, total } = await jobs.query('audit-market', { market }, signal);
-      return { store_id: document.store_id, content_hash: market.contentHash, doubts: structuredClone(doubts) as DataAudit['doubts'], total }; // read-only lists on the one side
+      return {
+        store_id: document.store_id,
+        content_hash: market.contentHash,
+        doubts: structuredClone(doubts) as DataAudit['doubts'],
+        total,
+      }; // read-only lists on the one side
     },
 
     async repair(document, request) {
@@ -52,10 +63,31 @@ export function createStoreAudits({ jobs, folders, calendarsInUse, panelsOf, reg
       const repairs = chosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
       const folder = await folders.create(request.store_id);
       try {
-        const { handle, summary } = await jobs.query('repair-market', { market, repairs, folder, storeId: request.store_id, calendars: await calendarsInUse() });
+        const { handle, summary } = await jobs.query('repair-market', {
+          market,
+          repairs,
+          folder,
+          storeId: request.store_id,
+          calendars: await calendarsInUse(),
+        });
         const name = request.name ?? `${document.name}, repaired`;
-        const store = await register({ storeId: request.store_id, name: name.slice(0, 200), adjustment: document.adjustment, currency: document.currency, folder, summary, handle: request.activate ? handle : null });
-        return { store, rows: { ...summary.rows }, identifiers: summary.identifiers, start: store.start, end: store.end, findings: store.findings ?? [] };
+        const store = await register({
+          storeId: request.store_id,
+          name: name.slice(0, 200),
+          adjustment: document.adjustment,
+          currency: document.currency,
+          folder,
+          summary,
+          handle: request.activate ? handle : null,
+        });
+        return {
+          store,
+          rows: { ...summary.rows },
+          identifiers: summary.identifiers,
+          start: store.start,
+          end: store.end,
+          findings: store.findings ?? [],
+        };
       } catch (failure) {
         await folders.discardFailed(folder, request.store_id, failure);
         throw failure;
@@ -70,7 +102,14 @@ function chosenRepairs(ids: readonly string[], known: ReadonlyMap<string, Repair
   [...new Set(ids)].forEach((id, i) => {
     const repair = known.get(id);
     if (repair) repairs.push(repair);
-    else findings.push({ severity: 'error', code: 'NOT_IN_CHOICES', path: `doubts[${i}]`, message: repair === null ? `The doubt ${id} has no repair.` : `The audit has no doubt ${id}.`, value: id });
+    else
+      findings.push({
+        severity: 'error',
+        code: 'NOT_IN_CHOICES',
+        path: `doubts[${i}]`,
+        message: repair === null ? `The doubt ${id} has no repair.` : `The audit has no doubt ${id}.`,
+        value: id,
+      });
   });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   return repairs;

@@ -14,11 +14,15 @@ export interface StoredStore {
 export type Activity = 'loading' | 'refreshing';
 
 /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
-export async function requireStore(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, storeId: string): Promise<StoredStore> {
+export async function requireStore(
+  reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
+  storeId: string,
+): Promise<StoredStore> {
   const stored = await reader.get('store', storeId);
   if (stored === undefined) throw storeNotFound(storeId);
   const document = 'unreadable' in stored ? undefined : readStore(stored.body);
-  if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${storeId} cannot be read; it can still be deleted.`);
+  if (document === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${storeId} cannot be read; it can still be deleted.`);
   return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }
 
@@ -33,7 +37,9 @@ export function readStore(body: unknown): StoreDocument | undefined {
 }
 
 /** Every readable data store. */
-export async function allStores(reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>): Promise<StoreDocument[]> {
+export async function allStores(
+  reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>,
+): Promise<StoreDocument[]> {
   const stores: StoreDocument[] = [];
   for (const id of await reader.ids('store')) {
     const stored = await reader.get('store', id);
@@ -50,8 +56,22 @@ export function isRefreshable({ kind, source, writing, synthetic }: StoreDocumen
 }
 
 /** A store as the wire shows it. */
-export function toDataStore(document: StoreDocument, state: { readonly isServed: boolean; readonly activity: Activity | undefined }): DataStore {
-  const { writing, synthetic: _request, tables: _tables, active: _active, served: _served, location, source, error, findings, ...shown } = document;
+export function toDataStore(
+  document: StoreDocument,
+  state: { readonly isServed: boolean; readonly activity: Activity | undefined },
+): DataStore {
+  const {
+    writing,
+    synthetic: _request,
+    tables: _tables,
+    active: _active,
+    served: _served,
+    location,
+    source,
+    error,
+    findings,
+    ...shown
+  } = document;
   return {
     ...shown,
     active: state.isServed,
@@ -81,11 +101,24 @@ export function withoutPassword(location: string): string {
 
 /** The fields of a store that a load fills in. */
 export const blankStore = {
-  last_loaded_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null, rows: null, files: [], error: null, findings: [],
+  last_loaded_at: null,
+  identifiers: null,
+  start: null,
+  end: null,
+  size_bytes: null,
+  content_hash: null,
+  rows: null,
+  files: [],
+  error: null,
+  findings: [],
 };
 
 /** An id made of a name: lower case, what is neither letter nor digit as single dashes. */
 export function slugOf(name: string): string {
-  const slug = name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 64).replace(/^-|-$/g, '');
+  const slug = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 64)
+    .replace(/^-|-$/g, '');
   return slug === '' ? 'store' : slug;
 }

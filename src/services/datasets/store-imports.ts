@@ -43,15 +43,24 @@ export interface StoreImports {
 }
 
 export function createStoreImports(dependencies: StoreImportsDependencies): StoreImports {
-  const { documents, activity, markets, locations, folders, readers, closing, calendarsInUse, timestamp } = dependencies;
+  const { documents, activity, markets, locations, folders, readers, closing, calendarsInUse, timestamp } =
+    dependencies;
 
   async function importData(body: Uint8Array): Promise<ImportResult> {
-    let work: { readonly header: ImportHeader; readonly storeId: string; readonly folder: string; readonly previous: StoreDocument | undefined } | undefined;
+    let work:
+      | {
+          readonly header: ImportHeader;
+          readonly storeId: string;
+          readonly folder: string;
+          readonly previous: StoreDocument | undefined;
+        }
+      | undefined;
     const onImport = async (header: ImportHeader) => {
       const storeId = header.store_id ?? slugOf(header.name);
       const previous = await previousOf(storeId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(storeId));
-      if (activity.reading.has(storeId)) throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+      if (activity.reading.has(storeId))
+        throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
       if (load) activity.assertNoneLoads();
       const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
       activity.reading.add(storeId);
@@ -61,13 +70,28 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     try {
       const calendars = await calendarsInUse();
       // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
-      const result = await readers(() => toldAsFindings('content', runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, calendars, signal: closing })));
+      const result = await readers(() =>
+        toldAsFindings(
+          'content',
+          runMarketTask(
+            'importBody',
+            {},
+            { load: { storeId: '', adjustment: 'none' }, body, onImport, calendars, signal: closing },
+          ),
+        ),
+      );
       if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
       const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedStore(storeId, header, previous, folder, result.summary);
-      const handle = result.handle === null ? null : { ...result.handle, storeId, adjustment: document.adjustment, currency: document.currency };
+      const handle =
+        result.handle === null
+          ? null
+          : { ...result.handle, storeId, adjustment: document.adjustment, currency: document.currency };
       await commit(document, handle, previous);
-      return importResult(toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined }), result.summary);
+      return importResult(
+        toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined }),
+        result.summary,
+      );
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.storeId, failure);
       throw failure;
@@ -77,23 +101,48 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
   }
 
   /** The store that an import replaces or appends to. */
-  async function previousOf(storeId: string, { on_exists, adjustment, currency }: ImportHeader): Promise<StoreDocument | undefined> {
+  async function previousOf(
+    storeId: string,
+    { on_exists, adjustment, currency }: ImportHeader,
+  ): Promise<StoreDocument | undefined> {
     if (on_exists === 'refuse') {
       await activity.assertFree(storeId);
       return undefined;
     }
-    if (await documents.get('store', storeId) === undefined) return undefined;
+    if ((await documents.get('store', storeId)) === undefined) return undefined;
     const { document } = await requireStore(documents, storeId);
     if (activity.isGone(document)) return undefined;
     activity.assertIdle(storeId);
-    if (document.kind !== 'imported') throw new Refusal('STORE_EXISTS', `The data store ${storeId} is of kind ${document.kind}; only an imported one is replaced or appended to.`);
+    if (document.kind !== 'imported')
+      throw new Refusal(
+        'STORE_EXISTS',
+        `The data store ${storeId} is of kind ${document.kind}; only an imported one is replaced or appended to.`,
+      );
     if (on_exists === 'append' && adjustment !== document.adjustment) {
       const message = `The data store ${storeId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
-      throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'adjustment', message, accepted: [document.adjustment], value: adjustment }]);
+      throw refuseWithFindings('request', [
+        {
+          severity: 'error',
+          code: 'NOT_IN_CHOICES',
+          path: 'adjustment',
+          message,
+          accepted: [document.adjustment],
+          value: adjustment,
+        },
+      ]);
     }
     if (on_exists === 'append' && currency !== undefined && currency !== document.currency) {
       const message = `The data store ${storeId} holds prices in ${document.currency ?? 'no declared currency'}; prices in ${currency ?? 'no declared currency'} cannot be appended.`;
-      throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'currency', message, ...(document.currency === null ? {} : { accepted: [document.currency] }), value: currency }]);
+      throw refuseWithFindings('request', [
+        {
+          severity: 'error',
+          code: 'NOT_IN_CHOICES',
+          path: 'currency',
+          message,
+          ...(document.currency === null ? {} : { accepted: [document.currency] }),
+          value: currency,
+        },
+      ]);
     }
     return document;
   }
@@ -106,17 +155,40 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     return files;
   }
 
-  function importedStore(storeId: string, header: ImportHeader, previous: StoreDocument | undefined, folder: string, summary: ContentSummary): StoreDocument {
+  function importedStore(
+    storeId: string,
+    header: ImportHeader,
+    previous: StoreDocument | undefined,
+    folder: string,
+    summary: ContentSummary,
+  ): StoreDocument {
     const at = timestamp();
     return {
-      store_id: storeId, name: header.name, kind: 'imported', managed: true, active: previous?.active ?? false, writing: false, location: folder, source: null,
-      tables: {}, adjustment: header.adjustment, currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null), created_at: previous?.created_at ?? at, last_refreshed_at: previous === undefined ? null : at, synthetic: null,
-      ...blankStore, ...loadedFields(summary, at),
+      store_id: storeId,
+      name: header.name,
+      kind: 'imported',
+      managed: true,
+      active: previous?.active ?? false,
+      writing: false,
+      location: folder,
+      source: null,
+      tables: {},
+      adjustment: header.adjustment,
+      currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null),
+      created_at: previous?.created_at ?? at,
+      last_refreshed_at: previous === undefined ? null : at,
+      synthetic: null,
+      ...blankStore,
+      ...loadedFields(summary, at),
     };
   }
 
   /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
-  async function commit(document: StoreDocument, handle: MarketHandle | null, previous: StoreDocument | undefined): Promise<void> {
+  async function commit(
+    document: StoreDocument,
+    handle: MarketHandle | null,
+    previous: StoreDocument | undefined,
+  ): Promise<void> {
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
     await documents.transaction(async (tx) => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
@@ -128,8 +200,24 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
   }
 
-  async function register({ storeId, name, adjustment, currency, folder, summary, handle }: Repaired): Promise<DataStore> {
-    const header = { store_id: storeId, name, adjustment, currency, format: 'csv', activate: handle !== null, on_exists: 'refuse' } as const;
+  async function register({
+    storeId,
+    name,
+    adjustment,
+    currency,
+    folder,
+    summary,
+    handle,
+  }: Repaired): Promise<DataStore> {
+    const header = {
+      store_id: storeId,
+      name,
+      adjustment,
+      currency,
+      format: 'csv',
+      activate: handle !== null,
+      on_exists: 'refuse',
+    } as const;
     const document = importedStore(storeId, header, undefined, folder, summary);
     await commit(document, handle, undefined);
     return toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined });

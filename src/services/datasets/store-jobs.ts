@@ -87,11 +87,21 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     try {
       const spec = syntheticSpec(request, calendars);
       const load = request.activate ? { storeId, adjustment: 'none' as const, currency: request.currency } : null;
-      const result = await runMarketTask('generate', { spec, folder }, { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal });
+      const result = await runMarketTask(
+        'generate',
+        { spec, folder },
+        { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal },
+      );
       if (result.kind === 'refused') throw readFailed(result.findings, 'location');
       const at = timestamp();
       const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
-      const after: StoreDocument = { ...writingStore(payload), ...loadedFields(result.summary, at), writing: false, location: folder, active: served !== undefined };
+      const after: StoreDocument = {
+        ...writingStore(payload),
+        ...loadedFields(result.summary, at),
+        writing: false,
+        location: folder,
+        active: served !== undefined,
+      };
       return {
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         async effect(tx) {
@@ -112,16 +122,29 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
   async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
     await markets.settled();
     const { document } = await requireStore(documents, payload.store_id);
-    return document.kind === 'synthetic' ? extendSynthetic(document, payload, attempt) : refreshFromSource(document, payload, attempt);
+    return document.kind === 'synthetic'
+      ? extendSynthetic(document, payload, attempt)
+      : refreshFromSource(document, payload, attempt);
   }
 
-  async function refreshFromSource(document: StoreDocument, { store_id: storeId, until, full }: RefreshPayload, attempt: Attempt): Promise<Completion> {
+  async function refreshFromSource(
+    document: StoreDocument,
+    { store_id: storeId, until, full }: RefreshPayload,
+    attempt: Attempt,
+  ): Promise<Completion> {
     const held = servedVersion(storeId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
     const lastDay = until === null ? null : dayFrom(until);
-    const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute('refresh-market', {
-      held: held.handle, fresh: fresh.handle, options: { until: lastDay, full, isWhole: fresh.isWhole, kept: fresh.kept }, calendars: await calendarsInUse(),
-    }, 0.3);
+    const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute(
+      'refresh-market',
+      {
+        held: held.handle,
+        fresh: fresh.handle,
+        options: { until: lastDay, full, isWhole: fresh.isWhole, kept: fresh.kept },
+        calendars: await calendarsInUse(),
+      },
+      0.3,
+    );
     const at = timestamp();
     const changes: Partial<StoreDocument> = {
       ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...warnings]) }, at),
@@ -134,7 +157,9 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report),
     };
     // What was left out is to be found the next time.
-    const files = fresh.files.filter(({ dataset }) => (lastDay === null && report.left_out === null) || dataset !== 'market');
+    const files = fresh.files.filter(
+      ({ dataset }) => (lastDay === null && report.left_out === null) || dataset !== 'market',
+    );
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     return {
       result: { value: { store_id: storeId, ...report } },
@@ -149,7 +174,10 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
 
   /** What a refresh has to bring in: all of a source, or what it holds of later days. */
   async function freshData(source: Source, held: ServedMarket, full: boolean, attempt: Attempt): Promise<FreshData> {
-    const options = { onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message), signal: attempt.signal };
+    const options = {
+      onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message),
+      signal: attempt.signal,
+    };
     const after = held.market.dates.at(-1);
     if (full || after === undefined) {
       const read = await loading.read(source, { serve: true, ...options });
@@ -169,7 +197,11 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
   }
 
   /** Makes the same market again with later sessions: its earlier bars come out the same. */
-  async function extendSynthetic(document: StoreDocument, { store_id: storeId, until }: RefreshPayload, attempt: Attempt): Promise<Completion> {
+  async function extendSynthetic(
+    document: StoreDocument,
+    { store_id: storeId, until }: RefreshPayload,
+    attempt: Attempt,
+  ): Promise<Completion> {
     const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
     const lastDay = until ?? timestamp().slice(0, 10);
     const end = lastDay > document.end! ? lastDay : document.end!;
@@ -179,14 +211,32 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     const folder = await folders.create(storeId);
     try {
       const spec = syntheticSpec({ ...request, end }, calendars);
-      const made = await runMarketTask('generate', { spec, folder }, {
-        load: { storeId, adjustment: document.adjustment, currency: document.currency }, onProgress: (fraction, message) => attempt.report(0.8 * fraction, message), signal: attempt.signal,
-      });
+      const made = await runMarketTask(
+        'generate',
+        { spec, folder },
+        {
+          load: { storeId, adjustment: document.adjustment, currency: document.currency },
+          onProgress: (fraction, message) => attempt.report(0.8 * fraction, message),
+          signal: attempt.signal,
+        },
+      );
       if (made.kind === 'refused') throw readFailed(made.findings, 'location');
-      const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true, isWhole: true }, calendars: await calendarsInUse() }, 0.2);
+      const { report, warnings } = await attempt.compute(
+        'refresh-market',
+        {
+          held: held.handle,
+          fresh: made.handle!,
+          options: { until: null, full: true, isWhole: true },
+          calendars: await calendarsInUse(),
+        },
+        0.2,
+      );
       const at = timestamp();
       const changes: Partial<StoreDocument> = {
-        ...loadedFields({ ...made.summary, warnings }, at), last_refreshed_at: at, location: folder, synthetic: { generator: GENERATOR, request: { ...request, end } },
+        ...loadedFields({ ...made.summary, warnings }, at),
+        last_refreshed_at: at,
+        location: folder,
+        synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
       const next = isServed ? await servedMarket(made.handle!, at) : undefined;
       let isStillServed = false;
@@ -225,44 +275,94 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
 type FreshData = Omit<Addition, 'kind'>;
 
 /** Rows of each dataset after a refresh: tables that were not read again have those they had. */
-function rowsAfter({ rows }: StoreDocument, { summary, kept }: FreshData, { datasets }: RefreshReport): StoreDocument['rows'] {
+function rowsAfter(
+  { rows }: StoreDocument,
+  { summary, kept }: FreshData,
+  { datasets }: RefreshReport,
+): StoreDocument['rows'] {
   const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
   const rowsOf = (dataset: Dataset) => (kept.includes(dataset) ? before(dataset) : (summary.rows[dataset] ?? 0));
-  return datasetRows((dataset) => (dataset === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(dataset)));
+  return datasetRows((dataset) =>
+    dataset === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(dataset),
+  );
 }
 
-const notServed = (storeId: string) => new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+const notServed = (storeId: string) =>
+  new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
 
 /** Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and never if it is refused. */
-export async function activateIn(tx: DocumentTransaction, document: StoreDocument, served: ServedMarket): Promise<void> {
-  for (const other of await allStores(tx)) if (other.active && other.store_id !== document.store_id) await tx.put('store', other.store_id, { ...other, active: false });
+export async function activateIn(
+  tx: DocumentTransaction,
+  document: StoreDocument,
+  served: ServedMarket,
+): Promise<void> {
+  for (const other of await allStores(tx))
+    if (other.active && other.store_id !== document.store_id)
+      await tx.put('store', other.store_id, { ...other, active: false });
   await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
 }
 
 /** The document of a synthetic store before its data is there. */
 export function writingStore({ store_id, name, created_at, request }: GeneratePayload): StoreDocument {
   return {
-    store_id, name, kind: 'synthetic', managed: true, active: false, writing: true, location: null, source: 'synthetic', tables: {}, adjustment: 'none', currency: request.currency,
-    created_at, last_loaded_at: null, last_refreshed_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null,
-    rows: null, files: [], error: null, findings: [], synthetic: { generator: GENERATOR, request: { ...request } },
+    store_id,
+    name,
+    kind: 'synthetic',
+    managed: true,
+    active: false,
+    writing: true,
+    location: null,
+    source: 'synthetic',
+    tables: {},
+    adjustment: 'none',
+    currency: request.currency,
+    created_at,
+    last_loaded_at: null,
+    last_refreshed_at: null,
+    identifiers: null,
+    start: null,
+    end: null,
+    size_bytes: null,
+    content_hash: null,
+    rows: null,
+    files: [],
+    error: null,
+    findings: [],
+    synthetic: { generator: GENERATOR, request: { ...request } },
   };
 }
 
 /** Removes the document of a store whose data was never completed. */
 export async function forgetUnwritten(documents: DocumentStore, storeId: string): Promise<void> {
-  await documents.transaction(async (tx) => {
-    const stored = await tx.get('store', storeId);
-    if (stored !== undefined && !('unreadable' in stored) && StoreDocument.safeParse(stored.body).data?.writing === true) await tx.delete('store', storeId);
-  }, { reserve: true });
+  await documents.transaction(
+    async (tx) => {
+      const stored = await tx.get('store', storeId);
+      if (
+        stored !== undefined &&
+        !('unreadable' in stored) &&
+        StoreDocument.safeParse(stored.body).data?.writing === true
+      )
+        await tx.delete('store', storeId);
+    },
+    { reserve: true },
+  );
 }
 
 /** Remembers why a store could not be read; what it held before is still there to be told. */
 async function noteFailure(documents: DocumentStore, storeId: string, failure: Refusal): Promise<void> {
-  await documents.transaction(async (tx) => {
-    const stored = await tx.get('store', storeId);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : StoreDocument.safeParse(stored.body).data;
-    if (document !== undefined) await tx.put('store', storeId, { ...document, error: { code: failure.code, message: failure.message, detail: failure.detail } });
-  }, { reserve: true });
+  await documents.transaction(
+    async (tx) => {
+      const stored = await tx.get('store', storeId);
+      const document =
+        stored === undefined || 'unreadable' in stored ? undefined : StoreDocument.safeParse(stored.body).data;
+      if (document !== undefined)
+        await tx.put('store', storeId, {
+          ...document,
+          error: { code: failure.code, message: failure.message, detail: failure.detail },
+        });
+    },
+    { reserve: true },
+  );
 }
 
 /** What the generator needs to know: the request with the sessions of its calendar. */

@@ -74,7 +74,12 @@ export interface StoreLoading {
   readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
 
-export function createStoreLoading({ locations, databases, calendarsInUse, timestamp }: StoreLoadingDependencies): StoreLoading {
+export function createStoreLoading({
+  locations,
+  databases,
+  calendarsInUse,
+  timestamp,
+}: StoreLoadingDependencies): StoreLoading {
   async function listedFiles({ location, tables }: Source, problems: Problems): Promise<DatasetFiles | undefined> {
     const resolved = await locations.resolve(location ?? '', 'folder');
     if ('path' in resolved) return folderFiles(resolved.path, tables, locations, problems);
@@ -83,17 +88,31 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
   }
 
   /** Reads some files of a folder, all of which must be there and no other when they were read. */
-  async function readFiles(source: Source, listed: DatasetFiles, input: MarketTasks['readFiles'], options: MarketTaskOptions): Promise<MarketTaskResult> {
+  async function readFiles(
+    source: Source,
+    listed: DatasetFiles,
+    input: MarketTasks['readFiles'],
+    options: MarketTaskOptions,
+  ): Promise<MarketTaskResult> {
     const result = await runMarketTask('readFiles', input, options);
     if (result.kind === 'refused') return result;
     const problems = createProblems();
     const now = await listedFiles(source, problems);
-    for (const label of comeOrGone(listed, now)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file came or went while the folder was read.' });
+    for (const label of comeOrGone(listed, now))
+      problems.error({
+        code: 'UNREADABLE_FILE',
+        path: label,
+        message: 'The file came or went while the folder was read.',
+      });
     return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
   }
 
   /** Everything that is wrong with a folder whose listing is refused: with that, and with the files that it found. */
-  async function refusedWhole(files: DatasetFiles | undefined, problems: Problems, options: MarketTaskOptions): Promise<Refused> {
+  async function refusedWhole(
+    files: DatasetFiles | undefined,
+    problems: Problems,
+    options: MarketTaskOptions,
+  ): Promise<Refused> {
     if (files !== undefined && DATASETS.some((dataset) => files[dataset].length > 0)) {
       const read = await runMarketTask('readFiles', { files }, { ...options, load: null });
       if (read.kind === 'refused') problems.take(read.findings);
@@ -101,7 +120,10 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
     return { kind: 'refused', findings: problems.findings() };
   }
 
-  async function readFolder(source: Source, options: MarketTaskOptions): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
+  async function readFolder(
+    source: Source,
+    options: MarketTaskOptions,
+  ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
@@ -109,7 +131,11 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
     const result = await readFiles(source, files, { files }, options);
     problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
     if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
-    return { ...result, summary: { ...result.summary, warnings: problems.findings() }, known: knownFiles(files, result.summary.files, listedAt) };
+    return {
+      ...result,
+      summary: { ...result.summary, warnings: problems.findings() },
+      known: knownFiles(files, result.summary.files, listedAt),
+    };
   }
 
   async function readDatabase({ location, tables }: Source, options: MarketTaskOptions): Promise<MarketTaskResult> {
@@ -118,13 +144,21 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
     return runMarketTask('readDatabase', { place: resolved.place, tables }, options);
   }
 
-  async function folderAddition(source: Source, { lastDay, known }: AdditionOptions, options: MarketTaskOptions): ReturnType<StoreLoading['readAddition']> {
+  async function folderAddition(
+    source: Source,
+    { lastDay, known }: AdditionOptions,
+    options: MarketTaskOptions,
+  ): ReturnType<StoreLoading['readAddition']> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
     const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
-    const added = (kept: readonly Dataset[], unchanged: readonly KnownFile[], { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted }) => {
+    const added = (
+      kept: readonly Dataset[],
+      unchanged: readonly KnownFile[],
+      { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted },
+    ) => {
       const digests = inOrder(files, [...unchanged, ...read.summary.files]);
       return {
         kind: 'added' as const,
@@ -136,8 +170,11 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
       };
     };
     const isPart = !unread.isMarketChanged && unread.unchanged.some(({ dataset }) => dataset === 'market');
-    const part = isPart ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests }, options) : undefined;
-    if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay) return added(unread.kept, unread.unchanged, { isWhole: false, read: part });
+    const part = isPart
+      ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests }, options)
+      : undefined;
+    if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
+      return added(unread.kept, unread.unchanged, { isWhole: false, read: part });
     // What is wrong is told as of the whole folder: a column may be missing in one file that another has, a bar be in two.
     const isRefused = part?.kind === 'refused';
     const input = isRefused ? { files } : { files: { ...unread.files, market: files.market }, known: unread.digests };
@@ -147,7 +184,11 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
     return added(isRefused ? [] : unread.kept, unchanged, { isWhole: true, read });
   }
 
-  const optionsFor = async (source: Source, serve: boolean, { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<MarketTaskOptions> => ({
+  const optionsFor = async (
+    source: Source,
+    serve: boolean,
+    { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>,
+  ): Promise<MarketTaskOptions> => ({
     calendars: await calendarsInUse(),
     load: serve ? { storeId: source.store_id, adjustment: source.adjustment, currency: source.currency } : null,
     ...(onProgress === undefined ? {} : { onProgress }),
@@ -157,28 +198,41 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
   return {
     async read(source, { serve, ...rest }) {
       const options = await optionsFor(source, serve, rest);
-      const result = source.kind === 'database' ? { ...(await readDatabase(source, options)), known: [] } : await readFolder(source, options);
+      const result =
+        source.kind === 'database'
+          ? { ...(await readDatabase(source, options)), known: [] }
+          : await readFolder(source, options);
       if (result.kind === 'refused') return result;
-      return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp(), result.known) };
+      return {
+        kind: 'loaded',
+        summary: result.summary,
+        served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp(), result.known),
+      };
     },
     async readAddition(source, addition) {
       const options = await optionsFor(source, true, addition);
       if (source.kind !== 'database') return folderAddition(source, addition, options);
       const result = await readDatabase(source, options);
-      return result.kind === 'refused' ? result : { kind: 'added', summary: result.summary, handle: result.handle!, isWhole: true, kept: [], files: [] };
+      return result.kind === 'refused'
+        ? result
+        : { kind: 'added', summary: result.summary, handle: result.handle!, isWhole: true, kept: [], files: [] };
     },
   };
 }
 
 /** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
 function comeOrGone(before: DatasetFiles, now: DatasetFiles | undefined): string[] {
-  const labelsOf = (files: DatasetFiles | undefined) => new Set(DATASETS.flatMap((dataset) => files?.[dataset].map(({ label }) => label) ?? []));
+  const labelsOf = (files: DatasetFiles | undefined) =>
+    new Set(DATASETS.flatMap((dataset) => files?.[dataset].map(({ label }) => label) ?? []));
   const [old, current] = [labelsOf(before), labelsOf(now)];
   return [...[...old].filter((label) => !current.has(label)), ...[...current].filter((label) => !old.has(label))];
 }
 
 /** Digests in the order of their files. */
-function inOrder(files: DatasetFiles, digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[]) {
+function inOrder(
+  files: DatasetFiles,
+  digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
+) {
   const digestOf = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
   return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ label }) => digestOf.get(label) ?? []));
 }
@@ -194,7 +248,10 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Store
     content_hash: summary.contentHash,
     rows: { ...summary.rows },
     files: summary.files.map((file) => ({ ...file })),
-    findings: summary.warnings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] })),
+    findings: summary.warnings.map((finding) => ({
+      ...finding,
+      accepted: finding.accepted == null ? null : [...finding.accepted],
+    })),
     error: null,
   };
 }

@@ -15,7 +15,16 @@ import type { Gate } from '../shared/gate.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
 import type { StoreActivity } from './store-activity.js';
-import { allStores, blankStore, readStore, requireStore, slugOf, storeNotFound, toDataStore, withoutPassword } from './store-documents.js';
+import {
+  allStores,
+  blankStore,
+  readStore,
+  requireStore,
+  slugOf,
+  storeNotFound,
+  toDataStore,
+  withoutPassword,
+} from './store-documents.js';
 import { activateIn } from './store-jobs.js';
 import { loadedFields, type StoreLoading } from './store-loading.js';
 
@@ -39,13 +48,18 @@ export interface StoreRegistration {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate): Promise<DataStore>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED */
-  update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined): Promise<{ readonly store: DataStore; readonly etag: string }>;
+  update(
+    storeId: string,
+    request: DataStoreUpdate,
+    ifMatch: Precondition | undefined,
+  ): Promise<{ readonly store: DataStore; readonly etag: string }>;
   /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   remove(storeId: string, ifMatch: Precondition | undefined): Promise<void>;
 }
 
 export function createStoreRegistration(dependencies: StoreRegistrationDependencies): StoreRegistration {
-  const { documents, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } = dependencies;
+  const { documents, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } =
+    dependencies;
 
   async function create(request: DataStoreCreate): Promise<DataStore> {
     const storeId = request.store_id ?? slugOf(request.name);
@@ -53,14 +67,30 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     const location = await placeOf(request.kind, request.location, 'location');
     await assertUnregistered({ ...request, location }, documents);
     activity.assertNoneLoads();
-    const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment, currency: request.currency };
+    const source = {
+      store_id: storeId,
+      kind: request.kind,
+      location,
+      tables: request.tables,
+      adjustment: request.adjustment,
+      currency: request.currency,
+    };
     return activity.asReader(storeId, async () => {
       const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing }));
       if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
       const at = timestamp();
       const document: StoreDocument = {
-        ...source, name: request.name, managed: false, active: false, writing: false, source: location, created_at: at, last_refreshed_at: null,
-        synthetic: null, ...blankStore, ...loadedFields(loaded.summary, at),
+        ...source,
+        name: request.name,
+        managed: false,
+        active: false,
+        writing: false,
+        source: location,
+        created_at: at,
+        last_refreshed_at: null,
+        synthetic: null,
+        ...blankStore,
+        ...loadedFields(loaded.summary, at),
       };
       await documents.transaction(async (tx) => {
         await activity.assertFree(storeId, tx);
@@ -75,25 +105,42 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
 
   /** Where a store is, as it is remembered: the real path of a folder, the URL of a database, with the real path of its file. */
   async function placeOf(kind: 'folder' | 'database', location: string, path: string): Promise<string> {
-    const resolved = kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
-    if ('problem' in resolved) throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeated(location) }]);
+    const resolved =
+      kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
+    if ('problem' in resolved)
+      throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeated(location) }]);
     if ('path' in resolved) return resolved.path;
-    return resolved.place.kind === 'postgresql' ? location : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
+    return resolved.place.kind === 'postgresql'
+      ? location
+      : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 
   /** Refuses a folder, or tables of a database, that another store reads: two stores of one place would be told apart by nobody. */
-  async function assertUnregistered({ kind, location, tables }: Pick<StoreDocument, 'kind' | 'location' | 'tables'>, reader: DocumentReader, own?: string): Promise<void> {
-    const holder = (await allStores(reader)).find((other) =>
-      other.store_id !== own && (other.location === location || other.source === location) && (kind !== 'database' || haveSameTables(tables, other.tables)));
+  async function assertUnregistered(
+    { kind, location, tables }: Pick<StoreDocument, 'kind' | 'location' | 'tables'>,
+    reader: DocumentReader,
+    own?: string,
+  ): Promise<void> {
+    const holder = (await allStores(reader)).find(
+      (other) =>
+        other.store_id !== own &&
+        (other.location === location || other.source === location) &&
+        (kind !== 'database' || haveSameTables(tables, other.tables)),
+    );
     if (holder === undefined) return;
     const what = kind === 'database' ? 'The database with these tables' : 'The place';
-    throw new Refusal('FOLDER_REGISTERED', `${what} is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
+    throw new Refusal('FOLDER_REGISTERED', `${what} is already registered as the data store ${holder.store_id}.`, {
+      store_id: holder.store_id,
+    });
   }
 
   async function update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
     await activity.requireKnown(storeId);
     activity.assertIdle(storeId);
-    const source = request.source == null ? request.source : await sourceOf((await activity.requireKnown(storeId)).document, request.source);
+    const source =
+      request.source == null
+        ? request.source
+        : await sourceOf((await activity.requireKnown(storeId)).document, request.source);
     const { after, etag } = await documents.transaction(async (tx) => {
       await assertPrecondition(tx, 'store', storeId, ifMatch);
       const { document } = await requireStore(tx, storeId);
@@ -116,13 +163,22 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
   function serveDeclared(served: ServedMarket, { adjustment, currency }: StoreDocument): void {
     const { handle, market } = served;
     if (handle.adjustment === adjustment && (handle.currency ?? null) === currency) return;
-    markets.serve({ ...served, handle: { ...handle, adjustment, currency }, market: { ...market, adjustment, currency } });
+    markets.serve({
+      ...served,
+      handle: { ...handle, adjustment, currency },
+      market: { ...market, adjustment, currency },
+    });
   }
 
   async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {
-    const refused = (finding: Omit<Finding, 'severity'>) => refuseWithFindings('request', [{ severity: 'error', ...finding }]);
+    const refused = (finding: Omit<Finding, 'severity'>) =>
+      refuseWithFindings('request', [{ severity: 'error', ...finding }]);
     if (kind === 'synthetic' || kind === 'imported') {
-      throw refused({ code: 'IMMUTABLE_FIELD', path: 'source', message: `The source of a data store of kind ${kind} cannot be changed.` });
+      throw refused({
+        code: 'IMMUTABLE_FIELD',
+        path: 'source',
+        message: `The source of a data store of kind ${kind} cannot be changed.`,
+      });
     }
     return placeOf(kind, source, 'source');
   }
@@ -131,14 +187,16 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     const stored = await documents.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
     if (stored === undefined || (document !== undefined && activity.isGone(document))) throw storeNotFound(storeId);
-    if (activity.isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is being served; activate another one first.`);
+    if (activity.isServed(storeId))
+      throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is being served; activate another one first.`);
     activity.assertIdle(storeId);
     await documents.transaction(async (tx) => {
       await assertPrecondition(tx, 'store', storeId, ifMatch);
       await tx.delete('store', storeId);
     });
     // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.
-    if (document?.managed === true && document.location !== null) await folders.remove(document.location, storeId).catch(() => false);
+    if (document?.managed === true && document.location !== null)
+      await folders.remove(document.location, storeId).catch(() => false);
   }
 
   return { create, update, remove };
@@ -153,5 +211,7 @@ function haveSameTables(a: StoreDocument['tables'], b: StoreDocument['tables']):
 function repeated(location: string): { readonly value?: string } {
   if (isAbsolute(location)) return { value: location };
   const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;
-  return url === undefined || url.search !== '' || url.hash !== '' || url.pathname.includes('@') ? {} : { value: withoutPassword(location) };
+  return url === undefined || url.search !== '' || url.hash !== '' || url.pathname.includes('@')
+    ? {}
+    : { value: withoutPassword(location) };
 }

@@ -42,10 +42,12 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
   async function resume(): Promise<void> {
     try {
       await sweepSharedFolders();
-      for (const { store_id, writing } of await allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
+      for (const { store_id, writing } of await allStores(documents))
+        if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
       const named = await allStores(documents);
       // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
-      if (named.length === (await documents.ids('store')).length) await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
+      if (named.length === (await documents.ids('store')).length)
+        await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allStores(documents)).find((store) => store.active);
       if (active !== undefined && markets.served() === undefined) await readAgain(active);
     } finally {
@@ -65,7 +67,11 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
           const { summary, served } = loaded;
-          await activateIn(tx, { ...document, ...resumedFields(document, { summary, served: served! }, timestamp()) }, served!); // it was to be served
+          await activateIn(
+            tx,
+            { ...document, ...resumedFields(document, { summary, served: served! }, timestamp()) },
+            served!,
+          ); // it was to be served
           return true;
         }
         return false;
@@ -74,7 +80,12 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     } catch (failure) {
       if (closing.aborted) return;
       if (!(failure instanceof Refusal)) throw failure;
-      await documents.transaction(async (tx) => tx.put('store', active.store_id, { ...(await requireStore(tx, active.store_id)).document, error: failure.toDetail() }));
+      await documents.transaction(async (tx) =>
+        tx.put('store', active.store_id, {
+          ...(await requireStore(tx, active.store_id)).document,
+          error: failure.toDetail(),
+        }),
+      );
     } finally {
       activity.reading.delete(active.store_id);
     }

@@ -13,7 +13,13 @@ import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { StoreActivity } from './store-activity.js';
 import { isRefreshable } from './store-documents.js';
-import { sessionsBetween, writingStore, type GeneratePayload, type GenerateRequest, type StoreJobs } from './store-jobs.js';
+import {
+  sessionsBetween,
+  writingStore,
+  type GeneratePayload,
+  type GenerateRequest,
+  type StoreJobs,
+} from './store-jobs.js';
 
 export interface StoreSubmissionsDependencies {
   readonly documents: DocumentStore;
@@ -45,24 +51,51 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
 
   async function activate(storeId: string, origin: Origin | null): Promise<JobStatus> {
     const { document } = await activity.requireKnown(storeId);
-    if (activity.isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
+    if (activity.isServed(storeId))
+      throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
     activity.assertIdle(storeId);
     if (!document.writing) activity.assertNoneLoads();
-    return jobs.submit({ kind: kinds.load, ident: storeId, payload: { store_id: storeId }, request: null, estimatedBytes: READER_BYTES, message: 'waiting to be read', origin });
+    return jobs.submit({
+      kind: kinds.load,
+      ident: storeId,
+      payload: { store_id: storeId },
+      request: null,
+      estimatedBytes: READER_BYTES,
+      message: 'waiting to be read',
+      origin,
+    });
   }
 
-  async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null }): Promise<JobStatus> {
+  async function submitRefresh(
+    kind: StoreJobs['refresh'],
+    storeId: string,
+    { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null },
+  ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(storeId);
     activity.assertIdle(storeId);
-    if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} ${whyNothing(document)}.`);
+    if (!isRefreshable(document))
+      throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} ${whyNothing(document)}.`);
     if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
-      throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+      throw new Refusal(
+        'STORE_NOT_SERVED',
+        `The data store ${storeId} is not being served; it is read afresh on activation.`,
+      );
     }
     if (document.kind === 'synthetic' && request.until !== null && request.until > document.end!) {
-      assertGeneratable({ ...(document.synthetic!['request'] as GenerateRequest), end: request.until }, calendars, 'until'); // written by this engine, and of this generator
+      assertGeneratable(
+        { ...(document.synthetic!['request'] as GenerateRequest), end: request.until },
+        calendars,
+        'until',
+      ); // written by this engine, and of this generator
     }
     return jobs.submit({
-      kind, ident: storeId, payload: { store_id: storeId, until: request.until, full: request.full }, request, estimatedBytes: READER_BYTES, message: 'waiting to be refreshed', origin,
+      kind,
+      ident: storeId,
+      payload: { store_id: storeId, until: request.until, full: request.full },
+      request,
+      estimatedBytes: READER_BYTES,
+      message: 'waiting to be refreshed',
+      origin,
     });
   }
 
@@ -86,7 +119,12 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
   async function liveGeneration(key: string): Promise<JobStatus | undefined> {
     for (const jobId of jobs.ids('generate')) {
       const status = jobs.isLive(jobId) ? await jobs.get(jobId) : undefined;
-      if (status !== undefined && (status.status === 'pending' || status.status === 'running') && canonicalJson(status.request) === key) return status;
+      if (
+        status !== undefined &&
+        (status.status === 'pending' || status.status === 'running') &&
+        canonicalJson(status.request) === key
+      )
+        return status;
     }
     return undefined;
   }
@@ -95,18 +133,36 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
     assertGeneratable(full, calendars, 'end');
-    const make = (storeId: string) => generateAs({ store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full }, request, origin);
+    const make = (storeId: string) =>
+      generateAs(
+        { store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full },
+        request,
+        origin,
+      );
     return store_id === undefined ? activity.withFreeId(`synthetic-${request.seed}`, make) : make(store_id);
   }
 
-  async function generateAs(payload: GeneratePayload, request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+  async function generateAs(
+    payload: GeneratePayload,
+    request: GenerateSyntheticRequest,
+    origin: Origin | null,
+  ): Promise<JobStatus> {
     const { store_id: storeId } = payload;
     await activity.assertFree(storeId);
     if (request.activate) activity.assertNoneLoads();
-    const status = await jobs.submit({ kind: kinds.generate, ident: storeId, payload, request, estimatedBytes: READER_BYTES, message: 'waiting to be generated', origin });
+    const status = await jobs.submit({
+      kind: kinds.generate,
+      ident: storeId,
+      payload,
+      request,
+      estimatedBytes: READER_BYTES,
+      message: 'waiting to be generated',
+      origin,
+    });
     // The job may have ended already; its own outcome is then what is stored.
     await documents.transaction(async (tx) => {
-      if (await tx.get('store', storeId) === undefined && jobs.isLive(`generate:${storeId}`)) await tx.put('store', storeId, writingStore(payload));
+      if ((await tx.get('store', storeId)) === undefined && jobs.isLive(`generate:${storeId}`))
+        await tx.put('store', storeId, writingStore(payload));
     });
     return status;
   }
@@ -122,9 +178,12 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
 /** Why a store has nothing to refresh from. */
 function whyNothing({ kind, synthetic }: StoreDocument): string {
   switch (kind) {
-    case 'imported': return 'holds what was imported, which has no source; an import with on_exists append or replace changes it';
-    case 'synthetic': return `was made by version ${String(synthetic?.['generator'])} of the generator; this build has version ${GENERATOR} and would make other bars`;
-    default: return 'has no source to refresh from; a PATCH of its source gives it one';
+    case 'imported':
+      return 'holds what was imported, which has no source; an import with on_exists append or replace changes it';
+    case 'synthetic':
+      return `was made by version ${String(synthetic?.['generator'])} of the generator; this build has version ${GENERATOR} and would make other bars`;
+    default:
+      return 'has no source to refresh from; a PATCH of its source gives it one';
   }
 }
 
@@ -138,24 +197,50 @@ const SYNTHETIC_BARS_MAX = 12_600_000;
 
 /** @param field of the request that says where the market ends. @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
-  const refused = (finding: Omit<Finding, 'severity'>) => refuseWithFindings('request', [{ severity: 'error', ...finding }]);
+  const refused = (finding: Omit<Finding, 'severity'>) =>
+    refuseWithFindings('request', [{ severity: 'error', ...finding }]);
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) {
-    throw refused({ code: 'UNKNOWN_CALENDAR', path: 'calendar', message: `${request.calendar} is no calendar of /indices/calendars.`, value: request.calendar });
+    throw refused({
+      code: 'UNKNOWN_CALENDAR',
+      path: 'calendar',
+      message: `${request.calendar} is no calendar of /indices/calendars.`,
+      value: request.calendar,
+    });
   }
-  if (request.start > request.end) throw new Refusal('INVALID_RANGE', `The start ${request.start} lies after the end ${request.end}.`);
+  if (request.start > request.end)
+    throw new Refusal('INVALID_RANGE', `The start ${request.start} lies after the end ${request.end}.`);
   const { from, to } = calendar.coverage;
   if (dayFrom(request.end) > to) {
-    throw refused({ code: 'OUT_OF_RANGE', path: field, message: `${field} is ${request.end}; sessions of ${request.calendar} are known and generated up to ${formatDay(to)}.`, value: request.end });
+    throw refused({
+      code: 'OUT_OF_RANGE',
+      path: field,
+      message: `${field} is ${request.end}; sessions of ${request.calendar} are known and generated up to ${formatDay(to)}.`,
+      value: request.end,
+    });
   }
   if (dayFrom(request.start) < from) {
-    throw refused({ code: 'OUT_OF_RANGE', path: 'start', message: `start is ${request.start}; sessions of ${request.calendar} are known and generated from ${formatDay(from)} on.`, value: request.start });
+    throw refused({
+      code: 'OUT_OF_RANGE',
+      path: 'start',
+      message: `start is ${request.start}; sessions of ${request.calendar} are known and generated from ${formatDay(from)} on.`,
+      value: request.start,
+    });
   }
   const sessions = sessionsBetween(calendar.sessions, request.start, request.end).length;
-  if (sessions < 2) throw refused({ code: 'EMPTY_RANGE', path: 'start', message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.` });
+  if (sessions < 2)
+    throw refused({
+      code: 'EMPTY_RANGE',
+      path: 'start',
+      message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.`,
+    });
   const bars = sessions * request.assets;
   if (bars > SYNTHETIC_BARS_MAX) {
     const path = field === 'until' ? 'until' : 'assets';
-    throw refused({ code: 'OUT_OF_RANGE', path, message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.` });
+    throw refused({
+      code: 'OUT_OF_RANGE',
+      path,
+      message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.`,
+    });
   }
 }

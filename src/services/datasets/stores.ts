@@ -1,6 +1,4 @@
-import type {
-  DataAudit, DataStore, DataStoreCollection, ImportResult, RepairRequest,
-} from '#contract/stores.js';
+import type { DataAudit, DataStore, DataStoreCollection, ImportResult, RepairRequest } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/days.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
@@ -42,13 +40,20 @@ export interface StoresDependencies {
 }
 
 export interface Stores extends StoreRegistration, StoreSubmissions {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<DataStoreCollection>;
+  list(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<DataStoreCollection>;
   /** @returns the store, with its document's etag while nothing is being done to it. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(storeId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: Uint8Array): Promise<ImportResult>;
   /** The blank template of an import. */
-  template(format: TemplateFormat): { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly name: string };
+  template(format: TemplateFormat): {
+    readonly bytes: Uint8Array<ArrayBuffer>;
+    readonly type: string;
+    readonly name: string;
+  };
   /** What is probably wrong in a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
   audit(storeId: string, signal: AbortSignal): Promise<DataAudit>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
@@ -88,12 +93,20 @@ export function createStores(dependencies: StoresDependencies): Stores {
     const held = markets.served();
     if (held?.handle.storeId === document.store_id) return held.handle;
     activity.assertIdle(document.store_id);
-    const loaded = await activity.asReader(document.store_id, () => readers(() => loading.read(document, { serve: true, signal: closing.signal })));
+    const loaded = await activity.asReader(document.store_id, () =>
+      readers(() => loading.read(document, { serve: true, signal: closing.signal })),
+    );
     if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
     return loaded.served!.handle;
   }
 
-  const audits = createStoreAudits({ jobs, folders, calendarsInUse: dependencies.calendarsInUse, panelsOf, register: imports.register });
+  const audits = createStoreAudits({
+    jobs,
+    folders,
+    calendarsInUse: dependencies.calendarsInUse,
+    panelsOf,
+    register: imports.register,
+  });
 
   async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
     const { document } = await activity.requireKnown(storeId);
@@ -102,14 +115,23 @@ export function createStores(dependencies: StoresDependencies): Stores {
       await activity.assertFree(newId);
       return audits.repair(document, { ...request, store_id: newId });
     };
-    return request.store_id === undefined ? activity.withFreeId(`${storeId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId)) : await repairAs(request.store_id);
+    return request.store_id === undefined
+      ? activity.withFreeId(`${storeId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))
+      : await repairAs(request.store_id);
   }
 
   return {
     async list({ limit, after }) {
       const { documents: all, skipped, skipped_causes } = await documents.list('store', readStore);
-      const known = all.filter((document) => !activity.isGone(document) && (after === undefined || document.store_id > after));
-      return { stores: known.slice(0, limit).map((document) => toListedStore(activity.view(document))), active: markets.served()?.handle.storeId ?? null, skipped, skipped_causes };
+      const known = all.filter(
+        (document) => !activity.isGone(document) && (after === undefined || document.store_id > after),
+      );
+      return {
+        stores: known.slice(0, limit).map((document) => toListedStore(activity.view(document))),
+        active: markets.served()?.handle.storeId ?? null,
+        skipped,
+        skipped_causes,
+      };
     },
     async get(storeId) {
       const { document, etag } = await activity.requireKnown(storeId);
@@ -141,7 +163,11 @@ export function createStores(dependencies: StoresDependencies): Stores {
       const served = markets.served();
       if (served !== undefined) {
         const end = served.market.dates.at(-1);
-        return { active: served.handle.storeId, status: activity.of(served.handle.storeId) ?? 'ready', end: end === undefined ? null : formatDay(end) };
+        return {
+          active: served.handle.storeId,
+          status: activity.of(served.handle.storeId) ?? 'ready',
+          end: end === undefined ? null : formatDay(end),
+        };
       }
       const [coming] = activity.reading;
       return { active: null, status: coming === undefined ? null : 'loading', end: null };

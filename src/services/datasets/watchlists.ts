@@ -17,7 +17,10 @@ export interface StoredWatchlist {
 }
 
 export interface Watchlists {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<WatchlistCollection>;
+  list(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<WatchlistCollection>;
   /** @throws Refusal WATCHLIST_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredWatchlist>;
   /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
@@ -31,14 +34,22 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
   function viewOf(id: string, { name, description, identifiers }: WatchlistDocument, updatedAt: string): Watchlist {
     const market = markets.current()?.market;
     const lookup = market === undefined ? undefined : lookupOf(market);
-    return { watchlist_id: id, name, description, identifiers, updated_at: updatedAt, unknown: identifiers.filter((identifier) => lookup?.holds(identifier) !== true) };
+    return {
+      watchlist_id: id,
+      name,
+      description,
+      identifiers,
+      updated_at: updatedAt,
+      unknown: identifiers.filter((identifier) => lookup?.holds(identifier) !== true),
+    };
   }
 
   async function get(id: string): Promise<StoredWatchlist> {
     const stored = await documents.get('watchlist', id);
     if (stored === undefined) throw notFound(id);
     const document = 'unreadable' in stored ? undefined : readWatchlist(stored.body);
-    if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The watchlist ${id} cannot be read; it can still be deleted.`);
+    if (document === undefined)
+      throw new Refusal('DOCUMENT_UNREADABLE', `The watchlist ${id} cannot be read; it can still be deleted.`);
     const { etag, updatedAt } = stored as StoredDocument; // readable, as its document was
     return { watchlist: viewOf(id, document, updatedAt), etag };
   }
@@ -47,7 +58,11 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
     get,
     async list({ limit, after }) {
       const ids = new Set((await documents.ids('watchlist')).filter((id) => after === undefined || id > after));
-      const { documents: all, skipped, skipped_causes } = await documents.list('watchlist', (body, id) => {
+      const {
+        documents: all,
+        skipped,
+        skipped_causes,
+      } = await documents.list('watchlist', (body, id) => {
         const document = readWatchlist(body);
         return document && { id, document };
       });
@@ -65,7 +80,7 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
       return get(id);
     },
     async remove(id, ifMatch) {
-      if (await documents.get('watchlist', id) === undefined) throw notFound(id);
+      if ((await documents.get('watchlist', id)) === undefined) throw notFound(id);
       await documents.transaction(async (tx) => {
         await assertPrecondition(tx, 'watchlist', id, ifMatch);
         await tx.delete('watchlist', id);

@@ -10,7 +10,13 @@ import type {
 } from '#contract/derivatives.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { annualisedRoll, impliedDividendYield, impliedRate, priceForward, type Forward } from '#domain/derivatives/forward.js';
+import {
+  annualisedRoll,
+  impliedDividendYield,
+  impliedRate,
+  priceForward,
+  type Forward,
+} from '#domain/derivatives/forward.js';
 import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
 import { termStructure } from '#domain/derivatives/term-structure.js';
 import { resetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
@@ -53,12 +59,19 @@ export function createDerivatives({ levelsOf, calendars }: DerivativesDependenci
     const position = asOf == null ? levels.days.length - 1 : lastAtMost(levels.days, dayFrom(asOf));
     const first = levels.days[0];
     if (position < 0 || first === undefined) {
-      throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first level of ${indexId}, ${first === undefined ? 'which has none' : formatDay(first)}.`);
+      throw new Refusal(
+        'NO_DATA_AT_DATE',
+        `as_of ${asOf} is before the first level of ${indexId}, ${first === undefined ? 'which has none' : formatDay(first)}.`,
+      );
     }
     return { spot: levels.levels[position]!, asOf: levels.days[position]!, levels };
   }
 
-  async function spotOfRequest(request: { index_id: string | null; spot: number | null; as_of: string | null }): Promise<Spot> {
+  async function spotOfRequest(request: {
+    index_id: string | null;
+    spot: number | null;
+    as_of: string | null;
+  }): Promise<Spot> {
     const findings = sourceFindings(request);
     if (findings.length > 0) throw refuseWithFindings('request', findings);
     if (request.index_id !== null) return spotOf(request.index_id, request.as_of);
@@ -101,12 +114,22 @@ export function createDerivatives({ levelsOf, calendars }: DerivativesDependenci
       const start = dayFrom(request.start);
       const maturity = dayFrom(request.maturity);
       daysTo(maturity, asOf, 'maturity');
-      if (start > asOf) throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message: `start ${request.start} is after the valuation date ${formatDay(asOf)}.`, value: request.start }]);
+      if (start > asOf)
+        throw refuseWithFindings('request', [
+          {
+            severity: 'error',
+            code: 'OUT_OF_RANGE',
+            path: 'start',
+            message: `start ${request.start} is after the valuation date ${formatDay(asOf)}.`,
+            value: request.start,
+          },
+        ]);
       const calendar = levels && calendars.get(levels.calendar);
       const resets = resetDates({ start, maturity, frequency: request.reset_frequency, calendar });
       const past = resets.filter((day) => day <= asOf);
       const periodStart = past.at(-1) ?? start;
-      const initialLevel = request.initial_level ?? (levels === undefined ? spot : levelAt(levels, periodStart, request.index_id!));
+      const initialLevel =
+        request.initial_level ?? (levels === undefined ? spot : levelAt(levels, periodStart, request.index_id!));
       const swap = valueSwap({
         spot,
         initialLevel,
@@ -154,7 +177,12 @@ export function createDerivatives({ levelsOf, calendars }: DerivativesDependenci
       const { spot, asOf } = await spotOf(indexId, query.as_of);
       const front = dayFrom(query.front_expiry);
       const back = dayFrom(query.back_expiry);
-      if (back <= front) throw new Refusal('EXPIRY_ORDER', `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`, { front_expiry: query.front_expiry, back_expiry: query.back_expiry });
+      if (back <= front)
+        throw new Refusal(
+          'EXPIRY_ORDER',
+          `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`,
+          { front_expiry: query.front_expiry, back_expiry: query.back_expiry },
+        );
       const near = priceForward({ spot, days: daysTo(front, asOf, 'front_expiry'), rates });
       const far = priceForward({ spot, days: daysTo(back, asOf, 'back_expiry'), rates });
       return assertFinite({
@@ -174,7 +202,11 @@ export function createDerivatives({ levelsOf, calendars }: DerivativesDependenci
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
       const expiries = [...new Set(query.expiries.map(dayFrom))].toSorted((a, b) => a - b);
-      const { points, shape } = termStructure({ spot, days: expiries.map((expiry) => daysTo(expiry, asOf, 'expiries')), rates });
+      const { points, shape } = termStructure({
+        spot,
+        days: expiries.map((expiry) => daysTo(expiry, asOf, 'expiries')),
+        rates,
+      });
       return assertFinite({
         index_id: indexId,
         requested_as_of: query.as_of ?? null,
@@ -211,24 +243,46 @@ function ratesOf(request: { risk_free_rate: number; dividend_yield: number; borr
   return { riskFree: risk_free_rate, dividend: dividend_yield, borrow: borrow_rate };
 }
 
-function sourceFindings({ index_id, spot, as_of }: { index_id: string | null; spot: number | null; as_of: string | null }): Finding[] {
+function sourceFindings({
+  index_id,
+  spot,
+  as_of,
+}: {
+  index_id: string | null;
+  spot: number | null;
+  as_of: string | null;
+}): Finding[] {
   if ((index_id === null) === (spot === null)) {
-    const message = index_id === null ? 'One of index_id and spot is required.' : 'Only one of index_id and spot may be given.';
+    const message =
+      index_id === null ? 'One of index_id and spot is required.' : 'Only one of index_id and spot may be given.';
     return [{ severity: 'error', code: index_id === null ? 'REQUIRED' : 'OUT_OF_RANGE', message, path: 'spot' }];
   }
-  if (spot !== null && as_of === null) return [{ severity: 'error', code: 'REQUIRED', message: 'as_of is required with spot.', path: 'as_of' }];
+  if (spot !== null && as_of === null)
+    return [{ severity: 'error', code: 'REQUIRED', message: 'as_of is required with spot.', path: 'as_of' }];
   return [];
 }
 
 function assertDividends(request: FuturesPriceRequest, dividends: readonly { days: number }[], days: number): void {
   const findings: Finding[] = [];
   if (dividends.length > 0 && request.dividend_yield !== 0) {
-    findings.push({ severity: 'error', code: 'OUT_OF_RANGE', path: 'dividend_yield', message: `dividend_yield is ${request.dividend_yield}; with discrete dividends it must be 0.`, value: request.dividend_yield });
+    findings.push({
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: 'dividend_yield',
+      message: `dividend_yield is ${request.dividend_yield}; with discrete dividends it must be 0.`,
+      value: request.dividend_yield,
+    });
   }
   dividends.forEach((dividend, i) => {
     if (dividend.days > 0 && dividend.days <= days) return;
     const { ex_date } = request.dividends[i]!;
-    findings.push({ severity: 'error', code: 'OUT_OF_RANGE', path: `dividends[${i}].ex_date`, message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${request.expiry}.`, value: ex_date });
+    findings.push({
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: `dividends[${i}].ex_date`,
+      message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${request.expiry}.`,
+      value: ex_date,
+    });
   });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }
@@ -236,18 +290,28 @@ function assertDividends(request: FuturesPriceRequest, dividends: readonly { day
 /** Cash dividends can be worth more than what pays them; a yield cannot. */
 function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   if (!(fairValue <= 0 && delta > 0)) return;
-  throw new Refusal('NUMERIC_FAILURE', `The dividends are worth ${spot - fairValue / delta} on the valuation date; less than the spot of ${spot} is needed.`);
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `The dividends are worth ${spot - fairValue / delta} on the valuation date; less than the spot of ${spot} is needed.`,
+  );
 }
 
 /** An answer whose numbers are all numbers. @throws Refusal NUMERIC_FAILURE naming the first that is not */
 function assertFinite<T>(answer: T): T {
   const [first] = nonFiniteFindings(answer);
   if (first === undefined) return answer;
-  throw new Refusal('NUMERIC_FAILURE', `${first.path} would be no finite number: the rates over so many days, or the amounts, go beyond the range of a double.`, { field: first.path });
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `${first.path} would be no finite number: the rates over so many days, or the amounts, go beyond the range of a double.`,
+    { field: first.path },
+  );
 }
 
 function levelAt({ days, levels }: IndexLevels, day: Day, indexId: string): number {
   const position = lastAtMost(days, day);
   if (position >= 0) return levels[position]!;
-  throw new Refusal('NO_DATA_AT_DATE', `start ${formatDay(day)} is before the first level of ${indexId}, ${formatDay(days[0]!)}; give initial_level.`);
+  throw new Refusal(
+    'NO_DATA_AT_DATE',
+    `start ${formatDay(day)} is before the first level of ${indexId}, ${formatDay(days[0]!)}; give initial_level.`,
+  );
 }

@@ -31,7 +31,13 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
       const { calendar: code, rebalance, base_date } = await indexOf(indexId);
       const calendar = calendars.get(code);
       if (calendar === undefined) throw new Error(`the index ${indexId} uses the calendar ${code}, which is not known`);
-      const { recent, upcoming, lookaheadEnd } = scheduleAround({ rebalance, calendar, baseDay: dayFrom(base_date), asOf, limit: query.limit });
+      const { recent, upcoming, lookaheadEnd } = scheduleAround({
+        rebalance,
+        calendar,
+        baseDay: dayFrom(base_date),
+        asOf,
+        limit: query.limit,
+      });
       return {
         index_id: indexId,
         as_of: formatDay(asOf),
@@ -48,7 +54,13 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
 
 function toOption({ code, name, region, tz, coverage }: CalendarOption): CalendarList['calendars'][number] {
   const { from, publishedTo, to } = coverage;
-  return { code, name, region, tz, coverage: { from: formatDay(from), published_to: formatDay(publishedTo), to: formatDay(to) } };
+  return {
+    code,
+    name,
+    region,
+    tz,
+    coverage: { from: formatDay(from), published_to: formatDay(publishedTo), to: formatDay(to) },
+  };
 }
 
 function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {

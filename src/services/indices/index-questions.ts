@@ -46,12 +46,21 @@ export interface IndexQuestionsDependencies {
   readonly calendars: Calendars;
 }
 
-export function createIndexQuestions({ documents, jobs, markets, calendars }: IndexQuestionsDependencies): IndexQuestions {
+export function createIndexQuestions({
+  documents,
+  jobs,
+  markets,
+  calendars,
+}: IndexQuestionsDependencies): IndexQuestions {
   const reached = (document: IndexDocument) => reachedBy(documents, document);
 
   /** A document fit to be computed, with the warnings about it. */
-  async function checked(body: Body): Promise<{ readonly document: IndexDocument; readonly findings: readonly Finding[] }> {
-    const { document, findings } = await storedIndices(documents).answer((indexOf) => validateIndex(body, { calendars: calendars.list(), indexOf }));
+  async function checked(
+    body: Body,
+  ): Promise<{ readonly document: IndexDocument; readonly findings: readonly Finding[] }> {
+    const { document, findings } = await storedIndices(documents).answer((indexOf) =>
+      validateIndex(body, { calendars: calendars.list(), indexOf }),
+    );
     if (document === undefined) throw refuseWithFindings('index document', findings);
     return { document, findings };
   }
@@ -60,7 +69,10 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const findings = marketFindings(document, market, 'error');
     assertNoErrors('index document', findings);
-    return [...findings, ...(await storedIndices(documents).answer((indexOf) => assumptionsOf(document, market, indexOf)))];
+    return [
+      ...findings,
+      ...(await storedIndices(documents).answer((indexOf) => assumptionsOf(document, market, indexOf))),
+    ];
   }
 
   async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
@@ -91,14 +103,28 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
       const { handle, market } = markets.require();
       await onMarket(before, market);
       const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
-      const question = async (document: IndexDocument) => ({ documents: await reached(document), indexId: document.id });
-      const { bytes } = await jobs.query('whatIf', { market: handle, before: await question(before), after: await question(after.document), asOf: value.as_of, findings: warnings }, signal);
+      const question = async (document: IndexDocument) => ({
+        documents: await reached(document),
+        indexId: document.id,
+      });
+      const { bytes } = await jobs.query(
+        'whatIf',
+        {
+          market: handle,
+          before: await question(before),
+          after: await question(after.document),
+          asOf: value.as_of,
+          findings: warnings,
+        },
+        signal,
+      );
       return bytes;
     },
     async explain({ indexId, identifier, asOf }, signal) {
       const { document } = await requireIndex(documents, indexId);
       const { handle, market } = markets.require();
-      if (!market.identifiers.includes(identifier)) throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
+      if (!market.identifiers.includes(identifier))
+        throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
       await checked(document);
       await onMarket(document, market);
       const question = { market: handle, documents: await reached(document), indexId, identifier, asOf: asOf ?? null };
@@ -107,7 +133,14 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
     },
     async methodology(indexId) {
       const { document } = await requireIndex(documents, indexId);
-      return { index_id: indexId, name: document.name, sentences: methodologyOf(document, markets.served()?.market.adjustment ?? null).map((text, i) => ({ number: i + 1, text })) };
+      return {
+        index_id: indexId,
+        name: document.name,
+        sentences: methodologyOf(document, markets.served()?.market.adjustment ?? null).map((text, i) => ({
+          number: i + 1,
+          text,
+        })),
+      };
     },
   };
 }
@@ -116,15 +149,26 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
  * A document and every document it reaches through universes and derivations, by id.
  * @throws Refusal VALIDATION_FAILED when one of them is gone
  */
-export async function reachedBy(reader: Pick<DocumentReader, 'get'>, document: IndexDocument): Promise<Record<string, IndexDocument>> {
+export async function reachedBy(
+  reader: Pick<DocumentReader, 'get'>,
+  document: IndexDocument,
+): Promise<Record<string, IndexDocument>> {
   const reached: Record<string, IndexDocument> = { [document.id]: document };
-  for (let at = document; ; ) {
+  for (let at = document; ;) {
     const next = referenceOf(at);
     if (next === undefined || reached[next] !== undefined) return reached;
     const found = await findIndex(reader, next);
     if (found === undefined) {
       const message = `The index ${at.id} refers to ${next}, which is not stored.`;
-      throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: at.derivation === null ? 'universe.id' : 'derivation.source_index_id', message, value: next }]);
+      throw refuseWithFindings('index document', [
+        {
+          severity: 'error',
+          code: 'UNKNOWN_INDEX',
+          path: at.derivation === null ? 'universe.id' : 'derivation.source_index_id',
+          message,
+          value: next,
+        },
+      ]);
     }
     reached[next] = found;
     at = found;

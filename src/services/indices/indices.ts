@@ -29,7 +29,11 @@ export interface Indices {
   /** A new index that optimises another. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS */
   derive(parentId: string, body: () => unknown): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
-  replace(indexId: string, body: Body, ifMatch: Precondition | undefined): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  replace(
+    indexId: string,
+    body: Body,
+    ifMatch: Precondition | undefined,
+  ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /** The index, its optimised children and everything computed from them. @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED */
   remove(indexId: string, ifMatch: Precondition | undefined): Promise<IndexDeletion>;
   /** @throws Refusal VALIDATION_FAILED when there is no calendar */
@@ -54,9 +58,15 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     const { document, findings } = await storedIndices(reader).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), indexOf, replaces, market }),
     );
-    if (typeof id !== 'string' || await reader.get('strategy', id) === undefined) return { document, findings };
+    if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined) return { document, findings };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
-    return { document: undefined, findings: orderFindings([...findings, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]) };
+    return {
+      document: undefined,
+      findings: orderFindings([
+        ...findings,
+        { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id },
+      ]),
+    };
   }
 
   /** The one place where a definition is written: checked against the documents of the same transaction. */
@@ -85,15 +95,26 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     create: (body) =>
       save(body, async (tx) => {
         const id = body['id'];
-        if (typeof id !== 'string' || await tx.get('index', id) === undefined) return [];
-        return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `An index is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
+        if (typeof id !== 'string' || (await tx.get('index', id)) === undefined) return [];
+        return [
+          {
+            severity: 'error',
+            code: 'DUPLICATE_ID',
+            path: 'id',
+            message: `An index is already stored under the id ${id}; replacing it is done with PUT.`,
+            value: id,
+          },
+        ];
       }),
     async derive(parentId, body) {
       await requireIndex(documents, parentId);
       const asked = readDerivation(body());
       return documents.transaction(async (tx) => {
         const { document: parent } = await requireIndex(tx, parentId);
-        if ((await tx.get('index', asked.id)) !== undefined) throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, { index_id: asked.id });
+        if ((await tx.get('index', asked.id)) !== undefined)
+          throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, {
+            index_id: asked.id,
+          });
         const { document, findings } = await check(derivedDocument(parent, asked), tx);
         if (document === undefined) throw refuseWithFindings('request', findings);
         return { saved: { index: document, findings }, etag: await tx.put('index', document.id, document) };
@@ -103,7 +124,9 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
       const id = body['id'];
       if (typeof id === 'string' && id !== indexId) {
         const message = `The id ${id} in the body is not the id ${indexId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
+        throw new Refusal('ID_MISMATCH', message, {
+          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
+        });
       }
       return save(body, async (tx) => {
         await assertPrecondition(tx, 'index', indexId, ifMatch);
@@ -112,12 +135,19 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     },
     async remove(indexId, ifMatch) {
       await requireStored(documents, indexId);
-      await cancelJobsAbout(jobs, (await familyOf(documents, indexId, null)).map(({ id }) => id));
+      await cancelJobsAbout(
+        jobs,
+        (await familyOf(documents, indexId, null)).map(({ id }) => id),
+      );
       return documents.transaction(async (tx) => {
         await requireStored(tx, indexId);
         await assertPrecondition(tx, 'index', indexId, ifMatch);
         const family = await familyOf(tx, indexId, null);
-        const forgotten = await forgetJobsAbout(tx, jobs, family.map(({ id }) => id));
+        const forgotten = await forgetJobsAbout(
+          tx,
+          jobs,
+          family.map(({ id }) => id),
+        );
         const deleted: IndexDeletion['deleted'] = [];
         for (const member of family) deleted.push(await removeIn(tx, member, forgotten.get(member.id) ?? 0));
         return { deleted };
@@ -125,7 +155,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     },
     async validate(body) {
       const { document, findings } = await check(body, documents);
-      if (body['calendar'] === undefined || body['calendar'] === null) throw refuseWithFindings('index document', findings);
+      if (body['calendar'] === undefined || body['calendar'] === null)
+        throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };
     },
     ruleTypes: () => catalogue,
@@ -133,7 +164,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
 }
 
 async function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): Promise<void> {
-  if (await reader.get('index', indexId) === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
+  if ((await reader.get('index', indexId)) === undefined)
+    throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
 }
 
 interface Member {
@@ -142,20 +174,36 @@ interface Member {
 }
 
 /** An index and everything derived from it, depth first in the order of ids. */
-async function familyOf(reader: DocumentStore | DocumentTransaction, id: string, derivedFrom: string | null): Promise<Member[]> {
+async function familyOf(
+  reader: DocumentStore | DocumentTransaction,
+  id: string,
+  derivedFrom: string | null,
+): Promise<Member[]> {
   const family: Member[] = [{ id, derivedFrom }];
   for (const child of await childrenOf(reader, id)) family.push(...(await familyOf(reader, child, id)));
   return family;
 }
 
 /** Forgets one index: its definition and its record. Their artifacts go with the last document that names them. */
-async function removeIn(tx: DocumentTransaction, { id, derivedFrom }: Member, jobsForgotten: number): Promise<IndexDeletion['deleted'][number]> {
+async function removeIn(
+  tx: DocumentTransaction,
+  { id, derivedFrom }: Member,
+  jobsForgotten: number,
+): Promise<IndexDeletion['deleted'][number]> {
   await tx.delete('index', id);
   const hadRecord = await tx.delete('run', id);
-  return { index_id: id, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten, derived_from: derivedFrom };
+  return {
+    index_id: id,
+    backtest_record_deleted: hadRecord,
+    backtest_results_deleted: Number(hadRecord) + jobsForgotten,
+    derived_from: derivedFrom,
+  };
 }
 
-async function toSummary(document: IndexDocument, documents: DocumentStore): Promise<IndexCollection['indices'][number]> {
+async function toSummary(
+  document: IndexDocument,
+  documents: DocumentStore,
+): Promise<IndexCollection['indices'][number]> {
   const { id, name, calendar, currency, base_date } = document;
   const run = await documents.get('run', id);
   const isDerived = isDerivedDocument(document);

@@ -15,9 +15,13 @@ export interface StoredIndex {
 /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<StoredIndex> {
   const stored = await reader.get('index', indexId);
-  if (stored === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
+  if (stored === undefined)
+    throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
   const document = 'unreadable' in stored ? undefined : readIndex(stored.body);
-  if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The index ${indexId} cannot be read; it can still be deleted.`, { index_id: indexId });
+  if (document === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The index ${indexId} cannot be read; it can still be deleted.`, {
+      index_id: indexId,
+    });
   return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }
 
@@ -32,7 +36,8 @@ export async function childrenOf(reader: Reader, indexId: string): Promise<strin
   const children: string[] = [];
   for (const id of await reader.ids('index')) {
     const document = await findIndex(reader, id);
-    if (document !== undefined && isDerivedDocument(document) && document.derivation.source_index_id === indexId) children.push(id);
+    if (document !== undefined && isDerivedDocument(document) && document.derivation.source_index_id === indexId)
+      children.push(id);
   }
   return children;
 }

@@ -12,10 +12,19 @@ export async function findConstraintSet(reader: Reader, setId: string): Promise<
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 /** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
-export async function requireStrategy(reader: Reader, strategyId: string): Promise<{ readonly strategy: StrategyDocument; readonly etag: string }> {
+export async function requireStrategy(
+  reader: Reader,
+  strategyId: string,
+): Promise<{ readonly strategy: StrategyDocument; readonly etag: string }> {
   const stored = await reader.get('strategy', strategyId);
-  if (stored === undefined) throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, { strategy_id: strategyId });
+  if (stored === undefined)
+    throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
+      strategy_id: strategyId,
+    });
   const strategy = 'unreadable' in stored ? undefined : readStrategy(stored.body);
-  if (strategy === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, { strategy_id: strategyId });
+  if (strategy === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {
+      strategy_id: strategyId,
+    });
   return { strategy, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }

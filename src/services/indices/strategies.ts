@@ -22,7 +22,10 @@ export interface SavedStrategy {
 }
 
 export interface Strategies {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<StrategyCollection>;
+  list(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<StrategyCollection>;
   /** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(strategyId: string): Promise<{ readonly stored: StoredStrategy; readonly etag: string }>;
   /** @throws Refusal VALIDATION_FAILED, STRATEGY_EXISTS */
@@ -48,7 +51,8 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
     const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };
     const indices = new Map<unknown, IndexDocument | undefined>();
-    for (const named of [indexId, benchmarkId]) if (typeof named === 'string') indices.set(named, await findIndex(reader, named));
+    for (const named of [indexId, benchmarkId])
+      if (typeof named === 'string') indices.set(named, await findIndex(reader, named));
     const isSet = typeof setId === 'string' && (await findConstraintSet(reader, setId)) !== undefined;
     const isIndexId = typeof id === 'string' && (await reader.get('index', id)) !== undefined;
     return {
@@ -60,7 +64,10 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
   }
 
   /** The one place where a strategy is written: checked against the documents of the same transaction. */
-  async function save(body: Body, allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>): Promise<SavedStrategy> {
+  async function save(
+    body: Body,
+    allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>,
+  ): Promise<SavedStrategy> {
     return documents.transaction(async (tx) => {
       const { document, findings } = validateStrategy(body, await contextOf(tx, body));
       if (document === undefined) throw refuseWithFindings('strategy document', findings);
@@ -83,7 +90,11 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     async list({ limit, after }) {
       const { documents: all, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
       const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
-      return { strategies: await Promise.all(wanted.slice(0, limit ?? wanted.length).map(storedOf)), skipped, skipped_causes: { ...skipped_causes } };
+      return {
+        strategies: await Promise.all(wanted.slice(0, limit ?? wanted.length).map(storedOf)),
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
     },
     async get(strategyId) {
       const { strategy, etag } = await requireStrategy(documents, strategyId);
@@ -92,13 +103,20 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     create: (body) =>
       save(body, async (tx, id) => {
-        if (await tx.get('strategy', id) !== undefined) throw new Refusal('STRATEGY_EXISTS', `A strategy is already stored under the id ${id}; replacing it is done with PUT.`, { strategy_id: id });
+        if ((await tx.get('strategy', id)) !== undefined)
+          throw new Refusal(
+            'STRATEGY_EXISTS',
+            `A strategy is already stored under the id ${id}; replacing it is done with PUT.`,
+            { strategy_id: id },
+          );
       }),
     async replace(strategyId, body, ifMatch) {
       const id = body['id'];
       if (typeof id === 'string' && id !== strategyId) {
         const message = `The id ${id} in the body is not the id ${strategyId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
+        throw new Refusal('ID_MISMATCH', message, {
+          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
+        });
       }
       return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch)));
     },
@@ -111,7 +129,11 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
         await tx.delete('strategy', strategyId);
         const hadRecord = await tx.delete('run', strategyId);
         const jobsForgotten = (await forgetJobsAbout(tx, jobs, [strategyId])).get(strategyId) ?? 0;
-        return { strategy_id: strategyId, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten };
+        return {
+          strategy_id: strategyId,
+          backtest_record_deleted: hadRecord,
+          backtest_results_deleted: Number(hadRecord) + jobsForgotten,
+        };
       });
     },
     async validate(body) {
@@ -122,8 +144,10 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
 }
 
 async function requireStored(reader: Reader, strategyId: string): Promise<void> {
-  if (await reader.get('strategy', strategyId) === undefined) {
-    throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, { strategy_id: strategyId });
+  if ((await reader.get('strategy', strategyId)) === undefined) {
+    throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
+      strategy_id: strategyId,
+    });
   }
 }
 

@@ -24,7 +24,9 @@ export function createChangelog({ text, version }: ChangelogDependencies): Chang
       const floor = parseVersion(since);
       if (floor === undefined) {
         const message = `since must be a semantic version such as ${version}, not ${JSON.stringify(since)}.`;
-        throw refuseWithFindings('query', [{ severity: 'error', code: 'WRONG_TYPE', message, path: 'since', value: since }]);
+        throw refuseWithFindings('query', [
+          { severity: 'error', code: 'WRONG_TYPE', message, path: 'since', value: since },
+        ]);
       }
       const isLater = (entry: ChangelogEntryView) => {
         const released = parseVersion(entry.version);
@@ -36,7 +38,14 @@ export function createChangelog({ text, version }: ChangelogDependencies): Chang
 }
 
 type Heading = ChangelogSectionView['heading'];
-const HEADINGS: Record<Heading, true> = { Added: true, Changed: true, Fixed: true, Removed: true, Deprecated: true, Security: true };
+const HEADINGS: Record<Heading, true> = {
+  Added: true,
+  Changed: true,
+  Fixed: true,
+  Removed: true,
+  Deprecated: true,
+  Security: true,
+};
 const isHeading = (text: string): text is Heading => Object.hasOwn(HEADINGS, text);
 
 const RELEASE = /^## \[?([^\]\s]+)\]?(?: - (\d{4}-\d{2}-\d{2}))?/;
@@ -55,7 +64,8 @@ export function parseChangelog(text: string): ChangelogEntryView[] {
     if (release !== null) entries.push({ version: release[1]!, date: release[2] ?? null, sections: [] });
     else if (heading !== undefined) entries.at(-1)?.sections.push({ heading, items: [] });
     else if (item !== undefined) items?.push(item.trim());
-    else if (items !== undefined && items.length > 0 && CONTINUED.test(line)) items.push(`${items.pop()} ${line.trim()}`);
+    else if (items !== undefined && items.length > 0 && CONTINUED.test(line))
+      items.push(`${items.pop()} ${line.trim()}`);
   }
   return entries.map(({ sections, ...entry }) => ({ ...entry, sections: sections.flatMap(toSection) }));
 }

@@ -54,7 +54,13 @@ export interface JobsServiceDependencies {
   readonly stopping: AbortSignal;
 }
 
-export function createJobsService({ engine, artifacts, stopping, results = {}, upgrades = {} }: JobsServiceDependencies): JobsService {
+export function createJobsService({
+  engine,
+  artifacts,
+  stopping,
+  results = {},
+  upgrades = {},
+}: JobsServiceDependencies): JobsService {
   let followers = 0;
   setMaxListeners(0, stopping); // One for each client that waits.
 
@@ -67,7 +73,10 @@ export function createJobsService({ engine, artifacts, stopping, results = {}, u
   async function view({ status, artifact }: FoundJob): Promise<JobView> {
     if (artifact !== null) {
       const resultBytes = await upgrades[status.kind]?.(artifact);
-      return { status, resultBytes: resultBytes ?? { length: lengthOf(artifact), open: () => artifacts.stream(artifact) } };
+      return {
+        status,
+        resultBytes: resultBytes ?? { length: lengthOf(artifact), open: () => artifacts.stream(artifact) },
+      };
     }
     const write = status.status === 'succeeded' ? results[status.kind] : undefined;
     return { status, resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) } };
@@ -131,7 +140,17 @@ function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise
 /** Changes that come while the reader is busy are told as one: an event is the status as it is, not what happened to it. */
 function followJob(
   engine: JobEngine,
-  { jobId, seen, stopping, onEnd }: { readonly jobId: string; readonly seen: number | undefined; readonly stopping: AbortSignal; readonly onEnd: () => void },
+  {
+    jobId,
+    seen,
+    stopping,
+    onEnd,
+  }: {
+    readonly jobId: string;
+    readonly seen: number | undefined;
+    readonly stopping: AbortSignal;
+    readonly onEnd: () => void;
+  },
 ): AsyncIterableIterator<JobEvent> {
   let told = seen;
   let isEnded = false;

@@ -89,7 +89,8 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     async revoke(id) {
       const record = holders.get(id)?.record;
       if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
-      if (given.has(id)) throw new Refusal('VALIDATION_FAILED', `The key ${id} is given by DIVISOR_API_KEYS; take it out there.`);
+      if (given.has(id))
+        throw new Refusal('VALIDATION_FAILED', `The key ${id} is given by DIVISOR_API_KEYS; take it out there.`);
       return record.revoked === null ? save({ ...record, revoked: formatTimestamp(now()) }) : record;
     },
   };
@@ -101,12 +102,24 @@ const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
 
 /** A new random key: `dvs_`, 12 characters of id, 43 of secret. */
-export function issueKey({ name, scopes, expires }: NewKey, nowMs: number, isTaken: (id: string) => boolean = () => false): IssuedKey {
+export function issueKey(
+  { name, scopes, expires }: NewKey,
+  nowMs: number,
+  isTaken: (id: string) => boolean = () => false,
+): IssuedKey {
   let id: string;
   do id = Array.from({ length: ID_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
   while (isTaken(id));
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
-  const record = { id, name, sha256: digest(secret).toString('hex'), scopes, created: formatTimestamp(nowMs), expires, revoked: null };
+  const record = {
+    id,
+    name,
+    sha256: digest(secret).toString('hex'),
+    scopes,
+    created: formatTimestamp(nowMs),
+    expires,
+    revoked: null,
+  };
   return { record, key: `dvs_${id}_${secret}` };
 }
 
@@ -116,12 +129,18 @@ function parseKey(key: string): { readonly id: string; readonly secret: string }
 }
 
 function holderOf(record: KeyRecord) {
-  return { record, principal: { keyId: record.id, scopes: new Set(record.scopes) }, digest: Buffer.from(record.sha256, 'hex') };
+  return {
+    record,
+    principal: { keyId: record.id, scopes: new Set(record.scopes) },
+    digest: Buffer.from(record.sha256, 'hex'),
+  };
 }
 
 function readRecord(body: unknown): KeyRecord | undefined {
   const record = body as KeyRecord;
-  return typeof record?.id === 'string' && /^[0-9a-f]{64}$/.test(record.sha256) && Array.isArray(record.scopes) ? record : undefined;
+  return typeof record?.id === 'string' && /^[0-9a-f]{64}$/.test(record.sha256) && Array.isArray(record.scopes)
+    ? record
+    : undefined;
 }
 
 const digest = (secret: string) => createHash('sha256').update(secret).digest();

@@ -24,9 +24,21 @@ export function createOptimisationJob({ markets }: OptimisationJobDependencies):
     async run({ run_id, documents, constraints, request }, attempt) {
       await markets.settled(); // An optimisation of the last process waits for the data that is on its way.
       const { handle } = markets.require();
-      const { result, message } = await attempt.compute('optimise', { market: handle, runId: run_id, documents, constraints, request });
+      const { result, message } = await attempt.compute('optimise', {
+        market: handle,
+        runId: run_id,
+        documents,
+        constraints,
+        request,
+      });
       const artifact = await attempt.keep(result);
-      const document: OptimisationDocument = { run_id, index_id: request.index_id, constraint_set_id: request.constraint_set_id, store_content_hash: handle.contentHash, artifact };
+      const document: OptimisationDocument = {
+        run_id,
+        index_id: request.index_id,
+        constraint_set_id: request.constraint_set_id,
+        store_content_hash: handle.contentHash,
+        artifact,
+      };
       return {
         result: { artifact },
         message,

@@ -31,7 +31,10 @@ export interface SavedSet {
 }
 
 export interface Optimise {
-  listSets(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<ConstraintSetCollection>;
+  listSets(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<ConstraintSetCollection>;
   /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
   getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }>;
   /** @throws Refusal VALIDATION_FAILED */
@@ -45,7 +48,9 @@ export interface Optimise {
   /** @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE */
   start(request: OptimisationRunRequest, origin: Origin | null): Promise<JobStatus>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
-  result(runId: string): Promise<{ readonly length: number; readonly etag: string; open(): ReadableStream<Uint8Array> }>;
+  result(
+    runId: string,
+  ): Promise<{ readonly length: number; readonly etag: string; open(): ReadableStream<Uint8Array> }>;
 }
 
 export interface OptimiseDependencies {
@@ -58,9 +63,19 @@ export interface OptimiseDependencies {
   readonly now: () => number;
 }
 
-export function createOptimise({ documents, artifacts, jobs, kind, markets, calendars, now }: OptimiseDependencies): Optimise {
+export function createOptimise({
+  documents,
+  artifacts,
+  jobs,
+  kind,
+  markets,
+  calendars,
+  now,
+}: OptimiseDependencies): Optimise {
   const catalogue: ConstraintTypes = {
-    types: Object.fromEntries(constraintSpecs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)])),
+    types: Object.fromEntries(
+      constraintSpecs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)]),
+    ),
     specs: constraintSpecs as ConstraintTypes['specs'], // read-only lists on the one side, plain ones on the other
   };
 
@@ -77,22 +92,33 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
   /** What the served market lacks is a warning while a set is saved: another store may have it. */
   function fieldWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
-    return set === undefined || market === undefined ? [] : constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' });
+    return set === undefined || market === undefined
+      ? []
+      : constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' });
   }
 
   async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
     const stored = await documents.get('constraint-set', setId);
     if (stored === undefined) throw setNotFound(setId);
     const set = 'unreadable' in stored ? undefined : readSet(stored.body);
-    if (set === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
+    if (set === undefined)
+      throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
     return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
   }
 
   /** What the served market lacks for the rows is an error before any work begins. */
-  function assertComputable(set: ConstraintSet, reached: Readonly<Record<string, IndexDocument>>, market: MarketData): void {
+  function assertComputable(
+    set: ConstraintSet,
+    reached: Readonly<Record<string, IndexDocument>>,
+    market: MarketData,
+  ): void {
     const { findings } = checkConstraintSet(set);
-    assertNoErrors(`constraint set ${set.id}`, [...findings, ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' })]);
-    for (const document of Object.values(reached)) assertNoErrors(`index document ${document.id}`, marketFindings(document, market, 'error'));
+    assertNoErrors(`constraint set ${set.id}`, [
+      ...findings,
+      ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' }),
+    ]);
+    for (const document of Object.values(reached))
+      assertNoErrors(`index document ${document.id}`, marketFindings(document, market, 'error'));
   }
 
   /** @throws Refusal NO_DATA_AT_DATE when no rebalance can lie on or before the day */
@@ -102,7 +128,9 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
     const from = Math.max(dayFrom(document.base_date), market.dates[0] ?? 0);
     const first = calendar?.sessions[firstAtLeast(calendar.sessions, from)];
     if (first !== undefined && first <= dayFrom(asOf)) return;
-    throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, { as_of: asOf });
+    throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
+      as_of: asOf,
+    });
   }
 
   return {
@@ -110,19 +138,33 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
     async listSets({ limit, after }) {
       const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readSet);
       const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
-      return { constraint_sets: wanted.slice(0, limit ?? wanted.length), skipped, skipped_causes: { ...skipped_causes } };
+      return {
+        constraint_sets: wanted.slice(0, limit ?? wanted.length),
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
     },
     createSet: (body) =>
       save(body, async (tx) => {
         const id = body['id'];
-        if (typeof id !== 'string' || await tx.get('constraint-set', id) === undefined) return [];
-        return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `A constraint set is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
+        if (typeof id !== 'string' || (await tx.get('constraint-set', id)) === undefined) return [];
+        return [
+          {
+            severity: 'error',
+            code: 'DUPLICATE_ID',
+            path: 'id',
+            message: `A constraint set is already stored under the id ${id}; replacing it is done with PUT.`,
+            value: id,
+          },
+        ];
       }),
     replaceSet(setId, body, ifMatch) {
       const id = body['id'];
       if (typeof id === 'string' && id !== setId) {
         const message = `The id ${id} in the body is not the id ${setId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
+        throw new Refusal('ID_MISMATCH', message, {
+          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
+        });
       }
       return save(body, async (tx) => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
@@ -132,7 +174,7 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
     async removeSet(setId, ifMatch) {
       await documents.transaction(async (tx) => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
-        if (!await tx.delete('constraint-set', setId)) throw setNotFound(setId);
+        if (!(await tx.delete('constraint-set', setId))) throw setNotFound(setId);
       });
     },
     validateSet(body) {
@@ -144,7 +186,8 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
       const { index_id, constraint_set_id, as_of, start, end } = request;
       const { document } = await requireIndex(documents, index_id);
       const { set } = await getSet(constraint_set_id);
-      if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      if (start !== null && end !== null && start > end)
+        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       const { market } = markets.require();
       const reached = await reachedBy(documents, document);
       assertComputable(set, reached, market);
@@ -162,7 +205,8 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
     },
     async result(runId) {
       const stored = await documents.get('optimisation-run', runId);
-      if (stored === undefined) throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
+      if (stored === undefined)
+        throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
       const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
       const { artifact } = document;
@@ -177,7 +221,9 @@ function readSet(body: unknown): ConstraintSet | undefined {
 }
 
 function setNotFound(setId: string): Refusal {
-  return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, { constraint_set_id: setId });
+  return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, {
+    constraint_set_id: setId,
+  });
 }
 
 /** `yyyymmddThhmmss`, UTC. */

@@ -34,15 +34,29 @@ export interface RenderJobDependencies {
 const READS_MAX = 3;
 
 /** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
-export function createRenderJob({ documents, artifacts, markets, states, timestamp }: RenderJobDependencies): JobKind<RenderPayload> {
+export function createRenderJob({
+  documents,
+  artifacts,
+  markets,
+  states,
+  timestamp,
+}: RenderJobDependencies): JobKind<RenderPayload> {
   async function render({ template }: RenderPayload, renderedAt: string, attempt: Attempt): Promise<RenderOutput> {
     const market = await marketFor(template);
     for (let read = 1; ; read++) {
       const runs = await runsOf(template);
       try {
-        return await attempt.compute('render', { template, runs: await Promise.all(runs.map(toRendered)), renderedAt, market });
+        return await attempt.compute('render', {
+          template,
+          runs: await Promise.all(runs.map(toRendered)),
+          renderedAt,
+          market,
+        });
       } catch (failure) {
-        const isReplaced = failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE' && JSON.stringify(await runsOf(template)) !== JSON.stringify(runs);
+        const isReplaced =
+          failure instanceof Refusal &&
+          failure.code === 'DOCUMENT_UNREADABLE' &&
+          JSON.stringify(await runsOf(template)) !== JSON.stringify(runs);
         if (!isReplaced || read === READS_MAX) throw failure;
       }
     }
@@ -69,7 +83,9 @@ export function createRenderJob({ documents, artifacts, markets, states, timesta
       return await requireRun(documents, indexId);
     } catch (failure) {
       const isGone = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
-      throw isGone ? new Refusal('INDEX_DELETED', `${indexId} was deleted before its report was rendered.`, { index_id: indexId }) : failure;
+      throw isGone
+        ? new Refusal('INDEX_DELETED', `${indexId} was deleted before its report was rendered.`, { index_id: indexId })
+        : failure;
     }
   }
 
@@ -81,7 +97,16 @@ export function createRenderJob({ documents, artifacts, markets, states, timesta
       const { pdf, pages } = await render(payload, rendered_at, attempt);
       const artifact = await attempt.keep(pdf);
       const { template_id, name, blocks } = template;
-      const result: RenderResult = { render_id, template_id, name, index_id, blocks: blocks.length, bytes: artifact.bytes, rendered_at, pages };
+      const result: RenderResult = {
+        render_id,
+        template_id,
+        name,
+        index_id,
+        blocks: blocks.length,
+        bytes: artifact.bytes,
+        rendered_at,
+        pages,
+      };
       const document: RenderDocument = { ...result, artifact };
       return { result: { value: result }, effect: async (tx) => void (await tx.put('render', render_id, document)) };
     },

@@ -49,11 +49,18 @@ export interface Reports {
   getRender(renderId: string): Promise<RenderedPdf>;
   /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
   removeRender(renderId: string, ifMatch: Precondition | undefined): Promise<void>;
-  listTemplates(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<ReportTemplateCollection>;
+  listTemplates(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<ReportTemplateCollection>;
   /** A built-in has no etag: it changes with the engine only. @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE */
   getTemplate(templateId: string): Promise<StoredTemplate>;
   /** @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
-  putTemplate(templateId: string, body: Readonly<Record<string, unknown>>, ifMatch: Precondition | undefined): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
+  putTemplate(
+    templateId: string,
+    body: Readonly<Record<string, unknown>>,
+    ifMatch: Precondition | undefined,
+  ): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
   /** @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
   removeTemplate(templateId: string, ifMatch: Precondition | undefined): Promise<void>;
 }
@@ -64,21 +71,43 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     const stored = await documents.get('template', templateId);
     if (stored === undefined) throw templateNotFound(templateId);
     const template = 'unreadable' in stored ? undefined : readTemplate(stored.body);
-    if (template === undefined || 'unreadable' in stored) throw new Refusal('DOCUMENT_UNREADABLE', `The report template ${templateId} cannot be read; it can still be deleted.`);
+    if (template === undefined || 'unreadable' in stored)
+      throw new Refusal(
+        'DOCUMENT_UNREADABLE',
+        `The report template ${templateId} cannot be read; it can still be deleted.`,
+      );
     return { template, etag: stored.etag };
   }
 
   /** The template of a request with every block bound as far as it has to be. */
-  async function boundTemplate({ template_id: templateId, index_id: indexId }: RenderRequest): Promise<ReportTemplateDocument> {
+  async function boundTemplate({
+    template_id: templateId,
+    index_id: indexId,
+  }: RenderRequest): Promise<ReportTemplateDocument> {
     const { template } = await requireTemplate(templateId);
     if (isBuiltIn(templateId)) {
-      if (indexId === null) throw new Refusal('INDEX_REQUIRED', `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`, null);
+      if (indexId === null)
+        throw new Refusal(
+          'INDEX_REQUIRED',
+          `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`,
+          null,
+        );
       return builtInTemplate(templateId, indexId);
     }
-    if (template.blocks.length === 0) throw new Refusal('TEMPLATE_EMPTY', `The report template ${templateId} has no blocks.`, { template_id: templateId });
+    if (template.blocks.length === 0)
+      throw new Refusal('TEMPLATE_EMPTY', `The report template ${templateId} has no blocks.`, {
+        template_id: templateId,
+      });
     const unbound = template.blocks.flatMap((block, i): Finding[] =>
       block.index_id === null && runUseOf(block) === 'always'
-        ? [{ severity: 'error', code: 'REQUIRED', path: `blocks[${i}].index_id`, message: `blocks[${i}].index_id is required: a ${block.kind} block shows the run of an index.` }]
+        ? [
+            {
+              severity: 'error',
+              code: 'REQUIRED',
+              path: `blocks[${i}].index_id`,
+              message: `blocks[${i}].index_id is required: a ${block.kind} block shows the run of an index.`,
+            },
+          ]
         : [],
     );
     if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
@@ -89,7 +118,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     const stamp = new Date(now()).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
     let id: string;
     do id = `${stamp}-${randomBytes(4).toString('hex')}`;
-    while (await documents.get('render', id) !== undefined || await jobs.get(`render:${id}`) !== undefined);
+    while ((await documents.get('render', id)) !== undefined || (await jobs.get(`render:${id}`)) !== undefined);
     return id;
   }
 
@@ -103,7 +132,11 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         ident: renderId,
         payload: { render_id: renderId, template, index_id: isBuiltIn(template.template_id) ? request.index_id : null },
         request,
-        estimatedBytes: DRAWING_BYTES + runs.flatMap((run) => [run.artifacts.columns, ...earlierFiles(run)]).reduce((sum, { bytes }) => sum + bytes, 0),
+        estimatedBytes:
+          DRAWING_BYTES +
+          runs
+            .flatMap((run) => [run.artifacts.columns, ...earlierFiles(run)])
+            .reduce((sum, { bytes }) => sum + bytes, 0),
         message: 'waiting to be drawn',
         origin,
       });
@@ -113,9 +146,15 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const stored = await documents.get('render', renderId);
       if (stored === undefined) throw renderNotFound(renderId);
       const document = 'unreadable' in stored ? undefined : readRender(stored.body);
-      if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
+      if (document === undefined)
+        throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
       const { artifact, template_id } = document;
-      return { fileName: `${template_id}-${renderId}.pdf`, length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
+      return {
+        fileName: `${template_id}-${renderId}.pdf`,
+        length: artifact.bytes,
+        etag: artifact.sha256,
+        open: () => artifacts.stream(artifact),
+      };
     },
 
     async removeRender(renderId, ifMatch) {
@@ -124,7 +163,11 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         if (stored === undefined) throw renderNotFound(renderId);
         const etag = 'unreadable' in stored ? undefined : readRender(stored.body)?.artifact.sha256;
         if (ifMatch !== undefined && ifMatch !== '*' && (etag === undefined || !ifMatch.includes(etag))) {
-          throw new Refusal('PRECONDITION_FAILED', `If-Match names another document than the rendered one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
+          throw new Refusal(
+            'PRECONDITION_FAILED',
+            `If-Match names another document than the rendered one, whose etag is ${etag ?? 'unknown'}.`,
+            { etag: etag ?? null },
+          );
         }
         await tx.delete('render', renderId);
       });
@@ -133,7 +176,12 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     async listTemplates({ limit, after }) {
       const { documents: all, skipped, skipped_causes } = await documents.list('template', readTemplate);
       const wanted = after === undefined ? all : all.filter(({ template_id }) => template_id > after);
-      return { templates: wanted.slice(0, limit ?? wanted.length), built_in: [...BUILT_IN_IDS], skipped, skipped_causes: { ...skipped_causes } };
+      return {
+        templates: wanted.slice(0, limit ?? wanted.length),
+        built_in: [...BUILT_IN_IDS],
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
     },
 
     getTemplate: requireTemplate,
@@ -143,7 +191,9 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const { template_id: id } = body;
       if (typeof id === 'string' && id !== templateId) {
         const message = `The template_id ${id} in the body is not the id ${templateId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'template_id', message, value: id }] });
+        throw new Refusal('ID_MISMATCH', message, {
+          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'template_id', message, value: id }],
+        });
       }
       const { document, findings } = validateTemplate(body);
       if (document === undefined) throw refuseWithFindings('report template', findings);
@@ -158,7 +208,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     async removeTemplate(templateId, ifMatch) {
       assertEditable(templateId);
       await documents.transaction(async (tx) => {
-        if (await tx.get('template', templateId) === undefined) throw templateNotFound(templateId);
+        if ((await tx.get('template', templateId)) === undefined) throw templateNotFound(templateId);
         await assertPrecondition(tx, 'template', templateId, ifMatch);
         await tx.delete('template', templateId);
       });
@@ -170,7 +220,10 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 const DRAWING_BYTES = 128 << 20;
 
 function assertEditable(templateId: string): void {
-  if (isBuiltIn(templateId)) throw new Refusal('TEMPLATE_BUILT_IN', `The template ${templateId} is built in: it can be rendered, not changed.`, { template_id: templateId });
+  if (isBuiltIn(templateId))
+    throw new Refusal('TEMPLATE_BUILT_IN', `The template ${templateId} is built in: it can be rendered, not changed.`, {
+      template_id: templateId,
+    });
 }
 
 function readRender(body: unknown): RenderDocument | undefined {
@@ -179,7 +232,9 @@ function readRender(body: unknown): RenderDocument | undefined {
 }
 
 function templateNotFound(templateId: string): Refusal {
-  return new Refusal('TEMPLATE_NOT_FOUND', `No report template is stored under the id ${templateId}.`, { template_id: templateId });
+  return new Refusal('TEMPLATE_NOT_FOUND', `No report template is stored under the id ${templateId}.`, {
+    template_id: templateId,
+  });
 }
 
 function renderNotFound(renderId: string): Refusal {

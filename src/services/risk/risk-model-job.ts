@@ -14,7 +14,12 @@ export interface RiskModelPayload {
   readonly request: RiskModelRequest;
   /** Names asked for, ascending and each once; null takes those of the run. */
   readonly identifiers: readonly string[] | null;
-  readonly run: { readonly run_id: string; readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec } | null;
+  readonly run: {
+    readonly run_id: string;
+    readonly calendar: string;
+    readonly currency: string;
+    readonly treatment: TreatmentSpec;
+  } | null;
 }
 
 export interface RiskModelJobDependencies {
@@ -24,7 +29,11 @@ export interface RiskModelJobDependencies {
 }
 
 /** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
-export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
+export function createRiskModelJob({
+  documents,
+  artifacts,
+  markets,
+}: RiskModelJobDependencies): JobKind<RiskModelPayload> {
   async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverse> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // one of the two was given
@@ -36,7 +45,11 @@ export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJ
     async run(payload, attempt) {
       await markets.settled(); // An estimate of the last process waits for the data that is on its way.
       const { handle } = markets.require();
-      const output = await attempt.compute('estimate-risk-model', { market: handle, universe: await universeOf(payload), request: payload.request });
+      const output = await attempt.compute('estimate-risk-model', {
+        market: handle,
+        universe: await universeOf(payload),
+        request: payload.request,
+      });
       const document: RiskModelDocument = {
         model_id: payload.model_id,
         asset_ids: [...output.assetIds],
@@ -62,10 +75,15 @@ export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJ
 }
 
 /** What a client should know of a finished estimate without reading it. */
-function messageOf({ request }: RiskModelPayload, { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument): string {
+function messageOf(
+  { request }: RiskModelPayload,
+  { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument,
+): string {
   return [
     `${assetIds.length} ${assetIds.length === 1 ? 'name' : 'names'}, ${diagnostics.observations} observations.`,
-    request.index_id !== null && request.identifiers.length > 0 ? 'Both identifiers and index_id were given: identifiers win.' : '',
+    request.index_id !== null && request.identifiers.length > 0
+      ? 'Both identifiers and index_id were given: identifiers win.'
+      : '',
     leftOutSentence(new Map(Object.entries(excluded))),
   ]
     .filter((sentence) => sentence !== '')

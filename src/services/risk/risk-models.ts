@@ -37,7 +37,10 @@ export interface RiskModelReading {
 }
 
 export interface RiskModels {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<RiskModelCollection>;
+  list(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<RiskModelCollection>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(modelId: string): Promise<RiskModelReading>;
   /**
@@ -62,14 +65,19 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
     const found = await documents.get('risk-model', modelId);
     if (found === undefined) throw notFound(modelId);
     const document = 'unreadable' in found ? undefined : readRiskModel(found.body);
-    if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
+    if (document === undefined)
+      throw new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
     return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
   }
 
-  const matrixOf = ({ covariance, asset_ids: assetIds }: RiskModelDocument) => ({ path: artifacts.path(covariance), order: assetIds.length });
+  const matrixOf = ({ covariance, asset_ids: assetIds }: RiskModelDocument) => ({
+    path: artifacts.path(covariance),
+    order: assetIds.length,
+  });
 
   function json(document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array> {
-    const write = async (part: RiskModelPart) => (await jobs.query('risk-model-part', { ...matrixOf(document), part }, signal)).bytes;
+    const write = async (part: RiskModelPart) =>
+      (await jobs.query('risk-model-part', { ...matrixOf(document), part }, signal)).bytes;
     const pieces = piecesOf(document, write);
     return new ReadableStream<Uint8Array>({
       async pull(controller) {
@@ -85,7 +93,8 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
   async function settled(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;
-    if (isAbsent && await documents.get('risk-model', modelId) !== undefined) return (await stored(modelId)).document.request;
+    if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined)
+      return (await stored(modelId)).document.request;
     throw new Refusal('UNIVERSE_REQUIRED', `The risk model ${modelId} needs identifiers or an index_id.`);
   }
 
@@ -97,12 +106,26 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
     }
     const runId = request.index_id!; // settled: one of the two is given
     const document = await indexOfRun(runId);
-    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, calendar: document.calendar, currency: document.currency, treatment: await treatmentOf(document) } };
+    return {
+      model_id: modelId,
+      request,
+      identifiers: null,
+      run: {
+        run_id: runId,
+        calendar: document.calendar,
+        currency: document.currency,
+        treatment: await treatmentOf(document),
+      },
+    };
   }
 
   async function indexOfRun(runId: string): Promise<IndexDocument> {
-    const finding = (message: string) => refuseWithFindings('request', [{ severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId }]);
-    if (await documents.get('run', runId) === undefined) throw finding(`${runId} has no stored run to take names from.`);
+    const finding = (message: string) =>
+      refuseWithFindings('request', [
+        { severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId },
+      ]);
+    if ((await documents.get('run', runId)) === undefined)
+      throw finding(`${runId} has no stored run to take names from.`);
     const document = await findIndex(documents, (await requireRun(documents, runId)).index_id);
     if (document === undefined) throw finding(`The index of the run of ${runId} is not stored any more.`);
     return document;
@@ -112,14 +135,20 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
     const parent = await findIndex(documents, document.derivation!.source_index_id);
-    if (parent === undefined) throw new Refusal('INDEX_NOT_FOUND', `The index ${document.derivation!.source_index_id}, from which ${document.id} derives, is not stored.`);
+    if (parent === undefined)
+      throw new Refusal(
+        'INDEX_NOT_FOUND',
+        `The index ${document.derivation!.source_index_id}, from which ${document.id} derives, is not stored.`,
+      );
     return treatmentOf(parent);
   }
 
   return {
     async list({ limit, after }) {
       const { documents: models, skipped, skipped_causes } = await documents.list('risk-model', readRiskModel);
-      const page = models.filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0).slice(0, limit);
+      const page = models
+        .filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0)
+        .slice(0, limit);
       return { risk_models: page.map(summaryOf), skipped, skipped_causes };
     },
     async get(modelId) {
@@ -127,13 +156,19 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
       return {
         etag,
         json: (signal) => json(document, signal),
-        arrow: (signal) => jobs.query('risk-model-arrow', { ...matrixOf(document), assetIds: document.asset_ids, body: smallFields(document) }, signal),
+        arrow: (signal) =>
+          jobs.query(
+            'risk-model-arrow',
+            { ...matrixOf(document), assetIds: document.asset_ids, body: smallFields(document) },
+            signal,
+          ),
       };
     },
     async estimate(modelId, asked, origin) {
       const request = await settled(modelId, asked);
       const { start, end } = request;
-      if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      if (start !== null && end !== null && start > end)
+        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       const { market } = markets.require();
       const payload = await payloadOf(modelId, request, market);
       return jobs.submit({
@@ -148,7 +183,7 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
     async remove(modelId, ifMatch) {
       await documents.transaction(async (tx) => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
-        if (!await tx.delete('risk-model', modelId)) throw notFound(modelId);
+        if (!(await tx.delete('risk-model', modelId))) throw notFound(modelId);
       });
     },
     result(value) {
@@ -178,18 +213,48 @@ function assertKnown(market: MarketData, identifiers: readonly string[]): void {
   const lookup = lookupOf(market);
   const findings = identifiers.flatMap((identifier, i): Finding[] => {
     if (lookup.positionOf(identifier) !== undefined) return [];
-    return [{ severity: 'error', code: 'UNKNOWN_IDENTIFIER', message: `The served store holds no prices of ${identifier}.`, path: `identifiers[${i}]`, value: identifier }];
+    return [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_IDENTIFIER',
+        message: `The served store holds no prices of ${identifier}.`,
+        path: `identifiers[${i}]`,
+        value: identifier,
+      },
+    ];
   });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }
 
 /** Fields of the view that are no matrix and need no name of their own order. */
-function smallFields({ model_id, diagnostics, request, excluded, observed_start, observed_end, content_hash, precision }: RiskModelDocument) {
-  return { model_id, diagnostics, start: request.start, end: request.end, excluded, observed_start, observed_end, content_hash, precision };
+function smallFields({
+  model_id,
+  diagnostics,
+  request,
+  excluded,
+  observed_start,
+  observed_end,
+  content_hash,
+  precision,
+}: RiskModelDocument) {
+  return {
+    model_id,
+    diagnostics,
+    start: request.start,
+    end: request.end,
+    excluded,
+    observed_start,
+    observed_end,
+    content_hash,
+    precision,
+  };
 }
 
 /** The view as pieces of JSON text: head, rows of both frames, tail. */
-async function* piecesOf(document: RiskModelDocument, write: (part: RiskModelPart) => Promise<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+async function* piecesOf(
+  document: RiskModelDocument,
+  write: (part: RiskModelPart) => Promise<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
   const encoder = new TextEncoder();
   const { asset_ids: assetIds } = document;
   const ids = JSON.stringify(assetIds);

@@ -90,7 +90,10 @@ export interface Analytics {
   start(runId: string, request: BacktestRequest, origin: Origin | null): Promise<JobStatus>;
   /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
   currentResult(runId: string, request: BacktestRequest): Promise<StoredBytes | undefined>;
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<BacktestRecordCollection>;
+  list(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<BacktestRecordCollection>;
   /**
    * Every view begins with the state of its run. Those that need prices are refused while another store is served than that of the run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
@@ -106,7 +109,11 @@ export interface Analytics {
   compare(runIds: readonly string[], signal: AbortSignal): Promise<AnswerBytes>;
   weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<AnswerBytes>;
+  levels(
+    runId: string,
+    query: DateWindow & { readonly variant?: ReturnVariant | undefined },
+    signal: AbortSignal,
+  ): Promise<AnswerBytes>;
   /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
   /** Index points of the latest run, for services that price on them. */
@@ -123,12 +130,18 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   const { documents, artifacts, jobs, kind, markets, calendars, views, states, engineVersion } = dependencies;
 
   const plans = createBacktestPlans(documents);
-  const stored = (ref: ArtifactRef): StoredBytes => ({ length: lengthOf(ref), etag: ref.sha256, open: () => artifacts.stream(ref) });
+  const stored = (ref: ArtifactRef): StoredBytes => ({
+    length: lengthOf(ref),
+    etag: ref.sha256,
+    open: () => artifacts.stream(ref),
+  });
   const records = createRunRecords({ artifacts, jobs });
   const columnsOf = (run: RunDocument): string => artifacts.path(run.artifacts.columns);
   const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await states.staleOf(run));
-  const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => jobs.query('view-run', input, signal);
-  const held = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => views.get(questionOf(input), () => make(input, signal));
+  const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> =>
+    jobs.query('view-run', input, signal);
+  const held = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> =>
+    views.get(questionOf(input), () => make(input, signal));
 
   /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
   async function stamped(run: RunDocument, view: Promise<AnswerBytes>): Promise<AnswerBytes> {
@@ -143,10 +156,14 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return (await states.servedMarket(run))?.market;
     });
   /** A market for a view that tells less without it: none where it is of another store than the run. */
-  const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> => ((await states.isOtherStore(run, market)) ? undefined : market);
+  const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> =>
+    (await states.isOtherStore(run, market)) ? undefined : market;
 
   /** What a request comes to, after every check that needs no run. */
-  async function runnable(runId: string, given: BacktestRequest): Promise<{ readonly plan: BacktestPlan; readonly market: MarketData }> {
+  async function runnable(
+    runId: string,
+    given: BacktestRequest,
+  ): Promise<{ readonly plan: BacktestPlan; readonly market: MarketData }> {
     await assertSubject(documents, runId);
     const plan = await plans.planOf(runId, given);
     const { market } = markets.require();
@@ -223,8 +240,15 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
         const run = 'unreadable' in found ? undefined : readRun(found.body);
         const etag = run && recordEtag(run);
-        if (ifMatch !== undefined && !(ifMatch === '*' || (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)))) {
-          throw new Refusal('PRECONDITION_FAILED', `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
+        if (
+          ifMatch !== undefined &&
+          !(ifMatch === '*' || (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)))
+        ) {
+          throw new Refusal(
+            'PRECONDITION_FAILED',
+            `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`,
+            { etag: etag ?? null },
+          );
         }
         await tx.delete('run', runId);
       });
@@ -241,20 +265,40 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const compared = benchmark === null ? null : await comparedOf(run, benchmark);
       const { handle, market } = await states.requireMarket(run);
       assertReferenceColumn(market, by);
-      return stamped(run, held({ view: 'groups', columns: columnsOf(run), start, end, by, benchmark: compared, market: handle }, signal));
+      return stamped(
+        run,
+        held({ view: 'groups', columns: columnsOf(run), start, end, by, benchmark: compared, market: handle }, signal),
+      );
     },
     async reconcile(runId, signal) {
       const run = await requireRun(documents, runId);
       const { artifacts: stored, request } = run;
       const { benchmark } = BacktestFields.parse(request);
-      const isIndex = benchmark?.kind === 'index' && await documents.get('index', benchmark.id) !== undefined;
+      const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
       const { begun = [], ...others } = stored;
-      const named = [...Object.entries({ ...others, snapshots: stored.result.inset }), ...begun.map((ref, i) => [`columns begun in file ${i + 1}`, ref] as const)];
-      const files = named.flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
+      const named = [
+        ...Object.entries({ ...others, snapshots: stored.result.inset }),
+        ...begun.map((ref, i) => [`columns begun in file ${i + 1}`, ref] as const),
+      ];
+      const files = named.flatMap(([name, ref]) =>
+        ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }],
+      );
       const cells = newHashCells(files.length);
-      const compared = isIndex ? { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) } : null;
+      const compared = isIndex
+        ? { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) }
+        : null;
       // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
-      const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: (await ownMarket(run, markets.current()))?.handle ?? null, benchmark: compared }, signal);
+      const view = make(
+        {
+          view: 'reconcile',
+          columns: artifacts.path(stored.columns),
+          files,
+          cells,
+          market: (await ownMarket(run, markets.current()))?.handle ?? null,
+          benchmark: compared,
+        },
+        signal,
+      );
       jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
       return stamped(run, view);
     },
@@ -265,7 +309,14 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
     async compare(runIds, signal) {
       if (runIds.length < 2) {
-        throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are compared.`, path: 'ids' }]);
+        throw refuseWithFindings('query', [
+          {
+            severity: 'error',
+            code: 'OUT_OF_RANGE',
+            message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are compared.`,
+            path: 'ids',
+          },
+        ]);
       }
       const runs = await Promise.all(runIds.map((runId) => requireRun(documents, runId)));
       const stale = await Promise.all(runs.map((run) => states.staleOf(run)));
@@ -275,13 +326,25 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const run = await requireRun(documents, runId);
       const compared = benchmark === null ? null : await comparedOf(run, benchmark);
       const served = compared || risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
-      return stamped(run, held({ view: 'weights', columns: columnsOf(run), asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal));
+      return stamped(
+        run,
+        held(
+          { view: 'weights', columns: columnsOf(run), asOf, risk, benchmark: compared, market: served?.handle ?? null },
+          signal,
+        ),
+      );
     },
     async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
       const run = await requireRun(documents, runId);
       const compared = await comparedOf(run, benchmark);
       const { handle } = await states.requireMarket(run);
-      return stamped(run, held({ view: 'factor-risk', columns: columnsOf(run), asOf, benchmark: compared, market: handle, model, factors }, signal));
+      return stamped(
+        run,
+        held(
+          { view: 'factor-risk', columns: columnsOf(run), asOf, benchmark: compared, market: handle, model, factors },
+          signal,
+        ),
+      );
     },
     async levels(runId, { variant = null, start = null, end = null }, signal) {
       const run = await requireRun(documents, runId);
@@ -327,6 +390,13 @@ function assertReferenceColumn(market: MarketData, column: string): void {
   const accepted = market.reference.columns;
   if (accepted.includes(column)) return;
   throw refuseWithFindings('query', [
-    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`, path: 'by', accepted, value: column },
+    {
+      severity: 'error',
+      code: 'UNKNOWN_FIELD_NAME',
+      message: `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`,
+      path: 'by',
+      accepted,
+      value: column,
+    },
   ]);
 }

@@ -58,7 +58,10 @@ interface ShareInput {
 }
 
 /** Links the files that an extended run shares with the stored one; undefined when one has gone. */
-async function shared(attempt: Attempt, { artifacts, stored: { columns, snapshots, run }, earlierFiles: count }: ShareInput): Promise<SharedFiles | undefined> {
+async function shared(
+  attempt: Attempt,
+  { artifacts, stored: { columns, snapshots, run }, earlierFiles: count }: ShareInput,
+): Promise<SharedFiles | undefined> {
   const { name, bytes, sha256 } = snapshots;
   try {
     const [text, ...files] = await attempt.share([
@@ -99,13 +102,22 @@ async function resumed(attempt: Attempt, { artifacts, stored, task }: ResumeStor
     if (await areIntact()) throw thrown; // Damaged bytes may lead anywhere.
   }
   if (output?.extendedFrom === null) return { output, before: null };
-  const before = output && (await areIntact()) ? await shared(attempt, { artifacts, stored, earlierFiles: output.earlierFiles }) : undefined;
+  const before =
+    output && (await areIntact())
+      ? await shared(attempt, { artifacts, stored, earlierFiles: output.earlierFiles })
+      : undefined;
   // Who deleted or damaged the stored run took away what an extended one shares with it.
-  return output && before ? { output, before } : { output: await attempt.compute('backtest', { ...task, stored: 'no_checkpoint' }, 0), before: null };
+  return output && before
+    ? { output, before }
+    : { output: await attempt.compute('backtest', { ...task, stored: 'no_checkpoint' }, 0), before: null };
 }
 
 /** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
-export function createBacktestJob({ documents, artifacts, markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
+export function createBacktestJob({
+  documents,
+  artifacts,
+  markets,
+}: BacktestJobDependencies): JobKind<BacktestPayload> {
   /** The stored run to extend; a reason when it has no checkpoint, null when there is none. */
   async function storedRun(payload: BacktestPayload): Promise<Continuable | 'no_checkpoint' | null> {
     const found = await documents.get('run', payload.plan.runId);
@@ -114,13 +126,24 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
     const { columns, checkpoint, result } = run.artifacts;
     const files = [...earlierFiles(run), columns];
-    const paths = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
+    const paths = {
+      columns: artifacts.path(columns),
+      checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 },
+      result: artifacts.path(result),
+    };
     const planReason = await planReasonOf(run, payload);
-    return { columns: files, snapshots: run.artifacts.result.inset, run: { ...paths, planReason, fileNames: files.map(() => artifacts.newName()) } };
+    return {
+      columns: files,
+      snapshots: run.artifacts.result.inset,
+      run: { ...paths, planReason, fileNames: files.map(() => artifacts.newName()) },
+    };
   }
 
   /** Why a stored run is not extended where it is of another plan or engine. */
-  async function planReasonOf(run: RunDocument, { plan, asked, engine_version: engineVersion }: BacktestPayload): Promise<FullRunReason> {
+  async function planReasonOf(
+    run: RunDocument,
+    { plan, asked, engine_version: engineVersion }: BacktestPayload,
+  ): Promise<FullRunReason> {
     if (run.engine_version !== engineVersion) return 'definition_changed';
     const before = await readPlan(run);
     if (before === undefined) return 'no_checkpoint';
@@ -147,7 +170,9 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
       const task = { market: handle, plan, engineVersion };
       const stored = await storedRun(payload);
       const isContinuable = stored !== null && typeof stored !== 'string';
-      const { output, before } = isContinuable ? await resumed(attempt, { artifacts, stored, task }) : { output: await attempt.compute('backtest', { ...task, stored }), before: null };
+      const { output, before } = isContinuable
+        ? await resumed(attempt, { artifacts, stored, task })
+        : { output: await attempt.compute('backtest', { ...task, stored }), before: null };
       const [result, overview, columns, snapshots] = await Promise.all([
         attempt.keep(output.result),
         attempt.keep(output.overview),
@@ -155,7 +180,8 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
         output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the stored run.
       ]);
       const files = {
-        overview, columns,
+        overview,
+        columns,
         result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
         plan: await attempt.keep(jsonBytes(plan)),
         ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),

@@ -33,8 +33,12 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
 
   /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */
   async function planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan> {
-    const strategy = await documents.get('strategy', runId) === undefined ? undefined : (await requireStrategy(documents, runId)).strategy;
-    const { document } = strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
+    const strategy =
+      (await documents.get('strategy', runId)) === undefined
+        ? undefined
+        : (await requireStrategy(documents, runId)).strategy;
+    const { document } =
+      strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
     const request = filledIn(given, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
@@ -42,38 +46,74 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       runId,
       name: (strategy ?? document).name,
       indexId: document.id,
-      documents: { ...(await reachedBy(documents, document)), ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}) },
+      documents: {
+        ...(await reachedBy(documents, document)),
+        ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}),
+      },
       request,
       ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
     };
   }
 
   /** @throws Refusal VALIDATION_FAILED when the constraint set is gone or cannot be read */
-  async function termsOf({ rebalance, drift_tolerance, exposure, constraint_set_id: setId }: StrategyDocument): Promise<StrategyTerms> {
+  async function termsOf({
+    rebalance,
+    drift_tolerance,
+    exposure,
+    constraint_set_id: setId,
+  }: StrategyDocument): Promise<StrategyTerms> {
     const terms = { rebalance, drift_tolerance, exposure };
     if (setId === null) return terms;
     const set = await findConstraintSet(documents, setId);
     if (set !== undefined) return { ...terms, constraints: set.constraints };
-    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id', message: `No constraint set is stored under ${setId}.`, value: setId }]);
+    throw refuseWithFindings('strategy document', [
+      {
+        severity: 'error',
+        code: 'CONSTRAINT_SET_NOT_FOUND',
+        path: 'constraint_set_id',
+        message: `No constraint set is stored under ${setId}.`,
+        value: setId,
+      },
+    ]);
   }
 
   /** @throws Refusal VALIDATION_FAILED when the index is gone or cannot be read */
   async function followedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
     const document = await indexOf(id);
     if (document !== undefined) return document;
-    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: 'index_id', message: `No index is stored under ${id}.`, value: id }]);
+    throw refuseWithFindings('strategy document', [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_INDEX',
+        path: 'index_id',
+        message: `No index is stored under ${id}.`,
+        value: id,
+      },
+    ]);
   }
 
   async function benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>> {
-    if (await documents.get('index', benchmarkId) === undefined) throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, { benchmark: benchmarkId });
+    if ((await documents.get('index', benchmarkId)) === undefined)
+      throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, {
+        benchmark: benchmarkId,
+      });
     return reachedBy(documents, (await requireIndex(documents, benchmarkId)).document);
   }
 
-  async function comparedWith(benchmarkId: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith> {
-    if (await documents.get('index', benchmarkId) !== undefined) return { indexId: benchmarkId, documents: await benchmarkDocuments(benchmarkId) };
+  async function comparedWith(
+    benchmarkId: string,
+    marketOf: () => Promise<MarketData | undefined>,
+  ): Promise<ComparedWith> {
+    if ((await documents.get('index', benchmarkId)) !== undefined)
+      return { indexId: benchmarkId, documents: await benchmarkDocuments(benchmarkId) };
     const market = await marketOf();
-    if (market?.series?.has(benchmarkId) === true || market?.identifiers.includes(benchmarkId) === true) return { indexId: benchmarkId, documents: {} };
-    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is neither a stored index nor an identifier of the served store.`, { benchmark: benchmarkId });
+    if (market?.series?.has(benchmarkId) === true || market?.identifiers.includes(benchmarkId) === true)
+      return { indexId: benchmarkId, documents: {} };
+    throw new Refusal(
+      'BENCHMARK_NOT_FOUND',
+      `The benchmark ${benchmarkId} is neither a stored index nor an identifier of the served store.`,
+      { benchmark: benchmarkId },
+    );
   }
 
   return { planOf, benchmarkDocuments, comparedWith };
@@ -95,24 +135,49 @@ function filledIn(given: BacktestRequest, strategy: StrategyDocument | undefined
 /** An index has nothing to learn from itself as a benchmark. */
 function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): void {
   if (benchmark?.kind !== 'index' || benchmark.id !== id) return;
-  throw refuseWithFindings('request', [{ severity: 'error', code: 'BENCHMARK_IS_SELF', message: `The benchmark ${id} is the index itself.`, path: 'benchmark.id', value: id }]);
+  throw refuseWithFindings('request', [
+    {
+      severity: 'error',
+      code: 'BENCHMARK_IS_SELF',
+      message: `The benchmark ${id} is the index itself.`,
+      path: 'benchmark.id',
+      value: id,
+    },
+  ]);
 }
 
 /** @throws Refusal INVALID_RANGE */
 export function assertOrder({ start, end }: { readonly start: string | null; readonly end: string | null }): void {
-  if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+  if (start !== null && end !== null && start > end)
+    throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
 }
 
 /**
  * What a plan may not ask of a market, as far as it is known without running it.
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
  */
-export function assertRunnable({ indexId, documents, request, strategy }: BacktestPlan, { market, calendars }: { readonly market: MarketData; readonly calendars: Calendars }): void {
+export function assertRunnable(
+  { indexId, documents, request, strategy }: BacktestPlan,
+  { market, calendars }: { readonly market: MarketData; readonly calendars: Calendars },
+): void {
   const document = documents[indexId]!;
   const calendar = calendars.get(document.calendar);
-  if (!calendar) throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_CALENDAR', message: `The calendar ${document.calendar} is not known.`, path: 'calendar' }]);
-  for (const reached of Object.values(documents)) assertNoErrors(`index document ${reached.id}`, marketFindings(reached, market, 'error'));
-  if (strategy?.constraints) assertNoErrors('constraint set', constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }));
+  if (!calendar)
+    throw refuseWithFindings('index document', [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_CALENDAR',
+        message: `The calendar ${document.calendar} is not known.`,
+        path: 'calendar',
+      },
+    ]);
+  for (const reached of Object.values(documents))
+    assertNoErrors(`index document ${reached.id}`, marketFindings(reached, market, 'error'));
+  if (strategy?.constraints)
+    assertNoErrors(
+      'constraint set',
+      constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
+    );
   assertIdentifierBenchmark(market, request);
   requestedRange({ document, calendar, dates: market.dates, request });
 }
@@ -121,12 +186,20 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
   if (benchmark?.kind !== 'identifier') return;
   const { id, price_column: column } = benchmark;
   const isSeries = market.series?.has(id) === true;
-  if (!isSeries && !market.identifiers.includes(id)) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
+  if (!isSeries && !market.identifiers.includes(id))
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
   const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
   if (accepted.includes(column)) return;
   const holder = isSeries ? `series ${id}` : 'served store';
   throw refuseWithFindings('request', [
-    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`, path: 'benchmark.price_column', accepted, value: column },
+    {
+      severity: 'error',
+      code: 'UNKNOWN_FIELD_NAME',
+      message: `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`,
+      path: 'benchmark.price_column',
+      accepted,
+      value: column,
+    },
   ]);
 }
 

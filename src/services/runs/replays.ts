@@ -32,7 +32,12 @@ export interface Replays {
 }
 
 /** The kind of job that runs a stored run again and lays both beside each other. */
-export function createReplayJob({ documents, artifacts, markets, states }: ReplayJobDependencies): JobKind<ReplayPayload> {
+export function createReplayJob({
+  documents,
+  artifacts,
+  markets,
+  states,
+}: ReplayJobDependencies): JobKind<ReplayPayload> {
   return {
     kind: 'replay',
     async run({ run_id: runId, engine_version: engineVersion }, attempt) {
@@ -70,7 +75,14 @@ export interface ReplaysDependencies {
   readonly estimatedBytes: () => number;
 }
 
-export function createReplays({ documents, jobs, markets, kind, engineVersion, estimatedBytes }: ReplaysDependencies): Replays {
+export function createReplays({
+  documents,
+  jobs,
+  markets,
+  kind,
+  engineVersion,
+  estimatedBytes,
+}: ReplaysDependencies): Replays {
   return {
     assertRun: async (runId) => void (await requireRun(documents, runId)),
     async replay(runId, origin) {

@@ -8,7 +8,10 @@ interface ResultUpgradeDependencies {
 }
 
 /** Upgrades results of backtests that an earlier version stored: those without snapshots that are stored by themselves. */
-export function resultUpgrade({ artifacts, jobs }: ResultUpgradeDependencies): (artifact: ArtifactRef) => Promise<ResultBytes> | null {
+export function resultUpgrade({
+  artifacts,
+  jobs,
+}: ResultUpgradeDependencies): (artifact: ArtifactRef) => Promise<ResultBytes> | null {
   return (artifact) => (artifact.inset === undefined ? upgraded(artifact) : null);
 
   async function upgraded(artifact: ArtifactRef): Promise<ResultBytes> {

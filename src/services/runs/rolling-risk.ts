@@ -30,18 +30,34 @@ export interface RollingRiskDependencies {
   readonly views: ViewCache;
 }
 
-export function createRollingRisk({ documents, artifacts, jobs, states, views }: RollingRiskDependencies): RollingRiskService {
+export function createRollingRisk({
+  documents,
+  artifacts,
+  jobs,
+  states,
+  views,
+}: RollingRiskDependencies): RollingRiskService {
   return {
     async rolling(runId, { window, half_life: halfLife }, signal) {
       const run = await requireRun(documents, runId);
       const columns = artifacts.path(run.artifacts.columns);
       if (window !== undefined && halfLife !== undefined) {
-        throw refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message: `window ${window} and half_life ${halfLife} were both given; one of them says how far back to look.`, path: 'half_life', value: halfLife }]);
+        throw refuseWithFindings('query', [
+          {
+            severity: 'error',
+            code: 'NOT_IN_CHOICES',
+            message: `window ${window} and half_life ${halfLife} were both given; one of them says how far back to look.`,
+            path: 'half_life',
+            value: halfLife,
+          },
+        ]);
       }
       const memory = halfLife === undefined ? { window: window ?? WINDOW } : { halfLife };
       const market = (await states.servedMarket(run))?.handle ?? null;
       const question = { view: 'rolling-risk', columns, runId, memory, market: market && marketKey(market) };
-      const { bytes, sha256 } = await views.get(question, () => jobs.query('rolling-risk', { columns, runId, memory, market }, signal));
+      const { bytes, sha256 } = await views.get(question, () =>
+        jobs.query('rolling-risk', { columns, runId, memory, market }, signal),
+      );
       const head = stateHead(await states.staleOf(run));
       return { bytes: withHead(head, bytes), etag: head.etagOf(sha256) };
     },

@@ -24,7 +24,8 @@ export async function requireRun(reader: Reader, runId: string): Promise<RunDocu
   const stored = await reader.get('run', runId);
   if (stored === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   const document = 'unreadable' in stored ? undefined : readRun(stored.body);
-  if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${runId} cannot be read; it can still be deleted.`);
+  if (document === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${runId} cannot be read; it can still be deleted.`);
   return document;
 }
 
@@ -34,13 +35,19 @@ export function earlierFiles({ artifacts: { begun, base } }: RunDocument): reado
 }
 
 /** What a run was made from, and how; runs stored before they could be extended were made whole. */
-export function provenanceOf({ run_hash: runHash, store_content_hash: storeContentHash, engine_version: engineVersion, extended_from: extendedFrom = null, full_run_reason: fullRunReason = null }: RunDocument): RunProvenance {
+export function provenanceOf({
+  run_hash: runHash,
+  store_content_hash: storeContentHash,
+  engine_version: engineVersion,
+  extended_from: extendedFrom = null,
+  full_run_reason: fullRunReason = null,
+}: RunDocument): RunProvenance {
   return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }
 
 /** Whether there is an index or a strategy to have runs. @throws Refusal INDEX_NOT_FOUND */
 export async function assertSubject(reader: Reader, runId: string): Promise<void> {
-  if (await reader.get('index', runId) === undefined && await reader.get('strategy', runId) === undefined) {
+  if ((await reader.get('index', runId)) === undefined && (await reader.get('strategy', runId)) === undefined) {
     throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
   }
 }

@@ -44,7 +44,9 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 
   /** @throws Refusal STORAGE_FULL */
   async function write(run: RunDocument): Promise<ArtifactRef> {
-    const name = await artifacts.claim([run.artifacts.columns, ...earlierFiles(run)].reduce((sum, { bytes }) => sum + bytes, 0));
+    const name = await artifacts.claim(
+      [run.artifacts.columns, ...earlierFiles(run)].reduce((sum, { bytes }) => sum + bytes, 0),
+    );
     return { name, ...(await jobs.query('write-record', { ...inputOf(run), path: artifacts.path({ name }) })) };
   }
 
@@ -75,7 +77,10 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
   }
 
   /** An open file can be read to its end, whoever removes it meanwhile. */
-  async function open(etag: string, run: RunDocument): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
+  async function open(
+    etag: string,
+    run: RunDocument,
+  ): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
     const file = await cache(etag, run);
     try {
       return { length: file.bytes, stream: artifacts.stream(file) };
@@ -107,7 +112,20 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 /** Strong ETag of a run's record, known without writing it: everything that its bytes depend on. */
 export function recordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
-  if (record) return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, record.sha256])).digest('hex');
+  if (record)
+    return createHash('sha256')
+      .update(JSON.stringify([RECORD_FORMAT, record.sha256]))
+      .digest('hex');
   const earlier = earlierFiles(run).map(({ sha256 }) => sha256);
-  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, earlier.length > 1 ? earlier : (earlier[0] ?? null), run.run_at, provenanceOf(run)])).digest('hex');
+  return createHash('sha256')
+    .update(
+      JSON.stringify([
+        RECORD_FORMAT,
+        columns.sha256,
+        earlier.length > 1 ? earlier : (earlier[0] ?? null),
+        run.run_at,
+        provenanceOf(run),
+      ]),
+    )
+    .digest('hex');
 }

@@ -111,12 +111,14 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
   }
 
   async function changesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
-    if (run.artifacts.plan === undefined) return ['The run was stored without the definition that it was made from: a change of it cannot be told.'];
+    if (run.artifacts.plan === undefined)
+      return ['The run was stored without the definition that it was made from: a change of it cannot be told.'];
     let before: BacktestPlan;
     try {
       before = withDefaults(await storedPlan(artifacts, run));
     } catch (refusal) {
-      if (refusal instanceof Refusal) return ['The definition that the run was made from cannot be read, so that it cannot be compared.'];
+      if (refusal instanceof Refusal)
+        return ['The definition that the run was made from cannot be read, so that it cannot be compared.'];
       throw refusal;
     }
     const { asked } = run;
@@ -140,7 +142,10 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     const revision = await documents.revision('store');
     if (stores?.revision === revision) return stores;
     const { documents: all } = await documents.list('store', readStore);
-    const contents = all.flatMap(({ store_id: storeId, content_hash: contentHash, adjustment, currency, active: isActive }) => (contentHash === null ? [] : [{ storeId, contentHash, adjustment, currency, isActive }]));
+    const contents = all.flatMap(
+      ({ store_id: storeId, content_hash: contentHash, adjustment, currency, active: isActive }) =>
+        contentHash === null ? [] : [{ storeId, contentHash, adjustment, currency, isActive }],
+    );
     const known = { revision, contents };
     stores = known;
     return known;
@@ -165,22 +170,35 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     const { storeId, contentHash, adjustment, currency = null } = content;
     const runStore = (await storeOf(run)) ?? storeId;
     if (runStore !== storeId) return [`The run was made on the store ${runStore}; ${storeId} is active.`];
-    if (contentHash !== run.store_content_hash) return [`The store ${storeId} holds other content than the run was made on.`];
+    if (contentHash !== run.store_content_hash)
+      return [`The store ${storeId} holds other content than the run was made on.`];
     const declared = [
       { of: 'adjustment', was: run.adjustment, is: adjustment },
       { of: 'currency', was: run.declared_currency, is: currency },
     ];
-    return declared.flatMap(({ of, was, is }) => (was === undefined || was === is ? [] : [`The store ${storeId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`]));
+    return declared.flatMap(({ of, was, is }) =>
+      was === undefined || was === is
+        ? []
+        : [
+            `The store ${storeId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`,
+          ],
+    );
   }
 
   function engineReasons({ engine_version: stored }: RunDocument): string[] {
-    return hasOtherBits(stored, engineVersion) ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`] : [];
+    return hasOtherBits(stored, engineVersion)
+      ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`]
+      : [];
   }
 
   return {
     planNow,
     async staleOf(run) {
-      return staleState({ definition: await definitionReasons(run), data: await dataReasons(run), engine: engineReasons(run) });
+      return staleState({
+        definition: await definitionReasons(run),
+        data: await dataReasons(run),
+        engine: engineReasons(run),
+      });
     },
     async requireMarket(run) {
       const served = markets.require();
@@ -216,5 +234,7 @@ function hashOf(plan: BacktestPlan): string {
 /** What a refusal says, with its findings where the message only counts them. */
 function sentencesOf({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
-  return Array.isArray(findings) ? (findings as readonly Finding[]).map((finding) => finding.message).join(' ') : message;
+  return Array.isArray(findings)
+    ? (findings as readonly Finding[]).map((finding) => finding.message).join(' ')
+    : message;
 }

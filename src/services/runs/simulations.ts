@@ -45,7 +45,12 @@ const READING = 0.05;
 const SUMMING = 0.05;
 
 /** The kind of job that simulates: paths are drawn in parts that share one piece of memory, then summed up. */
-export function createSimulationJob({ documents, artifacts, markets, states }: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets' | 'states'>): JobKind<SimulationPayload> {
+export function createSimulationJob({
+  documents,
+  artifacts,
+  markets,
+  states,
+}: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets' | 'states'>): JobKind<SimulationPayload> {
   return {
     kind: 'simulate',
     async run({ run_id: runId, request, calendar, dates }, attempt) {
@@ -59,25 +64,46 @@ export function createSimulationJob({ documents, artifacts, markets, states }: P
       const memory = new SharedArrayBuffer(tallyBytes(plan));
       const parts = plan.cuts.length - 1;
       const drawn = await Promise.all(
-        Array.from({ length: parts }, (_, part) => attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts)),
+        Array.from({ length: parts }, (_, part) =>
+          attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts),
+        ),
       );
-      const view = await attempt.compute('sum-simulation', { start, memory, request, runId, dates, precision: drawn[0]!.precision }, SUMMING);
-      return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'simulation') };
+      const view = await attempt.compute(
+        'sum-simulation',
+        { start, memory, request, runId, dates, precision: drawn[0]!.precision },
+        SUMMING,
+      );
+      return {
+        result: { artifact: await attempt.keep(view) },
+        effect: (tx) => assertNotDeleted(tx, runId, 'simulation'),
+      };
     },
   };
 }
 
 export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
   /** Sessions of the run's calendar after its last date. */
-  async function sessionsAhead(runId: string, horizon: number): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
+  async function sessionsAhead(
+    runId: string,
+    horizon: number,
+  ): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
     const run = await requireRun(documents, runId);
     const code = (await findIndex(documents, run.index_id))?.calendar ?? '';
     const calendar = calendars.get(code);
-    if (calendar === undefined) throw new Refusal('INDEX_NOT_FOUND', `The index ${run.index_id} of the run, whose calendar says what sessions lie ahead, is not stored.`, { index_id: run.index_id });
+    if (calendar === undefined)
+      throw new Refusal(
+        'INDEX_NOT_FOUND',
+        `The index ${run.index_id} of the run, whose calendar says what sessions lie ahead, is not stored.`,
+        { index_id: run.index_id },
+      );
     const from = firstAtLeast(calendar.sessions, dayFrom(run.end) + 1);
     const ahead = calendar.sessions.subarray(from, from + horizon);
     if (ahead.length < horizon) {
-      throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} knows ${ahead.length} sessions after ${run.end}; the horizon is ${horizon}.`, { calendar: code, sessions: ahead.length });
+      throw new Refusal(
+        'CALENDAR_NOT_COVERED',
+        `The calendar ${code} knows ${ahead.length} sessions after ${run.end}; the horizon is ${horizon}.`,
+        { calendar: code, sessions: ahead.length },
+      );
     }
     return { calendar: code, dates: Array.from(ahead, formatDay) };
   }

@@ -38,7 +38,10 @@ const CHUNK_BYTES = 256 * 1024;
  * The same of an object that comes as a stream of bytes: what is read goes into the reader's own room.
  * @param object a byte stream, as files and blobs have it
  */
-export function streamWithHead({ bytes: head }: StateHead, object: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+export function streamWithHead(
+  { bytes: head }: StateHead,
+  object: ReadableStream<Uint8Array>,
+): ReadableStream<Uint8Array> {
   const reader = object.getReader({ mode: 'byob' });
   let sent = 0;
   return new ReadableStream({

@@ -6,14 +6,24 @@ import { Refusal } from '#domain/refusal.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 
 /** The plan that a run was made from, to the byte. @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE */
-export async function storedPlan(artifacts: Pick<ArtifactStore, 'read'>, { run_id: runId, artifacts: { plan } }: RunDocument): Promise<BacktestPlan> {
-  if (plan === undefined) throw new Refusal('RUN_NOT_FOUND', `The run of ${runId} was stored without what it was made from and cannot be replayed; backtest it again.`, { index_id: runId });
+export async function storedPlan(
+  artifacts: Pick<ArtifactStore, 'read'>,
+  { run_id: runId, artifacts: { plan } }: RunDocument,
+): Promise<BacktestPlan> {
+  if (plan === undefined)
+    throw new Refusal(
+      'RUN_NOT_FOUND',
+      `The run of ${runId} was stored without what it was made from and cannot be replayed; backtest it again.`,
+      { index_id: runId },
+    );
   // Stored by the job that made the run, and checked against its hash.
   return JSON.parse(new TextDecoder().decode(await artifacts.read(plan))) as BacktestPlan;
 }
 
 /** A plan as it would be stored today: documents and request with the defaults of fields that came after it. */
 export function withDefaults(plan: BacktestPlan): BacktestPlan {
-  const documents = Object.fromEntries(Object.entries(plan.documents).map(([id, document]) => [id, readIndex(document) ?? document]));
+  const documents = Object.fromEntries(
+    Object.entries(plan.documents).map(([id, document]) => [id, readIndex(document) ?? document]),
+  );
   return { ...plan, documents, request: BacktestFields.safeParse(plan.request).data ?? plan.request };
 }

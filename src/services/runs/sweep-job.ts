@@ -38,7 +38,19 @@ const SUMMING = 0.05;
 export function createSweepJob({ markets, workers }: SweepJobDependencies): JobKind<SweepPayload> {
   return {
     kind: 'sweep',
-    async run({ sweep_id: sweepId, stored_id: storedId, base, patches, documents, rank_by: rankBy, partitions, engine_version: engineVersion }, attempt) {
+    async run(
+      {
+        sweep_id: sweepId,
+        stored_id: storedId,
+        base,
+        patches,
+        documents,
+        rank_by: rankBy,
+        partitions,
+        engine_version: engineVersion,
+      },
+      attempt,
+    ) {
       await markets.settled();
       const { handle: market } = markets.require();
       const outcomes: VariantOutcome[] = [];
@@ -47,7 +59,11 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
       const runParts = async (): Promise<void> => {
         for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
           const share = ((1 - SUMMING) * part.length) / patches.length;
-          const done = await attempt.compute('sweep-part', { market, base, documents, patches: part.map((variant) => patches[variant]!) }, share);
+          const done = await attempt.compute(
+            'sweep-part',
+            { market, base, documents, patches: part.map((variant) => patches[variant]!) },
+            share,
+          );
           part.forEach((variant, i) => {
             outcomes[variant] = done.outcomes[i]!;
             plans[variant] = done.plans[i]!;
@@ -55,7 +71,11 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
         }
       };
       await Promise.all(Array.from({ length: 2 * workers }, runParts));
-      const view = await attempt.compute('sum-sweep', { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, plans, market, engineVersion }, SUMMING);
+      const view = await attempt.compute(
+        'sum-sweep',
+        { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, plans, market, engineVersion },
+        SUMMING,
+      );
       return {
         result: { artifact: await attempt.keep(view) },
         async effect(tx) {
@@ -68,7 +88,11 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
 
 /** Variants of each part; those with the same definition lie beside each other, so that it is decided once. */
 function partsOf(patches: readonly Patch[]): number[][] {
-  const definitions = patches.map((patch) => canonicalJson(Object.fromEntries(Object.entries(patch).filter(([pointer]) => pointer.startsWith('/document/')))));
+  const definitions = patches.map((patch) =>
+    canonicalJson(Object.fromEntries(Object.entries(patch).filter(([pointer]) => pointer.startsWith('/document/')))),
+  );
   const order = [...patches.keys()].toSorted((a, b) => compareText(definitions[a]!, definitions[b]!) || a - b);
-  return Array.from({ length: Math.ceil(order.length / VARIANTS_PER_PART) }, (_, part) => order.slice(part * VARIANTS_PER_PART, (part + 1) * VARIANTS_PER_PART));
+  return Array.from({ length: Math.ceil(order.length / VARIANTS_PER_PART) }, (_, part) =>
+    order.slice(part * VARIANTS_PER_PART, (part + 1) * VARIANTS_PER_PART),
+  );
 }

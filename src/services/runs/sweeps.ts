@@ -8,7 +8,14 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { assertNoErrors, refuseWithFindings } from '#domain/refusal.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
-import { applyPatch, patchesOf, sizeFindings, type DocumentCheck, type Patch, type SweepBase } from '#domain/sweeps/variants.js';
+import {
+  applyPatch,
+  patchesOf,
+  sizeFindings,
+  type DocumentCheck,
+  type Patch,
+  type SweepBase,
+} from '#domain/sweeps/variants.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -45,28 +52,58 @@ const FINDINGS_MAX = 100;
 /** Longest stretch of checks before others have their turn, milliseconds. */
 const STRETCH_MS = 10;
 
-export function createSweeps({ documents, jobs, markets, calendars, kind, engineVersion, estimatedBytes, workers, now }: SweepsDependencies): Sweeps {
-  const checkWith = (indexOf: IndexLookup): DocumentCheck => (body) => validateIndex(body, { calendars: calendars.list(), indexOf });
+export function createSweeps({
+  documents,
+  jobs,
+  markets,
+  calendars,
+  kind,
+  engineVersion,
+  estimatedBytes,
+  workers,
+  now,
+}: SweepsDependencies): Sweeps {
+  const checkWith =
+    (indexOf: IndexLookup): DocumentCheck =>
+    (body) =>
+      validateIndex(body, { calendars: calendars.list(), indexOf });
 
   async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
     if (indexId !== null) return { document: (await requireIndex(documents, indexId)).document, request, strategy };
     const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
-    if (document === undefined) throw refuseWithFindings('body', findings.map((finding) => ({ ...finding, path: finding.path === '' ? 'document' : `document.${finding.path}` })));
+    if (document === undefined)
+      throw refuseWithFindings(
+        'body',
+        findings.map((finding) => ({
+          ...finding,
+          path: finding.path === '' ? 'document' : `document.${finding.path}`,
+        })),
+      );
     return { document, request, strategy };
   }
 
   /** Documents that variants reach besides themselves. @throws Refusal VALIDATION_FAILED when a variant is not fit to be run */
-  async function checkVariants(base: SweepBase, patches: readonly Patch[], { market, path }: { readonly market: MarketData; readonly path: string }): Promise<BacktestPlan['documents']> {
+  async function checkVariants(
+    base: SweepBase,
+    patches: readonly Patch[],
+    { market, path }: { readonly market: MarketData; readonly path: string },
+  ): Promise<BacktestPlan['documents']> {
     const reached: Record<string, IndexDocument> = {};
     const found: Finding[] = [];
     const indices = storedIndices(documents);
     let since = performance.now();
     for (const [i, patch] of patches.entries()) {
       const at = path === 'patches' ? `patches[${i}]` : path;
-      const { variant, findings } = await indices.answer((indexOf) => applyPatch(base, patch, { path: at, check: checkWith(indexOf) }));
+      const { variant, findings } = await indices.answer((indexOf) =>
+        applyPatch(base, patch, { path: at, check: checkWith(indexOf) }),
+      );
       found.push(...findings);
       if (variant !== undefined) {
-        found.push(...marketFindings(variant.document, market, 'error').filter(({ severity }) => severity === 'error').map((finding) => ({ ...finding, path: `${at}/document.${finding.path}` })));
+        found.push(
+          ...marketFindings(variant.document, market, 'error')
+            .filter(({ severity }) => severity === 'error')
+            .map((finding) => ({ ...finding, path: `${at}/document.${finding.path}` })),
+        );
         Object.assign(reached, await reachedBy(documents, variant.document));
       }
       if (found.length >= FINDINGS_MAX) break;
@@ -85,12 +122,24 @@ export function createSweeps({ documents, jobs, markets, calendars, kind, engine
       assertNoErrors('sweep', sizeFindings(request));
       const { market } = markets.require();
       const patches = patchesOf(request);
-      const reached = await checkVariants(base, patches, { market, path: request.patches === null ? 'grid' : 'patches' });
+      const reached = await checkVariants(base, patches, {
+        market,
+        path: request.patches === null ? 'grid' : 'patches',
+      });
       const sweepId = request.sweep_id ?? newSweepId(now());
       return jobs.submit({
         kind,
         ident: sweepId,
-        payload: { sweep_id: sweepId, base, stored_id: request.index_id, patches, documents: reached, rank_by: request.rank_by, partitions: request.partitions, engine_version: engineVersion },
+        payload: {
+          sweep_id: sweepId,
+          base,
+          stored_id: request.index_id,
+          patches,
+          documents: reached,
+          rank_by: request.rank_by,
+          partitions: request.partitions,
+          engine_version: engineVersion,
+        },
         request,
         estimatedBytes: workers * estimatedBytes() + LEVEL_BYTES * market.dates.length * patches.length,
         message: 'waiting for a worker',
@@ -105,7 +154,9 @@ const LEVEL_BYTES = 3 * 8;
 
 /** What several combinations of a grid have in common is told once. */
 function uniqueFindings(findings: readonly Finding[]): Finding[] {
-  return [...new Map(findings.map((finding) => [`${finding.code} ${finding.path} ${finding.message}`, finding])).values()];
+  return [
+    ...new Map(findings.map((finding) => [`${finding.code} ${finding.path} ${finding.message}`, finding])).values(),
+  ];
 }
 
 /** `{yyyymmddThhmmss}-{8 hex}`. */

@@ -62,7 +62,15 @@ interface Step {
   ask(): Promise<unknown>;
 }
 
-export function createWarmUp({ documents, artifacts, markets, pool, workers, clock, onFault }: WarmUpDependencies): WarmUp {
+export function createWarmUp({
+  documents,
+  artifacts,
+  markets,
+  pool,
+  workers,
+  clock,
+  onFault,
+}: WarmUpDependencies): WarmUp {
   const asked = new Set<string>();
   /** The market that they were asked of. */
   let warmKey: string | undefined;
@@ -104,7 +112,8 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
 
   function note(thrown: unknown): void {
     if (isOver || thrown instanceof TaskStopped) return;
-    if (thrown instanceof WorkerLost || (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY')) isHarmful = true;
+    if (thrown instanceof WorkerLost || (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY'))
+      isHarmful = true;
     if (!(thrown instanceof Refusal)) onFault(thrown); // A question may be refused as a client's would be.
   }
 
@@ -138,9 +147,14 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
   async function* questionsOn(served: ServedMarket): AsyncGenerator<Step> {
     const run = await readLatestRun();
     if (run) yield* viewsOf(run, served);
-    const index = (run && await indexOf(run.index_id)) ?? await firstIndex();
+    const index = (run && (await indexOf(run.index_id))) ?? (await firstIndex());
     if (!index || isDerivedDocument(index)) return; // A derived one is solved for.
-    yield query('preview', 'preview', async () => ({ market: served.handle, documents: await reachedBy(documents, index), indexId: index.id, asOf: run?.end ?? index.base_date }));
+    yield query('preview', 'preview', async () => ({
+      market: served.handle,
+      documents: await reachedBy(documents, index),
+      indexId: index.id,
+      asOf: run?.end ?? index.base_date,
+    }));
   }
 
   /** Views of a run: those that do not depend on the market are asked for their code, the others once of every market, calendar and benchmark. */
@@ -150,28 +164,65 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     const window = { start: lastYear < run.start ? null : lastYear, end: null };
     const by = market.reference.columns.find((column) => column === 'SECTOR') ?? market.reference.columns[0];
     const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle } as const;
-    const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step => query(key, 'view-run', input);
+    const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step =>
+      query(key, 'view-run', input);
     const frame = await frameOf(run);
     yield view(`risk ${frame}`, () => ({ ...weights, benchmark: null }));
     yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
     yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
-    yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({ columns, runId: run.run_id, memory: { window: ROLLING_WINDOW }, market: null }));
-    yield view(`${OF_THREAD}compare`, () => ({ view: 'compare', columns: [columns, columns], stale: [null, null], findings: [] }));
-    yield view(`${OF_THREAD}reconciliation`, () => ({ view: 'reconcile', columns, files: [], cells: newHashCells(0), market: null, benchmark: null }));
-    if (by !== undefined) yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
+    yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({
+      columns,
+      runId: run.run_id,
+      memory: { window: ROLLING_WINDOW },
+      market: null,
+    }));
+    yield view(`${OF_THREAD}compare`, () => ({
+      view: 'compare',
+      columns: [columns, columns],
+      stale: [null, null],
+      findings: [],
+    }));
+    yield view(`${OF_THREAD}reconciliation`, () => ({
+      view: 'reconcile',
+      columns,
+      files: [],
+      cells: newHashCells(0),
+      market: null,
+      benchmark: null,
+    }));
+    if (by !== undefined)
+      yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     const compared = await benchmarkOf(run);
     if (compared === undefined) return;
     const key = `${frame} ${compared.id}`;
     const benchmark = async () => ({ indexId: compared.id, documents: await reachedBy(documents, compared) });
     yield view(`active risk ${key}`, async () => ({ ...weights, benchmark: await benchmark() }));
-    yield view(`factor risk ${key}`, async () => ({ view: 'factor-risk', columns, asOf: null, benchmark: await benchmark(), market: handle, model: 'market_sector', factors: 5 }));
-    yield view(`statistical risk ${key}`, async () => ({ view: 'factor-risk', columns, asOf: null, benchmark: await benchmark(), market: handle, model: 'statistical', factors: 5 }));
+    yield view(`factor risk ${key}`, async () => ({
+      view: 'factor-risk',
+      columns,
+      asOf: null,
+      benchmark: await benchmark(),
+      market: handle,
+      model: 'market_sector',
+      factors: 5,
+    }));
+    yield view(`statistical risk ${key}`, async () => ({
+      view: 'factor-risk',
+      columns,
+      asOf: null,
+      benchmark: await benchmark(),
+      market: handle,
+      model: 'statistical',
+      factors: 5,
+    }));
   }
 
   /** What returns of a run's names are measured on: runs that have it in common find them made. */
   async function frameOf({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
     const document = await indexOf(indexId);
-    return document?.pipeline ? JSON.stringify([document.calendar, document.currency, document.pipeline.treatment]) : runId;
+    return document?.pipeline
+      ? JSON.stringify([document.calendar, document.currency, document.pipeline.treatment])
+      : runId;
   }
 
   const indexOf = async (indexId: string): Promise<IndexDocument | undefined> => findIndex(documents, indexId);
@@ -205,7 +256,11 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     lane,
     ask: () => pool.run({ lane, task: 'warm-up', input: { names: CODE[lane], market: null } }).output,
   });
-  const query = <N extends TaskName>(key: string, task: N, input: () => TaskInput<N> | Promise<TaskInput<N>>): Step => ({
+  const query = <N extends TaskName>(
+    key: string,
+    task: N,
+    input: () => TaskInput<N> | Promise<TaskInput<N>>,
+  ): Step => ({
     key,
     lane: 'light',
     ask: async () => pool.run({ lane: 'light', task, input: await input() }).output,

@@ -4,14 +4,26 @@ import { Refusal } from '#domain/refusal.js';
 export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** @param name what waits, as a sentence names it: `imports` */
-export function createGate({ name, runningMax, waitingMax }: { readonly name: string; readonly runningMax: number; readonly waitingMax: number }): Gate {
+export function createGate({
+  name,
+  runningMax,
+  waitingMax,
+}: {
+  readonly name: string;
+  readonly runningMax: number;
+  readonly waitingMax: number;
+}): Gate {
   const waiting: (() => void)[] = [];
   let running = 0;
 
   return async (work) => {
     if (running < runningMax) running++;
     else {
-      if (waiting.length >= waitingMax) throw new Refusal('OVERLOADED', `${waiting.length} ${name} wait already; ${waitingMax} may.`, { waiting: waiting.length, limit: waitingMax });
+      if (waiting.length >= waitingMax)
+        throw new Refusal('OVERLOADED', `${waiting.length} ${name} wait already; ${waitingMax} may.`, {
+          waiting: waiting.length,
+          limit: waitingMax,
+        });
       await new Promise<void>((resolve) => waiting.push(resolve)); // Whoever ends hands its place over.
     }
     try {

@@ -25,7 +25,11 @@ export async function cancelJobsAbout(jobs: JobsAbout, runIds: readonly string[]
 }
 
 /** Forgets all of them in the transaction that deletes what they are about; their artifacts go with them. @returns how many there were, by id */
-export async function forgetJobsAbout(tx: DocumentTransaction, jobs: JobsAbout, runIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+export async function forgetJobsAbout(
+  tx: DocumentTransaction,
+  jobs: JobsAbout,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
   const forget = async (jobId: string): Promise<boolean> => {
     await tx.delete('job-input', jobId);
     return tx.delete('job', jobId);
@@ -44,8 +48,12 @@ export async function forgetJobsAbout(tx: DocumentTransaction, jobs: JobsAbout, 
  * @param what  as a sentence names the work: `backtest`
  * @throws Refusal INDEX_DELETED
  */
-export async function assertNotDeleted(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, runId: string, what: string): Promise<void> {
-  if (await reader.get('index', runId) !== undefined || await reader.get('strategy', runId) !== undefined) return;
+export async function assertNotDeleted(
+  reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
+  runId: string,
+  what: string,
+): Promise<void> {
+  if ((await reader.get('index', runId)) !== undefined || (await reader.get('strategy', runId)) !== undefined) return;
   throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${what} waited or ran.`, { index_id: runId });
 }
 
@@ -53,7 +61,9 @@ export async function assertNotDeleted(reader: Pick<DocumentStore | DocumentTran
 async function subjectIn(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
   try {
     const { request } = (await jobs.get(jobId)) ?? {};
-    const { index_id: id } = (typeof request === 'object' && request !== null ? request : {}) as { readonly index_id?: unknown };
+    const { index_id: id } = (typeof request === 'object' && request !== null ? request : {}) as {
+      readonly index_id?: unknown;
+    };
     return typeof id === 'string' ? id : undefined;
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;

@@ -15,7 +15,12 @@ export type Precondition = readonly string[] | '*';
  *
  * @throws Refusal PRECONDITION_FAILED with the stored etag in `detail.etag`, null when nothing readable is stored
  */
-export async function assertPrecondition(tx: Pick<DocumentTransaction, 'get'>, kind: DocumentKind, id: string, ifMatch: Precondition | undefined): Promise<void> {
+export async function assertPrecondition(
+  tx: Pick<DocumentTransaction, 'get'>,
+  kind: DocumentKind,
+  id: string,
+  ifMatch: Precondition | undefined,
+): Promise<void> {
   if (ifMatch === undefined) return;
   const etag = etagOf(await tx.get(kind, id));
   if (ifMatch === '*' ? etag !== null : etag !== null && ifMatch.includes(etag)) return;

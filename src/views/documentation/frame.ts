@@ -69,6 +69,9 @@ ${content}
 }
 
 function navigation({ title, links }: Group, current: string): Markup {
-  const items = links.map(({ href, text }) => markup`<li><a href="${href}"${href === current ? verbatim(' aria-current="page"') : NOTHING}>${text}</a></li>`);
+  const items = links.map(
+    ({ href, text }) =>
+      markup`<li><a href="${href}"${href === current ? verbatim(' aria-current="page"') : NOTHING}>${text}</a></li>`,
+  );
   return markup`<strong>${title}</strong><ul>${joined(items)}</ul>`;
 }

@@ -14,11 +14,20 @@ const addressOf = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs
 
 /** A page of the guide beside the names of all of them. */
 export function guidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
-  return pageOf({ title: `Divisor: ${page.title}`, kind: 'guide', groups: [guideGroup(guide), REFERENCE], content: verbatim(page.html), current: addressOf(page) });
+  return pageOf({
+    title: `Divisor: ${page.title}`,
+    kind: 'guide',
+    groups: [guideGroup(guide), REFERENCE],
+    content: verbatim(page.html),
+    current: addressOf(page),
+  });
 }
 
 export function guideGroup(guide: readonly GuidePage[]): Group {
   return { title: markup`guide`, links: guide.map((page) => ({ href: addressOf(page), text: markup`${page.title}` })) };
 }
 
-const REFERENCE: Group = { title: markup`reference`, links: [{ href: '/docs', text: markup`Every route, schema and error` }] };
+const REFERENCE: Group = {
+  title: markup`reference`,
+  links: [{ href: '/docs', text: markup`Every route, schema and error` }],
+};

@@ -5,7 +5,9 @@ export function jsonText(value: unknown, columns = 100, indent = ''): string {
   const deeper = `${indent}  `;
   const below = (member: unknown) => jsonText(member, columns, deeper);
   if (Array.isArray(value)) return `[\n${value.map((item) => deeper + below(item)).join(',\n')}\n${indent}]`;
-  return `{\n${Object.entries(value).map(([key, member]) => `${deeper}${JSON.stringify(key)}: ${below(member)}`).join(',\n')}\n${indent}}`;
+  return `{\n${Object.entries(value)
+    .map(([key, member]) => `${deeper}${JSON.stringify(key)}: ${below(member)}`)
+    .join(',\n')}\n${indent}}`;
 }
 
 function flatText(value: unknown): string {

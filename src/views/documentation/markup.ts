@@ -16,7 +16,8 @@ export const verbatim = (html: string): Markup => ({ html });
 export const NOTHING: Markup = verbatim('');
 
 /** Markup put side by side. */
-export const joined = (parts: readonly Markup[], between = ''): Markup => verbatim(parts.map(({ html }) => html).join(between));
+export const joined = (parts: readonly Markup[], between = ''): Markup =>
+  verbatim(parts.map(({ html }) => html).join(between));
 
 function htmlOf(part: Part): string {
   if (typeof part === 'string') return escapeHtml(part);
@@ -24,7 +25,13 @@ function htmlOf(part: Part): string {
   return 'html' in part ? part.html : joined(part).html;
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!);
@@ -32,10 +39,19 @@ function escapeHtml(text: string): string {
 
 /** The prose of a description: paragraphs apart by an empty line, words in backticks as code. */
 export function prose(text: string): Markup {
-  return joined(text.trim().split(/\n\s*\n/).map((paragraph) => markup`<p>${phrase(paragraph)}</p>`));
+  return joined(
+    text
+      .trim()
+      .split(/\n\s*\n/)
+      .map((paragraph) => markup`<p>${phrase(paragraph)}</p>`),
+  );
 }
 
 /** One paragraph of prose without its frame. */
 export function phrase(text: string): Markup {
-  return joined(text.split(/(`[^`]+`)/).map((part) => (/^`.+`$/s.test(part) ? markup`<code>${part.slice(1, -1)}</code>` : markup`${part}`)));
+  return joined(
+    text
+      .split(/(`[^`]+`)/)
+      .map((part) => (/^`.+`$/s.test(part) ? markup`<code>${part.slice(1, -1)}</code>` : markup`${part}`)),
+  );
 }

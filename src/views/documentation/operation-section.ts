@@ -28,7 +28,14 @@ function scopeOf({ security }: Operation): Markup {
 
 function parametersOf({ parameters }: Operation): Markup {
   if (parameters.length === 0) return NOTHING;
-  const rows = parameters.map(({ name, in: place, required, schema, description }) => fieldRow(place === 'header' ? `${name}:` : name, schema, required, description ?? (place === 'path' ? 'In the path.' : undefined)));
+  const rows = parameters.map(({ name, in: place, required, schema, description }) =>
+    fieldRow(
+      place === 'header' ? `${name}:` : name,
+      schema,
+      required,
+      description ?? (place === 'path' ? 'In the path.' : undefined),
+    ),
+  );
   return markup`<h4>Parameters</h4><table class="fields"><tbody>${rows}</tbody></table>`;
 }
 
@@ -51,17 +58,27 @@ function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Marku
     if (status === '304') return [];
     const codes = codesIn(description).filter((code) => !shared.has(code));
     if (status >= '400') return codes.length === 0 ? [] : [answerRow(status, joined(codes.map(errorLink), ' '))];
-    return [answerRow(status, markup`${phrase(description)} ${joined(Object.entries(content).map(([type, media]) => mediaOf(type, media)), ', ')}`)];
+    return [
+      answerRow(
+        status,
+        markup`${phrase(description)} ${joined(
+          Object.entries(content).map(([type, media]) => mediaOf(type, media)),
+          ', ',
+        )}`,
+      ),
+    ];
   });
   return markup`<h4>Answers</h4><table class="answers"><tbody>${rows}</tbody></table>`;
 }
 
-const answerRow = (status: string, meaning: Markup) => markup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
+const answerRow = (status: string, meaning: Markup) =>
+  markup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
 const errorLink = (code: string) => markup`<a href="#error-${code}"><code>${code}</code></a>`;
 
 /** The error codes that the description of an answer explains. */
 export const codesIn = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
-const mediaOf = (type: string, { schema }: Media) => (type === 'application/json' ? typeOf(schema) : markup`<code>${type}</code>`);
+const mediaOf = (type: string, { schema }: Media) =>
+  type === 'application/json' ? typeOf(schema) : markup`<code>${type}</code>`;
 
 function samplesOf(operation: Operation): Markup {
   const answer = successesOf(operation).at(-1);
@@ -69,12 +86,18 @@ function samplesOf(operation: Operation): Markup {
   return markup`${sample('Request', curlOf(exampleRequest(operation), binaryName(operation)))}${example === undefined ? NOTHING : sample(`Answer ${answer![0]}, lists cut`, jsonText(example, COLUMNS))}`;
 }
 
-const sample = (title: string, text: string) => markup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
+const sample = (title: string, text: string) =>
+  markup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
 
 /** Endings of what an operation answers as a file, by media type. */
-const FILE_NAMES: Readonly<Record<string, string>> = { 'application/pdf': 'report.pdf', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'template.xlsx' };
+const FILE_NAMES: Readonly<Record<string, string>> = {
+  'application/pdf': 'report.pdf',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'template.xlsx',
+};
 
 function binaryName({ responses }: Operation): string | undefined {
   const types = successesOf({ responses }).flatMap(([, { content = {} }]) => Object.keys(content));
-  return types.includes('application/json') ? undefined : types.map((type) => FILE_NAMES[type]).find((name) => name !== undefined);
+  return types.includes('application/json')
+    ? undefined
+    : types.map((type) => FILE_NAMES[type]).find((name) => name !== undefined);
 }

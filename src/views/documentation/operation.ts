@@ -31,7 +31,11 @@ export interface Operation {
   readonly description?: string;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly required: boolean; readonly description?: string; readonly content: Readonly<Record<string, Media>> };
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly description?: string;
+    readonly content: Readonly<Record<string, Media>>;
+  };
   readonly responses: Readonly<Record<string, Answer>>;
 }
 
@@ -41,7 +45,10 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
     Object.entries(methods).map(([method, declared]) => {
       const answers = declared['responses'] as Record<string, { readonly $ref?: string }>;
       const responses = Object.fromEntries(
-        Object.entries(answers).map(([status, answer]) => [status, answer.$ref === undefined ? answer : components.responses[answer.$ref.split('/').at(-1)!]]),
+        Object.entries(answers).map(([status, answer]) => [
+          status,
+          answer.$ref === undefined ? answer : components.responses[answer.$ref.split('/').at(-1)!],
+        ]),
       );
       // The document is our own: `openApiDocument` writes exactly these members.
       return { ...declared, responses, path, method: method.toUpperCase() } as unknown as Operation;
@@ -50,7 +57,9 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
 }
 
 /** Statuses of success with what is answered, in their order: the last is the usual one, one before it says that nothing had to be done. */
-export function successesOf({ responses }: Pick<Operation, 'responses'>): (readonly [status: string, answer: Answer])[] {
+export function successesOf({
+  responses,
+}: Pick<Operation, 'responses'>): (readonly [status: string, answer: Answer])[] {
   return Object.entries(responses).filter(([status]) => status.startsWith('2'));
 }
 
@@ -67,10 +76,22 @@ export interface ExampleRequest {
  */
 export function exampleRequest(operation: Operation, known: Readonly<Record<string, string>> = {}): ExampleRequest {
   const examples = new Map(operation.parameters.map(({ name, example }) => [name, known[name] ?? example]));
-  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(examples.get(name))).replaceAll('%3A', ':'));
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(examples.get(name))).replaceAll('%3A', ':'),
+  );
   const query = operation.parameters
     .filter((parameter) => parameter.in === 'query' && parameter.required)
-    .map(({ name }) => `${name}=${[examples.get(name)].flat().map((value) => encodeURIComponent(String(value))).join(',')}`);
+    .map(
+      ({ name }) =>
+        `${name}=${[examples.get(name)]
+          .flat()
+          .map((value) => encodeURIComponent(String(value)))
+          .join(',')}`,
+    );
   const body = operation.requestBody?.content['application/json']?.example;
-  return { method: operation.method, path: query.length === 0 ? path : `${path}?${query.join('&')}`, ...(body === undefined ? {} : { body }) };
+  return {
+    method: operation.method,
+    path: query.length === 0 ? path : `${path}?${query.join('&')}`,
+    ...(body === undefined ? {} : { body }),
+  };
 }

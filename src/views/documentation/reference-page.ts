@@ -17,19 +17,31 @@ import { componentLink, schemaFields, typeOf } from './schema-fields.js';
 export function referencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {
   const operations = operationsOf(document);
   const familyOf = ({ tags }: Operation) => tags[0] ?? 'other';
-  const families = [...new Set(operations.map(familyOf))].map((family): Family => [family, operations.filter((operation) => familyOf(operation) === family)]);
+  const families = [...new Set(operations.map(familyOf))].map((family): Family => [
+    family,
+    operations.filter((operation) => familyOf(operation) === family),
+  ]);
   const shared = sharedCodes(document);
   const content = markup`<h1>${text(document.info['title'])} ${text(document.info['version'])}</h1>
 <p class="summary">${text(document.info['summary'])}</p>
 ${prose(text(document.info['description']))}
 <p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys wants <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code> as well.
-Every route can answer ${joined([...shared].map((code) => markup`<a href="#error-${code}"><code>${code}</code></a>`), ', ')} besides what it lists itself.
+Every route can answer ${joined(
+    [...shared].map((code) => markup`<a href="#error-${code}"><code>${code}</code></a>`),
+    ', ',
+  )} besides what it lists itself.
 The same contract for programs: <a href="/openapi.json">/openapi.json</a>. Begin with <a href="/docs/guide">the guide</a>.</p>
 ${families.map(([family, members]) => markup`<div class="group"><h2 id="${family}"><a href="#${family}">${family}</a></h2>${members.map((operation) => operationSection(operation, shared))}</div>`)}
 ${schemasOf(document)}
 ${errorsOf()}
 ${limitsOf()}`;
-  return pageOf({ title: 'Divisor: reference', kind: 'reference', groups: [guideGroup(guide), ...groupsOf(families), APPENDIX], content, current: '/docs' });
+  return pageOf({
+    title: 'Divisor: reference',
+    kind: 'reference',
+    groups: [guideGroup(guide), ...groupsOf(families), APPENDIX],
+    content,
+    current: '/docs',
+  });
 }
 
 /** Codes of the answers that the document declares once for all operations. */
@@ -44,7 +56,10 @@ type Family = readonly [name: string, members: readonly Operation[]];
 function groupsOf(families: readonly Family[]): Group[] {
   return families.map(([family, members]) => ({
     title: markup`<a href="#${family}">${family}</a>`,
-    links: members.map(({ operationId, method, path }) => ({ href: `#${operationId}`, text: markup`<span class="method ${method.toLowerCase()}">${method}</span> ${path}` })),
+    links: members.map(({ operationId, method, path }) => ({
+      href: `#${operationId}`,
+      text: markup`<span class="method ${method.toLowerCase()}">${method}</span> ${path}`,
+    })),
   }));
 }
 
@@ -75,18 +90,30 @@ ${typeof description === 'string' ? prose(description) : NOTHING}${fields === NO
 function oneOf(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return typeOf(schema);
-  return markup`One of ${joined(branches.map((branch) => (typeof branch['$ref'] === 'string' ? componentLink(branch['$ref']) : typeOf(branch))), ', ')}.`;
+  return markup`One of ${joined(
+    branches.map((branch) => (typeof branch['$ref'] === 'string' ? componentLink(branch['$ref']) : typeOf(branch))),
+    ', ',
+  )}.`;
 }
 
 function errorsOf(): Markup {
-  const rows = Object.entries(ERRORS).map(([code, { status, help }]) => markup`<tr id="error-${code}"><th scope="row"><code>${code}</code></th><td>${status ?? 'job'}</td><td>${phrase(help)}</td></tr>`);
-  const findings = joined(FINDING_CODES.map((code) => markup`<code>${code}</code>`), ', ');
+  const rows = Object.entries(ERRORS).map(
+    ([code, { status, help }]) =>
+      markup`<tr id="error-${code}"><th scope="row"><code>${code}</code></th><td>${status ?? 'job'}</td><td>${phrase(help)}</td></tr>`,
+  );
+  const findings = joined(
+    FINDING_CODES.map((code) => markup`<code>${code}</code>`),
+    ', ',
+  );
   return markup`<div class="group"><h2 id="errors"><a href="#errors">error codes</a></h2><p>Under which status each travels; a failed job carries the same codes, and those marked <em>job</em> only it can carry.</p>
 <table class="fields"><tbody>${rows}</tbody></table></div>
 <div class="group"><h2 id="findings"><a href="#findings">finding codes</a></h2><p>Of the findings in <code>detail.findings</code>: ${findings}.</p></div>`;
 }
 
 function limitsOf(): Markup {
-  const rows = Object.entries(LIMITS).map(([name, value]) => markup`<tr><th scope="row"><code>${name}</code></th><td>${value.toLocaleString('en-GB')}</td></tr>`);
+  const rows = Object.entries(LIMITS).map(
+    ([name, value]) =>
+      markup`<tr><th scope="row"><code>${name}</code></th><td>${value.toLocaleString('en-GB')}</td></tr>`,
+  );
   return markup`<div class="group"><h2 id="limits"><a href="#limits">limits</a></h2><p>Served as <code>limits</code> of <a href="#getHealth"><code>GET /health</code></a>.</p><table class="fields"><tbody>${rows}</tbody></table></div>`;
 }

@@ -15,7 +15,10 @@ function rowsOf(schema: JsonSchema, prefix: string, depth: number): Markup[] {
   const required = (schema['required'] ?? []) as readonly string[];
   return Object.entries(properties).flatMap(([name, field]) => {
     const inner = depth < DEPTH_MAX ? innerObject(field) : undefined;
-    return [fieldRow(prefix + name, field, required.includes(name)), ...(inner === undefined ? [] : rowsOf(inner.schema, `${prefix}${name}${inner.mark}.`, depth + 1))];
+    return [
+      fieldRow(prefix + name, field, required.includes(name)),
+      ...(inner === undefined ? [] : rowsOf(inner.schema, `${prefix}${name}${inner.mark}.`, depth + 1)),
+    ];
   });
 }
 
@@ -29,7 +32,12 @@ function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly
 }
 
 /** One row of a table of fields or parameters. */
-export function fieldRow(name: string, schema: JsonSchema, isRequired: boolean, description = schema['description']): Markup {
+export function fieldRow(
+  name: string,
+  schema: JsonSchema,
+  isRequired: boolean,
+  description = schema['description'],
+): Markup {
   const notes = [...(typeof description === 'string' ? [phrase(description)] : []), ...bounds(schema)];
   return markup`<tr><th scope="row"><code>${name}</code>${isRequired ? markup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${typeOf(schema)}</td><td>${joined(notes, ' ')}</td></tr>`;
 }
@@ -45,9 +53,14 @@ export function typeOf(schema: JsonSchema): Markup {
   const { $ref, type, items, additionalProperties, format } = schema;
   if (typeof $ref === 'string') return componentLink($ref);
   if (schema['const'] !== undefined) return markup`<code>${JSON.stringify(schema['const'])}</code>`;
-  if (Array.isArray(schema['enum'])) return joined(schema['enum'].map((value) => markup`<code>${JSON.stringify(value)}</code>`), ' | ');
+  if (Array.isArray(schema['enum']))
+    return joined(
+      schema['enum'].map((value) => markup`<code>${JSON.stringify(value)}</code>`),
+      ' | ',
+    );
   if (type === 'array') return markup`[${items === undefined ? verbatim('any') : typeOf(items as JsonSchema)}]`;
-  if (type === 'object' && schema['properties'] === undefined && typeof additionalProperties === 'object') return markup`map&lt;string, ${typeOf(additionalProperties as JsonSchema)}&gt;`;
+  if (type === 'object' && schema['properties'] === undefined && typeof additionalProperties === 'object')
+    return markup`map&lt;string, ${typeOf(additionalProperties as JsonSchema)}&gt;`;
   if (format === 'date') return verbatim('date');
   if (Array.isArray(type)) return verbatim(type.join(' | '));
   return markup`${typeof type === 'string' ? type : 'any'}`;
@@ -74,8 +87,10 @@ function bounds(schema: JsonSchema): Markup[] {
   return notes.length === 0 ? [] : [markup`<span class="bounds">${notes.join('; ')}</span>`];
 }
 
-const low = (least: unknown, above: unknown) => (above !== undefined ? `> ${figure(above)}` : least !== undefined ? `>= ${figure(least)}` : undefined);
-const high = (most: unknown, below: unknown) => (below !== undefined ? `< ${figure(below)}` : most !== undefined ? `<= ${figure(most)}` : undefined);
+const low = (least: unknown, above: unknown) =>
+  above !== undefined ? `> ${figure(above)}` : least !== undefined ? `>= ${figure(least)}` : undefined;
+const high = (most: unknown, below: unknown) =>
+  below !== undefined ? `< ${figure(below)}` : most !== undefined ? `<= ${figure(most)}` : undefined;
 
 /** Large round numbers as powers of ten. */
 function figure(value: unknown): string {
@@ -84,6 +99,7 @@ function figure(value: unknown): string {
 
 function count(what: string, least: unknown, most: unknown): string[] {
   if (least === undefined && most === undefined) return [];
-  if (least === undefined || most === undefined) return [`${most === undefined ? `at least ${String(least)}` : `at most ${String(most)}`} ${what}`];
+  if (least === undefined || most === undefined)
+    return [`${most === undefined ? `at least ${String(least)}` : `at most ${String(most)}`} ${what}`];
   return [`${String(least)} to ${String(most)} ${what}`];
 }

@@ -19,7 +19,8 @@ export interface Sides {
 export function check({ name, meaning, left, right, tolerance = TOLERANCE }: Sides): Check {
   const residual = left - right;
   const scale = Math.max(1, Math.abs(left), Math.abs(right));
-  if (residual === residual) return { name, meaning, left, right, residual, tolerance, holds: Math.abs(residual) <= tolerance * scale };
+  if (residual === residual)
+    return { name, meaning, left, right, residual, tolerance, holds: Math.abs(residual) <= tolerance * scale };
   return { name, meaning, left: finite(left), right: finite(right), residual: 1, tolerance, holds: false };
 }
 

@@ -22,11 +22,19 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   const names = columns.header.names.length;
   const spans = [
     { from: 0, to: last, name: 'contributions' },
-    ...drawnWindows(last).map((span) => ({ ...span, name: `contributions ${formatDay(days[span.from]!)} to ${formatDay(days[span.to]!)}` })),
+    ...drawnWindows(last).map((span) => ({
+      ...span,
+      name: `contributions ${formatDay(days[span.from]!)} to ${formatDay(days[span.to]!)}`,
+    })),
   ];
   // A window with a total loss cannot be linked.
   const linkable = spans.filter(({ from, to }) => returns.subarray(from, to).every((r) => r > -1));
-  const links = linkable.map(({ from, to, name }) => ({ from, to, name, link: contributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }) }));
+  const links = linkable.map(({ from, to, name }) => ({
+    from,
+    to,
+    name,
+    link: contributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }),
+  }));
   const window = readWindow(columns, { from: 0, to: last }, { weights, follow: false });
   return {
     see(period) {
@@ -36,7 +44,12 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
     },
     checks: () =>
       links.map(({ name, link: { totalReturn, residual } }) =>
-        check({ name, meaning: 'Linked contributions of all names add up to the total return.', left: totalReturn - residual(), right: totalReturn }),
+        check({
+          name,
+          meaning: 'Linked contributions of all names add up to the total return.',
+          left: totalReturn - residual(),
+          right: totalReturn,
+        }),
       ),
   };
 }

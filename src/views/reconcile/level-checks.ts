@@ -1,4 +1,10 @@
-import { annualReturns, backtestMetrics, drawdownOf, returnsOf, type BacktestMetrics } from '#domain/analytics/series.js';
+import {
+  annualReturns,
+  backtestMetrics,
+  drawdownOf,
+  returnsOf,
+  type BacktestMetrics,
+} from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { firstAtLeast } from '#domain/search.js';
@@ -13,18 +19,49 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   const byYear = annualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
   const gross = columns.f64('gross');
   const costs = columns.f64('costs');
-  const kept = value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
+  const kept =
+    value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
   const drawdown = drawdownOf(level);
   const tracked = indexOn(columns);
   const measured = backtestMetrics(level, tracked);
   return [
     check({ name: 'returns', meaning: 'Period returns compound to the total return.', left: compounded, right: total }),
-    check({ name: 'annual returns', meaning: 'Annual returns compound to the total return.', left: byYear, right: total }),
-    check({ name: 'level', meaning: 'The level is the value rebased to 100.', left: value.at(-1)! / value[0]! - 1, right: total }),
-    check({ name: 'growth and costs', meaning: 'Growth of the holdings less the costs gives the total return.', left: kept, right: total }),
-    check({ name: 'drawdown', meaning: 'No drawdown is above 0.', left: drawdown.reduce((highest, d) => Math.max(highest, d), -Infinity), right: 0 }),
-    check({ name: 'metrics: total return', meaning: 'The total return that was told is that of the level.', left: total, right: metrics.total_return }),
-    check({ name: 'metrics: maximum drawdown', meaning: 'The maximum drawdown that was told is the lowest of the level.', left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0), right: metrics.max_drawdown }),
+    check({
+      name: 'annual returns',
+      meaning: 'Annual returns compound to the total return.',
+      left: byYear,
+      right: total,
+    }),
+    check({
+      name: 'level',
+      meaning: 'The level is the value rebased to 100.',
+      left: value.at(-1)! / value[0]! - 1,
+      right: total,
+    }),
+    check({
+      name: 'growth and costs',
+      meaning: 'Growth of the holdings less the costs gives the total return.',
+      left: kept,
+      right: total,
+    }),
+    check({
+      name: 'drawdown',
+      meaning: 'No drawdown is above 0.',
+      left: drawdown.reduce((highest, d) => Math.max(highest, d), -Infinity),
+      right: 0,
+    }),
+    check({
+      name: 'metrics: total return',
+      meaning: 'The total return that was told is that of the level.',
+      left: total,
+      right: metrics.total_return,
+    }),
+    check({
+      name: 'metrics: maximum drawdown',
+      meaning: 'The maximum drawdown that was told is the lowest of the level.',
+      left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0),
+      right: metrics.max_drawdown,
+    }),
     ...toldChecks(measured, metrics),
     ...trackingChecks(columns, tracked),
   ];
@@ -41,7 +78,14 @@ const TOLD = {
 
 function toldChecks(measured: BacktestMetrics, told: BacktestMetrics): Check[] {
   return (Object.keys(TOLD) as (keyof typeof TOLD)[]) // its own keys
-    .map((name) => check({ name: `metrics: ${name.replaceAll('_', ' ')}`, meaning: TOLD[name], left: measured[name] ?? 0, right: told[name] ?? 0 }));
+    .map((name) =>
+      check({
+        name: `metrics: ${name.replaceAll('_', ' ')}`,
+        meaning: TOLD[name],
+        left: measured[name] ?? 0,
+        right: told[name] ?? 0,
+      }),
+    );
 }
 
 /** The tracked index on the dates of the run. */
@@ -58,5 +102,11 @@ function trackingChecks(columns: RunColumns, tracked: Float64Array): Check[] {
   const level = columns.f64('level');
   const worst = furthest();
   for (let t = 0; t < level.length; t++) worst.note(level[t]! / level[0]!, tracked[t]! / tracked[0]!);
-  return [check({ name: 'index level', meaning: 'Without costs the level is that of the index; the sides are of the date furthest from it.', ...worst.sides() })];
+  return [
+    check({
+      name: 'index level',
+      meaning: 'Without costs the level is that of the index; the sides are of the date furthest from it.',
+      ...worst.sides(),
+    }),
+  ];
 }

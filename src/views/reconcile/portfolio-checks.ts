@@ -7,7 +7,12 @@ export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): 
   const { value, initialCapital } = portfolio;
   const costs = columns.f64('costs');
   return [
-    check({ name: 'initial capital', meaning: 'The portfolio begins with its initial capital, less what buying it cost.', left: value[0]! + costs[0]!, right: initialCapital }),
+    check({
+      name: 'initial capital',
+      meaning: 'The portfolio begins with its initial capital, less what buying it cost.',
+      left: value[0]! + costs[0]!,
+      right: initialCapital,
+    }),
     ...positionChecks(portfolio),
     ...costChecks(costs, portfolio),
   ];
@@ -30,9 +35,27 @@ function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Che
   const navs = furthest();
   for (const [t, sum] of sums) navs.note(sum / value[t]! + cash[t]!, 1);
   return [
-    check({ name: 'positions: value', meaning: 'Units times price is the value of a position, as a fraction of all; the sides are of the one furthest from it.', ...products.sides() }),
-    check({ name: 'positions: weight', meaning: 'The value of a position is its weight of all; the sides are of the one furthest from it.', ...shares.sides() }),
-    ...(sums.size === 0 ? [] : [check({ name: 'net asset value', meaning: 'Positions and cash of a date are its net asset value; the left side is the fraction furthest from it.', ...navs.sides() })]),
+    check({
+      name: 'positions: value',
+      meaning:
+        'Units times price is the value of a position, as a fraction of all; the sides are of the one furthest from it.',
+      ...products.sides(),
+    }),
+    check({
+      name: 'positions: weight',
+      meaning: 'The value of a position is its weight of all; the sides are of the one furthest from it.',
+      ...shares.sides(),
+    }),
+    ...(sums.size === 0
+      ? []
+      : [
+          check({
+            name: 'net asset value',
+            meaning:
+              'Positions and cash of a date are its net asset value; the left side is the fraction furthest from it.',
+            ...navs.sides(),
+          }),
+        ]),
   ];
 }
 
@@ -43,5 +66,12 @@ function costChecks(costs: Float64Array, { transactions, costRate, initialCapita
   let paid = 0;
   for (let i = 0; i < notional.length; i++) if (isFree[i] === 0) paid += costRate * Math.abs(notional[i]!);
   const recorded = costs.reduce((sum, cost) => sum + cost, 0);
-  return [check({ name: 'transaction costs', meaning: 'The costs of all trades are the costs of the run, as fractions of the initial capital.', left: paid / initialCapital, right: recorded / initialCapital })];
+  return [
+    check({
+      name: 'transaction costs',
+      meaning: 'The costs of all trades are the costs of the run, as fractions of the initial capital.',
+      left: paid / initialCapital,
+      right: recorded / initialCapital,
+    }),
+  ];
 }

@@ -31,14 +31,24 @@ export function rebalanceChecks(columns: RunColumns): Check[] {
 }
 
 function readApplied(columns: RunColumns, { date, at, cap, redistributed }: StoredRebalance, r: number): Applied {
-  const { names, rebalances, treatment, has_index_weights: hasIndexWeights, run_id: runId, index_id: indexId } = columns.header;
+  const {
+    names,
+    rebalances,
+    treatment,
+    has_index_weights: hasIndexWeights,
+    run_id: runId,
+    index_id: indexId,
+  } = columns.header;
   const H = names.length;
   const isOfIndex = runId === indexId;
   const defers = treatment.stale_targets === 'defer';
   // What a strategy holds depends on its tolerance and its costs.
   const isHeld = isOfIndex && at >= 0 && rebalances[r + 1]?.at !== at;
   return {
-    date, cap, redistributed, isOfIndex,
+    date,
+    cap,
+    redistributed,
+    isOfIndex,
     applied: columns.f64('targets', r * H, (r + 1) * H),
     uncapped: columns.f64('raw', r * H, (r + 1) * H),
     isCapped: columns.u8('capped', r * H, (r + 1) * H),
@@ -90,7 +100,8 @@ function heldCheck({ date, applied, held, prices }: Applied): Check[] {
   return [
     check({
       name: `rebalance ${date}: held`,
-      meaning: 'What the index holds at the close is what was applied, where no name waits for a bar; the sides are of the name furthest from it.',
+      meaning:
+        'What the index holds at the close is what was applied, where no name waits for a bar; the sides are of the name furthest from it.',
       ...furthestHeld.sides(),
     }),
   ];
@@ -107,7 +118,8 @@ function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   const waits = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
   const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);
   if (prices?.some((_, i) => waits(i)) && (isShort(held) || isShort(applied))) return;
-  const traded = (weights: Float64Array): number => weights.reduce((sum, weight, i) => (waits(i) ? sum : sum + weight), 0);
+  const traded = (weights: Float64Array): number =>
+    weights.reduce((sum, weight, i) => (waits(i) ? sum : sum + weight), 0);
   const scale = prices === null || traded(applied) === 0 ? 1 : Math.min(1, traded(held) / traded(applied));
   held.forEach((weight, i) => waits(i) || sides.note(weight, scale * applied[i]!));
 }
@@ -119,10 +131,16 @@ function capChecks({ date, cap, applied, uncapped, isCapped, isOfIndex }: Applie
   const atCap = furthest();
   applied.forEach((weight, i) => isCapped[i] === 1 && atCap.note(weight, exposure * cap));
   return [
-    check({ name: `rebalance ${date}: cap`, meaning: 'No weight exceeds the cap.', left: Math.max(largest, cap), right: cap }),
+    check({
+      name: `rebalance ${date}: cap`,
+      meaning: 'No weight exceeds the cap.',
+      left: Math.max(largest, cap),
+      right: cap,
+    }),
     check({
       name: `rebalance ${date}: capped names`,
-      meaning: 'Names held at the cap weigh as much as it, of what is invested; the sides are of the one furthest from it.',
+      meaning:
+        'Names held at the cap weigh as much as it, of what is invested; the sides are of the one furthest from it.',
       ...atCap.sides(),
     }),
   ];

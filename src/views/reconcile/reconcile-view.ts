@@ -25,7 +25,11 @@ export interface StoredFile {
  * @param risk of what the run holds last, null where it could not be measured
  * @cost reads every weight and price of the run
  */
-export function reconcileView(columns: RunColumns, filesOf: () => readonly StoredFile[], risk: MeasuredRisk | null): ReconciliationView {
+export function reconcileView(
+  columns: RunColumns,
+  filesOf: () => readonly StoredFile[],
+  risk: MeasuredRisk | null,
+): ReconciliationView {
   const record = recordIn(columns);
   const { weights, contributions } = panelChecks(columns);
   const told = [
@@ -54,10 +58,26 @@ function panelChecks(columns: RunColumns): { readonly weights: Check[]; readonly
 }
 
 function fileCheck({ name, recorded, found }: StoredFile): Check {
-  return { name: `stored ${name}`, meaning: `SHA-256 of the stored ${name} is the one recorded with the run.`, left: null, right: null, residual: found === recorded ? 0 : 1, tolerance: 0, holds: found === recorded };
+  return {
+    name: `stored ${name}`,
+    meaning: `SHA-256 of the stored ${name} is the one recorded with the run.`,
+    left: null,
+    right: null,
+    residual: found === recorded ? 0 : 1,
+    tolerance: 0,
+    holds: found === recorded,
+  };
 }
 
-const UNREADABLE: Check = { name: 'record', meaning: 'The columns hold a record that can be read.', left: null, right: null, residual: 1, tolerance: 0, holds: false };
+const UNREADABLE: Check = {
+  name: 'record',
+  meaning: 'The columns hold a record that can be read.',
+  left: null,
+  right: null,
+  residual: 1,
+  tolerance: 0,
+  holds: false,
+};
 
 /** Null where what is stored is no record any more, which is what a reconciliation is there to tell. */
 function recordIn(columns: RunColumns): RunRecord | null {

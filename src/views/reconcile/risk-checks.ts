@@ -13,12 +13,29 @@ export interface MeasuredRisk {
 
 /** What the weights view tells of the risk on the last date. */
 export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
-  const sum = (contributionOf: (name: string) => number | null): number => names.reduce((total, name) => total + (contributionOf(name) ?? 0), 0);
-  const notHeld = active ? Object.values(active.payload.contributions_not_held).reduce((total, contribution) => total + contribution, 0) : 0;
+  const sum = (contributionOf: (name: string) => number | null): number =>
+    names.reduce((total, name) => total + (contributionOf(name) ?? 0), 0);
+  const notHeld = active
+    ? Object.values(active.payload.contributions_not_held).reduce((total, contribution) => total + contribution, 0)
+    : 0;
   return [
-    check({ name: 'risk contributions', meaning: 'Risk contributions of the names held add up to the volatility.', left: sum(risk.contributionOf), right: risk.payload.volatility, tolerance: RISK_TOLERANCE }),
+    check({
+      name: 'risk contributions',
+      meaning: 'Risk contributions of the names held add up to the volatility.',
+      left: sum(risk.contributionOf),
+      right: risk.payload.volatility,
+      tolerance: RISK_TOLERANCE,
+    }),
     ...(active
-      ? [check({ name: 'active risk contributions', meaning: 'Active risk contributions, those of names not held among them, add up to the tracking error.', left: sum(active.contributionOf) + notHeld, right: active.payload.tracking_error, tolerance: RISK_TOLERANCE })]
+      ? [
+          check({
+            name: 'active risk contributions',
+            meaning: 'Active risk contributions, those of names not held among them, add up to the tracking error.',
+            left: sum(active.contributionOf) + notHeld,
+            right: active.payload.tracking_error,
+            tolerance: RISK_TOLERANCE,
+          }),
+        ]
       : []),
   ];
 }

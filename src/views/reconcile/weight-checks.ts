@@ -28,8 +28,21 @@ export function weightPass(columns: RunColumns): RowPass {
       sums.note(follow({ previous, factors, withheld, gross: gross[t]!, row, cash: cash[t]! }, drifted), 1);
     },
     checks: () => [
-      check({ name: 'weights', meaning: 'Weights and cash of every date sum to 1; the left side is the sum furthest from it.', ...sums.sides() }),
-      ...(breaks ? [check({ name: 'drift', meaning: 'Where nothing else happens each weight moves with the growth of its name over that of all; the sides are of the cell furthest from it.', ...drifts.sides() })] : []),
+      check({
+        name: 'weights',
+        meaning: 'Weights and cash of every date sum to 1; the left side is the sum furthest from it.',
+        ...sums.sides(),
+      }),
+      ...(breaks
+        ? [
+            check({
+              name: 'drift',
+              meaning:
+                'Where nothing else happens each weight moves with the growth of its name over that of all; the sides are of the cell furthest from it.',
+              ...drifts.sides(),
+            }),
+          ]
+        : []),
       ...driftChecks(columns),
     ],
   };
@@ -68,9 +81,15 @@ function follow(drifted: DriftedRow, drifts: Furthest | null): number {
 }
 
 /** Growth of every name over each session from prices and actions, asked for session by session; NaN before a name's first bar. */
-function growthRows(columns: RunColumns, effects: ReadonlyMap<number, readonly RunEffect[]>): (t: number, prices: Float64Array) => Float64Array {
+function growthRows(
+  columns: RunColumns,
+  effects: ReadonlyMap<number, readonly RunEffect[]>,
+): (t: number, prices: Float64Array) => Float64Array {
   const { names, foreign, dates } = columns.header;
-  const rates = Object.entries(foreign).map(([name, row]) => ({ name: Number(name), series: columns.f64('rates', row * dates, (row + 1) * dates) }));
+  const rates = Object.entries(foreign).map(([name, row]) => ({
+    name: Number(name),
+    series: columns.f64('rates', row * dates, (row + 1) * dates),
+  }));
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, prices) => {
@@ -126,7 +145,17 @@ function driftChecks(columns: RunColumns): Check[] {
   const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
   const absolute = held.reduce((total, weight, i) => total + Math.abs(weight - target[i]!), 0);
   return [
-    check({ name: 'moves since the last rebalance', meaning: 'Moves of the weights since the last rebalance sum to what moved into or out of cash.', left: moved, right: sum(held) - sum(target) }),
-    check({ name: 'turnover since the last rebalance', meaning: 'One-way turnover is half the sum of the moves.', left: absolute / 2, right: figures.turnover }),
+    check({
+      name: 'moves since the last rebalance',
+      meaning: 'Moves of the weights since the last rebalance sum to what moved into or out of cash.',
+      left: moved,
+      right: sum(held) - sum(target),
+    }),
+    check({
+      name: 'turnover since the last rebalance',
+      meaning: 'One-way turnover is half the sum of the moves.',
+      left: absolute / 2,
+      right: figures.turnover,
+    }),
   ];
 }

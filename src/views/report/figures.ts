@@ -105,7 +105,15 @@ export function createRunFigures({ columns, overview: stored, risk, stale = null
   const level: DatedLine = { days, values: columns.f64('level') };
   const labels = once(() => labelsOf(columns));
   const weights = once(() =>
-    weightsView({ runId: header.run_id, requestedAsOf: null, weights: heldWeights(columns, null), benchmark: null, sharesOf: () => null, risk: null, activeRisk: null }),
+    weightsView({
+      runId: header.run_id,
+      requestedAsOf: null,
+      weights: heldWeights(columns, null),
+      benchmark: null,
+      sharesOf: () => null,
+      risk: null,
+      activeRisk: null,
+    }),
   );
   const constituents = once(() => toConstituents(weights(), header.names, labels()));
   const attribution = once(() => attributionView(columns, { start: null, end: null }));
@@ -159,14 +167,23 @@ function benchmarkOf(columns: RunColumns): (DatedLine & { readonly id: string })
 function volatilityOf({ days, values }: DatedLine): (DatedLine & { readonly window: number }) | null {
   const returns = returnsOf(values);
   const window = WINDOWS.find((length) => returns.length >= 2 * length);
-  return window === undefined ? null : { window, days: days.subarray(window), values: rollingVolatility(returns, window) };
+  return window === undefined
+    ? null
+    : { window, days: days.subarray(window), values: rollingVolatility(returns, window) };
 }
 
 function toConstituents({ weights }: WeightsView, names: readonly string[], labels: RunLabels): Constituent[] {
   const positions = new Map(names.map((name, i) => [name, i]));
   return weights.map(({ identifier, weight, raw_weight, capped }) => {
     const at = positions.get(identifier)!;
-    return { identifier, name: labels.names[at] ?? null, sector: labels.sectors[at] ?? null, weight, rawWeight: raw_weight, isCapped: capped };
+    return {
+      identifier,
+      name: labels.names[at] ?? null,
+      sector: labels.sectors[at] ?? null,
+      weight,
+      rawWeight: raw_weight,
+      isCapped: capped,
+    };
   });
 }
 
@@ -182,10 +199,15 @@ function riskFigures({ payload, contributionOf }: HeldRisk, constituents: readon
   };
 }
 
-function sectorsOf(constituents: readonly Constituent[]): { readonly sector: string | null; readonly weight: number }[] {
+function sectorsOf(
+  constituents: readonly Constituent[],
+): { readonly sector: string | null; readonly weight: number }[] {
   const weights = new Map<string | null, number>();
-  for (const { sector, weight } of constituents.toSorted((a, b) => compareText(a.identifier, b.identifier))) weights.set(sector, (weights.get(sector) ?? 0) + weight);
-  return [...weights].map(([sector, weight]) => ({ sector, weight })).toSorted((a, b) => b.weight - a.weight || compareText(a.sector ?? '', b.sector ?? ''));
+  for (const { sector, weight } of constituents.toSorted((a, b) => compareText(a.identifier, b.identifier)))
+    weights.set(sector, (weights.get(sector) ?? 0) + weight);
+  return [...weights]
+    .map(([sector, weight]) => ({ sector, weight }))
+    .toSorted((a, b) => b.weight - a.weight || compareText(a.sector ?? '', b.sector ?? ''));
 }
 
 function latestRebalances(columns: RunColumns, limit: number): RebalanceFigures[] {
@@ -196,7 +218,11 @@ function latestRebalances(columns: RunColumns, limit: number): RebalanceFigures[
   return figures;
 }
 
-function rebalanceFigures(columns: RunColumns, r: number, { date, at, cap, redistributed }: StoredRebalance): RebalanceFigures {
+function rebalanceFigures(
+  columns: RunColumns,
+  r: number,
+  { date, at, cap, redistributed }: StoredRebalance,
+): RebalanceFigures {
   const H = columns.header.names.length;
   const targets = columns.f64('targets', r * H, (r + 1) * H);
   const before = r === 0 ? null : columns.f64('targets', (r - 1) * H, r * H);
@@ -216,7 +242,12 @@ function rebalanceFigures(columns: RunColumns, r: number, { date, at, cap, redis
     atCap += capped[i]!;
   }
   return {
-    date, constituents, largest, cap, capped: atCap, redistributed,
+    date,
+    constituents,
+    largest,
+    cap,
+    capped: atCap,
+    redistributed,
     added: before === null ? null : added,
     removed: before === null ? null : removed,
     turnover: at <= 0 ? null : turnoverAt(columns, at, targets),

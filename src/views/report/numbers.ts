@@ -27,7 +27,10 @@ export function plainTexts(values: readonly number[]): string[] {
 }
 
 /** A label of an axis: no more decimals than its step needs. */
-export function tickText(value: number, { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' }): string {
+export function tickText(
+  value: number,
+  { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' },
+): string {
   const scale = unit === 'percent' ? 100 : 1;
   return `${fixed(value * scale, decimalsOf(step * scale))}${unit === 'percent' ? '%' : ''}`;
 }

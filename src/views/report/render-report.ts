@@ -39,7 +39,10 @@ export function renderReport({ template, figures, renderedAt, fonts, report }: R
   const tick = (fraction: number, message: string): void => {
     report(fraction, message);
     const seconds = (performance.now() - started) / 1000;
-    if (seconds > LIMITS.MAX_RENDER_SECONDS) throw new Refusal('RENDER_FAILED', `The rendering took longer than ${LIMITS.MAX_RENDER_SECONDS} seconds.`, { limit: LIMITS.MAX_RENDER_SECONDS });
+    if (seconds > LIMITS.MAX_RENDER_SECONDS)
+      throw new Refusal('RENDER_FAILED', `The rendering took longer than ${LIMITS.MAX_RENDER_SECONDS} seconds.`, {
+        limit: LIMITS.MAX_RENDER_SECONDS,
+      });
   };
   const title = titleOf(template, figures);
   const frame = pageFrame(template.page);
@@ -76,7 +79,12 @@ const LISTED_MAX = 3;
 
 function stampOf(figures: ReportInput['figures'], renderedAt: string): string {
   const ends = [...new Set([...figures.values()].map(({ overview }) => overview.end))].toSorted();
-  const data = ends.length > LISTED_MAX ? [`Data to ${ends[0]} ... ${ends.at(-1)}`] : ends.length > 0 ? [`Data to ${ends.join(', ')}`] : [];
+  const data =
+    ends.length > LISTED_MAX
+      ? [`Data to ${ends[0]} ... ${ends.at(-1)}`]
+      : ends.length > 0
+        ? [`Data to ${ends.join(', ')}`]
+        : [];
   const stale = [...figures.values()].some((run) => run.stale !== null) ? ['Not current'] : [];
   return [...data, ...stale, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
 }
@@ -125,7 +133,11 @@ interface DrawingTools {
   readonly tick: (fraction: number, message: string) => void;
 }
 
-function drawPlacements(placements: readonly Placement[], sections: readonly StructureElement[], { canvas, tick }: DrawingTools): void {
+function drawPlacements(
+  placements: readonly Placement[],
+  sections: readonly StructureElement[],
+  { canvas, tick }: DrawingTools,
+): void {
   placements.forEach(({ part, x, y, block }, i) => {
     if (i % PARTS_PER_TICK === PARTS_PER_TICK - 1) tick(0.5, 'drawing pages');
     part.draw(canvas, { x, y, parent: sections[block]! });

@@ -12,8 +12,14 @@ describe('Brinson-Fachler', () => {
     // Two groups: 60/40 against 50/50, returns 10% and 2% against 8% and 4%; the benchmark returns 6%.
     const own = period([0.6, 0.4], [0.1, 0.02]);
     const other = period([0.5, 0.5], [0.08, 0.04]);
-    const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = brinsonFachler({ groups: 2, days: [19_000], portfolio: () => own, benchmark: () => other });
-    const near = (actual: Float64Array, expected: number[]) => expected.forEach((value, k) => expect(actual[k]).toBeCloseTo(value, 12));
+    const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = brinsonFachler({
+      groups: 2,
+      days: [19_000],
+      portfolio: () => own,
+      benchmark: () => other,
+    });
+    const near = (actual: Float64Array, expected: number[]) =>
+      expected.forEach((value, k) => expect(actual[k]).toBeCloseTo(value, 12));
     near(allocation, [0.1 * 0.02, -0.1 * -0.02]);
     near(selection, [0.5 * 0.02, 0.5 * -0.02]);
     near(interaction, [0.1 * 0.02, -0.1 * -0.02]);
@@ -23,7 +29,8 @@ describe('Brinson-Fachler', () => {
 
   test('of a group on one side only is told by allocation or interaction', () => {
     const { allocation, selection, interaction } = brinsonFachler({
-      groups: 3, days: [19_000],
+      groups: 3,
+      days: [19_000],
       portfolio: () => period([0.5, 0.5, 0], [0.1, 0.2, 0]),
       benchmark: () => period([0.5, 0, 0.5], [0.1, 0, 0.04]),
     });
@@ -34,15 +41,29 @@ describe('Brinson-Fachler', () => {
   });
 
   test('over many periods adds up to the active return', () => {
-    const weights = fc.array(fc.integer({ min: 0, max: 100 }), { minLength: 3, maxLength: 3 }).filter((parts) => parts.some((part) => part > 0));
-    const side = fc.record({ weights, returns: fc.array(fc.integer({ min: -500, max: 500 }), { minLength: 3, maxLength: 3 }) }).map(({ weights: parts, returns }) => {
-      const sum = parts.reduce((a, b) => a + b, 0);
-      return period(parts.map((part) => part / sum), returns.map((value) => value / 1000));
-    });
+    const weights = fc
+      .array(fc.integer({ min: 0, max: 100 }), { minLength: 3, maxLength: 3 })
+      .filter((parts) => parts.some((part) => part > 0));
+    const side = fc
+      .record({ weights, returns: fc.array(fc.integer({ min: -500, max: 500 }), { minLength: 3, maxLength: 3 }) })
+      .map(({ weights: parts, returns }) => {
+        const sum = parts.reduce((a, b) => a + b, 0);
+        return period(
+          parts.map((part) => part / sum),
+          returns.map((value) => value / 1000),
+        );
+      });
     fc.assert(
       fc.property(fc.array(fc.tuple(side, side), { minLength: 1, maxLength: 40 }), (periods) => {
-        const effects = brinsonFachler({ groups: 3, days: periods.map((_, p) => 19_000 + p), portfolio: (p) => periods[p]![0], benchmark: (p) => periods[p]![1] });
-        expect(Math.abs(effects.residual)).toBeLessThanOrEqual(1e-12 * Math.max(1, Math.abs(effects.portfolioReturn), Math.abs(effects.benchmarkReturn)));
+        const effects = brinsonFachler({
+          groups: 3,
+          days: periods.map((_, p) => 19_000 + p),
+          portfolio: (p) => periods[p]![0],
+          benchmark: (p) => periods[p]![1],
+        });
+        expect(Math.abs(effects.residual)).toBeLessThanOrEqual(
+          1e-12 * Math.max(1, Math.abs(effects.portfolioReturn), Math.abs(effects.benchmarkReturn)),
+        );
       }),
     );
   });

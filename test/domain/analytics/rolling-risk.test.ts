@@ -2,7 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { rollingRisk, type RiskMemory } from '#domain/analytics/rolling-risk.js';
 
-const steps = fc.array(fc.tuple(fc.double({ min: -0.2, max: 0.2, noNaN: true }), fc.double({ min: -0.2, max: 0.2, noNaN: true })), { minLength: 3, maxLength: 60 });
+const steps = fc.array(
+  fc.tuple(fc.double({ min: -0.2, max: 0.2, noNaN: true }), fc.double({ min: -0.2, max: 0.2, noNaN: true })),
+  { minLength: 3, maxLength: 60 },
+);
 
 /** Levels that make some returns. */
 function levelOf(returns: readonly number[]): Float64Array {
@@ -11,39 +14,49 @@ function levelOf(returns: readonly number[]): Float64Array {
   return level;
 }
 
-const returnsOf = (level: Float64Array): number[] => Array.from({ length: level.length - 1 }, (_, t) => level[t + 1]! / level[t]! - 1);
+const returnsOf = (level: Float64Array): number[] =>
+  Array.from({ length: level.length - 1 }, (_, t) => level[t + 1]! / level[t]! - 1);
 
 /** Unbiased variance by weights that sum to 1. */
 function variance(values: readonly number[], weights: readonly number[]): number {
   const mean = values.reduce((sum, value, t) => sum + weights[t]! * value, 0);
-  return values.reduce((sum, value, t) => sum + weights[t]! * (value - mean) ** 2, 0) / (1 - weights.reduce((sum, w) => sum + w * w, 0));
+  return (
+    values.reduce((sum, value, t) => sum + weights[t]! * (value - mean) ** 2, 0) /
+    (1 - weights.reduce((sum, w) => sum + w * w, 0))
+  );
 }
 
 function weightsOf(count: number, memory: RiskMemory): number[] {
-  const raw = Array.from({ length: count }, (_, t) => ('window' in memory ? Number(t >= count - memory.window) : 0.5 ** ((count - 1 - t) / memory.halfLife)));
+  const raw = Array.from({ length: count }, (_, t) =>
+    'window' in memory ? Number(t >= count - memory.window) : 0.5 ** ((count - 1 - t) / memory.halfLife),
+  );
   const total = raw.reduce((sum, w) => sum + w, 0);
   return raw.map((w) => w / total);
 }
 
 describe('rolling risk', () => {
-  test.each<RiskMemory>([{ window: 2 }, { window: 5 }, { halfLife: 1 }, { halfLife: 12.5 }])('is that of the returns so far by %o', (memory) => {
-    fc.assert(
-      fc.property(steps, (both) => {
-        const [level, index] = [levelOf(both.map(([own]) => own)), levelOf(both.map(([, its]) => its))];
-        const risk = rollingRisk(level, index, memory);
-        const [own, its] = [returnsOf(level), returnsOf(index)];
-        expect(risk.volatility.length).toBe(Math.max(0, level.length - risk.from));
-        for (let k = 0; k < risk.volatility.length; k++) {
-          const count = risk.from + k;
-          const weights = weightsOf(count, memory);
-          const annual = (values: readonly number[]): number => Math.sqrt(252 * variance(values.slice(0, count), weights));
-          expect(risk.volatility[k]).toBeCloseTo(annual(own), 7);
-          expect(risk.indexVolatility[k]).toBeCloseTo(annual(its), 7);
-          expect(risk.trackingError[k]).toBeCloseTo(annual(own.map((r, t) => r - its[t]!)), 7);
-        }
-      }),
-    );
-  });
+  test.each<RiskMemory>([{ window: 2 }, { window: 5 }, { halfLife: 1 }, { halfLife: 12.5 }])(
+    'is that of the returns so far by %o',
+    (memory) => {
+      fc.assert(
+        fc.property(steps, (both) => {
+          const [level, index] = [levelOf(both.map(([own]) => own)), levelOf(both.map(([, its]) => its))];
+          const risk = rollingRisk(level, index, memory);
+          const [own, its] = [returnsOf(level), returnsOf(index)];
+          expect(risk.volatility.length).toBe(Math.max(0, level.length - risk.from));
+          for (let k = 0; k < risk.volatility.length; k++) {
+            const count = risk.from + k;
+            const weights = weightsOf(count, memory);
+            const annual = (values: readonly number[]): number =>
+              Math.sqrt(252 * variance(values.slice(0, count), weights));
+            expect(risk.volatility[k]).toBeCloseTo(annual(own), 7);
+            expect(risk.indexVolatility[k]).toBeCloseTo(annual(its), 7);
+            expect(risk.trackingError[k]).toBeCloseTo(annual(own.map((r, t) => r - its[t]!)), 7);
+          }
+        }),
+      );
+    },
+  );
 
   test('has no tracking error where the index is tracked exactly, however much both move', () => {
     const moves = Array.from({ length: 120 }, (_, t) => 0.02 * Math.sin(t * t));

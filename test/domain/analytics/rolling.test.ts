@@ -4,7 +4,9 @@ import { monthlyReturns, rollingVolatility } from '#domain/analytics/rolling.js'
 import { annualReturns } from '#domain/analytics/series.js';
 import { civilOf, dayFrom } from '#domain/days.js';
 
-const returns = fc.array(fc.double({ min: -0.2, max: 0.2, noNaN: true }), { minLength: 2, maxLength: 60 }).map((values) => Float64Array.from(values));
+const returns = fc
+  .array(fc.double({ min: -0.2, max: 0.2, noNaN: true }), { minLength: 2, maxLength: 60 })
+  .map((values) => Float64Array.from(values));
 
 describe('trailing volatility', () => {
   test('is the sample deviation of the trailing returns times the root of 252', () => {
@@ -28,8 +30,11 @@ describe('trailing volatility', () => {
 });
 
 describe('returns by month', () => {
-  const levels = fc.array(fc.double({ min: 0.5, max: 2, noNaN: true }), { minLength: 2, maxLength: 800 }).map((values) => Float64Array.from(values));
-  const daysOf = (count: number, step: number) => Int32Array.from({ length: count }, (_, i) => dayFrom('2019-11-25') + i * step);
+  const levels = fc
+    .array(fc.double({ min: 0.5, max: 2, noNaN: true }), { minLength: 2, maxLength: 800 })
+    .map((values) => Float64Array.from(values));
+  const daysOf = (count: number, step: number) =>
+    Int32Array.from({ length: count }, (_, i) => dayFrom('2019-11-25') + i * step);
 
   test('compound to the return of their year, whatever the sessions', () => {
     fc.assert(
@@ -37,7 +42,9 @@ describe('returns by month', () => {
         const days = daysOf(level.length, step);
         const months = monthlyReturns(days, level);
         for (const [year, value] of annualReturns(days, level)) {
-          const product = months.filter((month) => month.year === year).reduce((growth, month) => growth * (1 + month.value), 1);
+          const product = months
+            .filter((month) => month.year === year)
+            .reduce((growth, month) => growth * (1 + month.value), 1);
           expect(product - 1).toBeCloseTo(value, 10);
         }
       }),

@@ -7,7 +7,9 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { plainDecider } from './test-deciders.js';
 
-const fixture = JSON.parse(readFileSync(new URL('../../../../test/golden/backtest/four-names.json', import.meta.url), 'utf8'));
+const fixture = JSON.parse(
+  readFileSync(new URL('../../../../test/golden/backtest/four-names.json', import.meta.url), 'utf8'),
+);
 
 function table(name: string): Record<string, unknown>[] {
   const { columns, data } = fixture.import.tables[name];
@@ -19,15 +21,28 @@ function runGolden(variant: 'price' | 'total'): Run {
   const dates = [...new Set(rows.map((row) => row['date'] as string))];
   const names = [...new Set(rows.map((row) => row['identifier'] as string))];
   const panel = (field: string) =>
-    Object.fromEntries(names.map((name) => [name, dates.map((date) => rows.find((row) => row['identifier'] === name && row['date'] === date)![field] as number)]));
+    Object.fromEntries(
+      names.map((name) => [
+        name,
+        dates.map((date) => rows.find((row) => row['identifier'] === name && row['date'] === date)![field] as number),
+      ]),
+    );
   const actions = table('corporate_actions').map((row): ActionSketch => ({
     name: row['identifier'] as string,
     type: row['type'] as ActionSketch['type'],
     value: row['value'] as number,
     ex: row['ex_date'] as string,
   }));
-  const market = buildMarket({ dates, close: panel('CLOSE'), fields: { SHARES_OUTSTANDING: panel('SHARES_OUTSTANDING') }, actions });
-  const document = IndexDocument.parse({ ...fixture.index, pipeline: { ...fixture.index.pipeline, treatment: { dividends: variant } } });
+  const market = buildMarket({
+    dates,
+    close: panel('CLOSE'),
+    fields: { SHARES_OUTSTANDING: panel('SHARES_OUTSTANDING') },
+    actions,
+  });
+  const document = IndexDocument.parse({
+    ...fixture.index,
+    pipeline: { ...fixture.index.pipeline, treatment: { dividends: variant } },
+  });
   return runBacktest({
     market,
     calendars: openCalendars(),
@@ -45,37 +60,45 @@ function runGolden(variant: 'price' | 'total'): Run {
 
 function close(actual: ArrayLike<number>, expected: readonly number[]): void {
   expect(actual.length).toBe(expected.length);
-  expected.forEach((value, i) => expect(Math.abs(actual[i]! - value)).toBeLessThanOrEqual(1e-10 * Math.max(1, Math.abs(value))));
+  expected.forEach((value, i) =>
+    expect(Math.abs(actual[i]! - value)).toBeLessThanOrEqual(1e-10 * Math.max(1, Math.abs(value))),
+  );
 }
 
-describe.each(['price', 'total'] as const)('the four-name index in %s return equals the separate calculation', (variant) => {
-  const run = runGolden(variant);
-  const expected = fixture.expected[variant];
+describe.each(['price', 'total'] as const)(
+  'the four-name index in %s return equals the separate calculation',
+  (variant) => {
+    const run = runGolden(variant);
+    const expected = fixture.expected[variant];
 
-  test('levels of index, uncapped index and portfolio', () => {
-    close(run.index.book.value, expected.index_level);
-    close(run.uncapped!, expected.uncapped_index_level);
-    close(run.level, expected.level);
-    close(run.portfolio.value, expected.nav);
-  });
+    test('levels of index, uncapped index and portfolio', () => {
+      close(run.index.book.value, expected.index_level);
+      close(run.uncapped!, expected.uncapped_index_level);
+      close(run.level, expected.level);
+      close(run.portfolio.value, expected.nav);
+    });
 
-  test('returns, drawdown and metrics', () => {
-    close(run.returns, expected.returns);
-    close(run.drawdown, expected.drawdown);
-    close(Object.keys(expected.metrics).map((name) => run.metrics[name as keyof typeof run.metrics]!), Object.values(expected.metrics));
-    close([run.totalCosts], [expected.total_costs]);
-  });
+    test('returns, drawdown and metrics', () => {
+      close(run.returns, expected.returns);
+      close(run.drawdown, expected.drawdown);
+      close(
+        Object.keys(expected.metrics).map((name) => run.metrics[name as keyof typeof run.metrics]!),
+        Object.values(expected.metrics),
+      );
+      close([run.totalCosts], [expected.total_costs]);
+    });
 
-  test('compositions at both rebalances', () => {
-    const { identifiers } = run.index.compositions.sm;
-    expect(run.rebalances.map(({ date }) => formatDay(date))).toEqual(Object.keys(expected.rebalances));
-    for (const { date, columns, weights, uncapped, capped, redistributed } of run.rebalances) {
-      const decided = expected.rebalances[formatDay(date)];
-      expect([...columns].map((column) => identifiers[column])).toEqual(Object.keys(decided.w));
-      close(weights, Object.values(decided.w));
-      close(uncapped, Object.values(decided.raw));
-      expect([...capped].map((column) => identifiers[column])).toEqual(decided.capped);
-      close([redistributed], [decided.redistributed]);
-    }
-  });
-});
+    test('compositions at both rebalances', () => {
+      const { identifiers } = run.index.compositions.sm;
+      expect(run.rebalances.map(({ date }) => formatDay(date))).toEqual(Object.keys(expected.rebalances));
+      for (const { date, columns, weights, uncapped, capped, redistributed } of run.rebalances) {
+        const decided = expected.rebalances[formatDay(date)];
+        expect([...columns].map((column) => identifiers[column])).toEqual(Object.keys(decided.w));
+        close(weights, Object.values(decided.w));
+        close(uncapped, Object.values(decided.raw));
+        expect([...capped].map((column) => identifiers[column])).toEqual(decided.capped);
+        close([redistributed], [decided.redistributed]);
+      }
+    });
+  },
+);

@@ -22,10 +22,17 @@ const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHa
 /** Checks a law on runs over random markets. */
 function onRuns(law: (run: Run, pick: number) => void): void {
   fc.assert(
-    fc.property(randomMarket, randomDocument, randomRequest, randomDecider, fc.nat(1_000_000), ({ market }, document, request, createDecider, pick) => {
-      const found = tryRun(market, document, { ...request, createDecider });
-      if (found) law(found, pick);
-    }),
+    fc.property(
+      randomMarket,
+      randomDocument,
+      randomRequest,
+      randomDecider,
+      fc.nat(1_000_000),
+      ({ market }, document, request, createDecider, pick) => {
+        const found = tryRun(market, document, { ...request, createDecider });
+        if (found) law(found, pick);
+      },
+    ),
     { numRuns: RUNS },
   );
 }
@@ -49,7 +56,9 @@ describe('on random markets with every kind of corporate action', () => {
       near(returns.reduce((product, r, t) => (level[t] === 0 ? 0 : product * (1 + r)), 1) - 1, metrics.total_return);
       near(level.at(-1)! / 100 - 1, metrics.total_return);
       near(annualReturns.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
-      expect(annualReturns.map(([year]) => year)).toEqual([...new Set([...days].slice(1).map((day) => civilOf(day).year))]);
+      expect(annualReturns.map(([year]) => year)).toEqual([
+        ...new Set([...days].slice(1).map((day) => civilOf(day).year)),
+      ]);
       let peak = 0;
       level.forEach((value, t) => near(value / (peak = Math.max(peak, value)) - 1, drawdown[t]!));
       expect(metrics.max_drawdown).toBe(Math.min(...drawdown));
@@ -76,13 +85,18 @@ describe('on random markets with every kind of corporate action', () => {
       const { treatment, document } = compositions;
       const growth = growthOf(sm, growthTerms(treatment, document.currency));
       // Of the dividends that a short position pays nothing is withheld.
-      const shortGrowth = growthOf(sm, growthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends));
+      const shortGrowth = growthOf(
+        sm,
+        growthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends),
+      );
       const busy = new Set(events.map(({ at }) => at));
       const H = columns.length;
       for (let t = 1; t < book.length; t++) {
         const row = weights.subarray(t * H, (t + 1) * H);
         near(sum(row) + cash[t]!, 1);
-        const hasSpinOff = sm.actions.all.some(({ session, action }) => action.type === 'SPIN_OFF' && Math.abs(session - book.from - t) <= 5);
+        const hasSpinOff = sm.actions.all.some(
+          ({ session, action }) => action.type === 'SPIN_OFF' && Math.abs(session - book.from - t) <= 5,
+        );
         if (busy.has(t) || hasSpinOff) continue;
         const grown = [...columns].map((column, slot) => {
           const before = weights[(t - 1) * H + slot]!;
@@ -120,13 +134,25 @@ describe('on random markets with every kind of corporate action', () => {
       const columns = columnsOf(found);
       const day = found.days[pick % found.days.length]!;
       const weights = heldWeights(columns, formatDay(day));
-      const view = weightsView({ runId: 'X', requestedAsOf: null, weights, benchmark: null, sharesOf: () => null, risk: null, activeRisk: null });
+      const view = weightsView({
+        runId: 'X',
+        requestedAsOf: null,
+        weights,
+        benchmark: null,
+        sharesOf: () => null,
+        risk: null,
+        activeRisk: null,
+      });
       const { portfolio } = found;
       const invested = sum(view.weights.map(({ weight }) => weight));
       if (!columns.has('indexWeights')) near(invested, 1 - portfolio.cash[weights.at]!);
       if (view.drift) {
         near(view.drift.turnover, view.drift.total_absolute / 2);
-        near(sum(view.weights.map(({ delta_since_rebalance: delta }) => delta!)) - sum(weights.target.filter((_, i) => weights.held[i] === 0)), invested - sum(weights.target));
+        near(
+          sum(view.weights.map(({ delta_since_rebalance: delta }) => delta!)) -
+            sum(weights.target.filter((_, i) => weights.held[i] === 0)),
+          invested - sum(weights.target),
+        );
       }
       const shorts = view.weights.filter(({ weight }) => weight < 0);
       expect(view.exposure === undefined).toBe(shorts.length === 0);
@@ -149,7 +175,9 @@ describe('on random markets with every kind of corporate action', () => {
         near(units * price, value, value);
         held.set(date, (held.get(date) ?? 0) + value);
       }
-      nav.index.slice(1).forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
+      nav.index
+        .slice(1)
+        .forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
       near(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
       for (const [, , , units, price, notional, cost] of transactions.data) {
         expect(units > 0 && notional > 0 && cost >= 0).toBe(true);
@@ -170,7 +198,9 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns(({ index: { book } }) => {
       const { sm, divisor, from } = book;
       expect(divisor[0]).toBe(1);
-      const moving = new Set(book.events.filter(({ conversions, exits }) => conversions.length + exits.length > 0).map(({ at }) => at));
+      const moving = new Set(
+        book.events.filter(({ conversions, exits }) => conversions.length + exits.length > 0).map(({ at }) => at),
+      );
       const cashTypes = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE']);
       for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) moving.add(session - from);
       for (let t = 1; t < book.length; t++) if (!moving.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
@@ -194,7 +224,12 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns((found) => {
       // After a total loss there are no returns, and so no result.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) {
-        expect(() => runResultJson(found, STAMP)).toThrow(expect.objectContaining({ code: 'NUMERIC_FAILURE', message: expect.stringContaining('worth nothing from') as string }));
+        expect(() => runResultJson(found, STAMP)).toThrow(
+          expect.objectContaining({
+            code: 'NUMERIC_FAILURE',
+            message: expect.stringContaining('worth nothing from') as string,
+          }),
+        );
         return;
       }
       for (const bytes of [runResultJson(found, STAMP), runRecordJson(found, STAMP)]) {
@@ -206,6 +241,14 @@ describe('on random markets with every kind of corporate action', () => {
 });
 
 test('linking needs every period to keep something', () => {
-  const input = { names: 1, weightsBefore: () => Float64Array.of(1), contributionsOf: () => Float64Array.of(-1), costOf: () => 0, hasCosts: false };
-  expect(() => linkContributions({ ...input, returns: Float64Array.of(-1), days: [19_724] })).toThrow(expect.objectContaining({ code: 'TOTAL_LOSS', message: expect.stringContaining('2024-01-02 is -1') as string }));
+  const input = {
+    names: 1,
+    weightsBefore: () => Float64Array.of(1),
+    contributionsOf: () => Float64Array.of(-1),
+    costOf: () => 0,
+    hasCosts: false,
+  };
+  expect(() => linkContributions({ ...input, returns: Float64Array.of(-1), days: [19_724] })).toThrow(
+    expect.objectContaining({ code: 'TOTAL_LOSS', message: expect.stringContaining('2024-01-02 is -1') as string }),
+  );
 });

@@ -1,7 +1,14 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, weekdayOf, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import type { ActionType, Adjustment, CorporateAction, MarketData, Membership, ReferenceValue } from '#domain/market/market-data.js';
+import type {
+  ActionType,
+  Adjustment,
+  CorporateAction,
+  MarketData,
+  Membership,
+  ReferenceValue,
+} from '#domain/market/market-data.js';
 
 /** A market as a test writes it: dates down, names across, null where there is no bar. */
 export interface MarketSketch {
@@ -28,7 +35,15 @@ export interface ActionSketch {
 
 let built = 0;
 
-export function buildMarket({ dates, close, fields = {}, reference = {}, actions = [], universes = [], adjustment = 'none' }: MarketSketch): MarketData {
+export function buildMarket({
+  dates,
+  close,
+  fields = {},
+  reference = {},
+  actions = [],
+  universes = [],
+  adjustment = 'none',
+}: MarketSketch): MarketData {
   const identifiers = Object.keys(close).toSorted(compareText);
   const panel = (values: Readonly<Record<string, readonly (number | null)[]>>): Float64Array =>
     Float64Array.from(dates.flatMap((_, t) => identifiers.map((name) => values[name]?.[t] ?? Number.NaN)));
@@ -39,19 +54,31 @@ export function buildMarket({ dates, close, fields = {}, reference = {}, actions
     adjustment,
     identifiers,
     dates: Int32Array.from(dates, dayFrom),
-    fields: new Map([['CLOSE', panel(close)], ...Object.entries(fields).map(([name, values]) => [name, panel(values)] as const)]),
+    fields: new Map([
+      ['CLOSE', panel(close)],
+      ...Object.entries(fields).map(([name, values]) => [name, panel(values)] as const),
+    ]),
     reference: {
       columns,
-      rows: new Map(Object.entries(reference).map(([name, row]) => [name, [{ validFrom: null, values: columns.map((column) => row[column] ?? null) }]])),
+      rows: new Map(
+        Object.entries(reference).map(([name, row]) => [
+          name,
+          [{ validFrom: null, values: columns.map((column) => row[column] ?? null) }],
+        ]),
+      ),
     },
-    actions: actions.map(toAction).toSorted((a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type)),
+    actions: actions
+      .map(toAction)
+      .toSorted((a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type)),
     universes,
   };
 }
 
 function toAction({ name, type, value, ex, related, subscription, cancelled = false }: ActionSketch): CorporateAction {
   return {
-    identifier: name, type, value,
+    identifier: name,
+    type,
+    value,
     exDay: dayFrom(ex),
     payDay: null,
     status: cancelled ? 'cancelled' : 'paid',
@@ -79,5 +106,13 @@ function weekdayCalendar(code: string, { from, to, holidays = [] }: CalendarSket
   for (let day = dayFrom(from); day <= dayFrom(to); day++) if (weekdayOf(day) < 5 && !closed.has(day)) days.push(day);
   const open = new Set(days);
   const coverage = { from: dayFrom(from), publishedTo: dayFrom(to), to: dayFrom(to) };
-  return { code, name: code, region: 'Test', tz: 'Test/Test', coverage, sessions: Int32Array.from(days), isSession: (day) => open.has(day) };
+  return {
+    code,
+    name: code,
+    region: 'Test',
+    tz: 'Test/Test',
+    coverage,
+    sessions: Int32Array.from(days),
+    isSession: (day) => open.has(day),
+  };
 }

@@ -17,7 +17,9 @@ import { randomDecider, randomDocument, randomRequest, tryRun } from './random-r
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 100);
 
 /** A request, and how its index is composed. */
-const randomSignedRequest = fc.tuple(randomRequest, randomDecider).map(([request, createDecider]) => ({ ...request, createDecider }));
+const randomSignedRequest = fc
+  .tuple(randomRequest, randomDecider)
+  .map(([request, createDecider]) => ({ ...request, createDecider }));
 
 /** The rows of a market up to a position, and the actions that take effect by then. */
 function truncated(market: MarketData, rows: number): MarketData {
@@ -25,16 +27,30 @@ function truncated(market: MarketData, rows: number): MarketData {
 }
 
 function renamed(market: MarketData, rename: (identifier: string) => string): MarketData {
-  const order = [...market.identifiers.keys()].toSorted((a, b) => compareText(rename(market.identifiers[a]!), rename(market.identifiers[b]!)));
+  const order = [...market.identifiers.keys()].toSorted((a, b) =>
+    compareText(rename(market.identifiers[a]!), rename(market.identifiers[b]!)),
+  );
   const names = order.length;
   return {
     ...market,
     contentHash: `${market.contentHash}-renamed`,
     identifiers: order.map((column) => rename(market.identifiers[column]!)),
-    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.map((_, i) => panel[i - (i % names) + order[i % names]!]!)])),
-    reference: { ...market.reference, rows: new Map([...market.reference.rows].map(([identifier, rows]) => [rename(identifier), rows])) },
+    fields: new Map(
+      [...market.fields].map(([name, panel]) => [
+        name,
+        panel.map((_, i) => panel[i - (i % names) + order[i % names]!]!),
+      ]),
+    ),
+    reference: {
+      ...market.reference,
+      rows: new Map([...market.reference.rows].map(([identifier, rows]) => [rename(identifier), rows])),
+    },
     actions: market.actions
-      .map((action): CorporateAction => ({ ...action, identifier: rename(action.identifier), related: action.related === null ? null : rename(action.related) }))
+      .map((action): CorporateAction => ({
+        ...action,
+        identifier: rename(action.identifier),
+        related: action.related === null ? null : rename(action.related),
+      }))
       .toSorted((a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type)),
   };
 }
@@ -50,7 +66,8 @@ function held({ sm, columns, weights }: Book, at: number): [string, number][] {
 /** What of a run is known by a date: levels, weights, divisor, compositions, bit for bit. */
 function knownBy(run: Run, day: number) {
   const { index, portfolio, rebalances } = run;
-  const within = (book: Book): number => book.sm.sessions.subarray(book.from, book.from + book.length).filter((session) => session <= day).length;
+  const within = (book: Book): number =>
+    book.sm.sessions.subarray(book.from, book.from + book.length).filter((session) => session <= day).length;
   const count = within(index.book);
   const traded = within(portfolio);
   return {
@@ -62,8 +79,16 @@ function knownBy(run: Run, day: number) {
     portfolio: Array.from({ length: traded }, (_, at) => held(portfolio, at)),
     rebalances: rebalances
       .filter(({ session }) => run.portfolio.sm.sessions[session]! <= day)
-      .map(({ date, columns, weights, uncapped, announced }) => ({ date, names: [...columns].map((column) => portfolio.sm.identifiers[column]), weights: [...weights], uncapped: [...uncapped], announced })),
-    gaps: run.gaps.filter(({ session }) => portfolio.sm.sessions[session]! <= day).map(({ session, column }) => [session, portfolio.sm.identifiers[column]]),
+      .map(({ date, columns, weights, uncapped, announced }) => ({
+        date,
+        names: [...columns].map((column) => portfolio.sm.identifiers[column]),
+        weights: [...weights],
+        uncapped: [...uncapped],
+        announced,
+      })),
+    gaps: run.gaps
+      .filter(({ session }) => portfolio.sm.sessions[session]! <= day)
+      .map(({ session, column }) => [session, portfolio.sm.identifiers[column]]),
   };
 }
 
@@ -71,33 +96,48 @@ function knownBy(run: Run, day: number) {
 function blocksOf(bytes: Uint8Array): readonly unknown[] {
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const size = { f64: 8, i32: 4, u8: 1 };
-  const blocks = Object.entries(header.blocks).map(([name, block]) => [name, Buffer.from(bytes.slice(block!.offset, block!.offset + block!.length * size[block!.type])).toString('base64')]);
+  const blocks = Object.entries(header.blocks).map(([name, block]) => [
+    name,
+    Buffer.from(bytes.slice(block!.offset, block!.offset + block!.length * size[block!.type])).toString('base64'),
+  ]);
   return [{ ...header, blocks: {} }, Object.fromEntries(blocks)];
 }
 
 describe('on random markets', () => {
   test('a store cut after a date changes nothing at or before it, bit for bit', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomSignedRequest, fc.integer({ min: 12, max: 24 }), ({ market }, document, request, rows) => {
-        const whole = tryRun(market, document, request);
-        const cut = tryRun(truncated(market, rows), document, request);
-        if (!whole || !cut) return;
-        const day = market.dates[rows - 1]!;
-        expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
-      }),
+      fc.property(
+        randomMarket,
+        randomDocument,
+        randomSignedRequest,
+        fc.integer({ min: 12, max: 24 }),
+        ({ market }, document, request, rows) => {
+          const whole = tryRun(market, document, request);
+          const cut = tryRun(truncated(market, rows), document, request);
+          if (!whole || !cut) return;
+          const day = market.dates[rows - 1]!;
+          expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+        },
+      ),
       { numRuns: RUNS },
     );
   });
 
   test('a later end leaves the earlier part as it was, bit for bit', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomSignedRequest, fc.integer({ min: 12, max: 23 }), ({ market }, document, request, rows) => {
-        const [end, later] = [market.dates[rows]!, market.dates[rows + 1]!];
-        const shorter = tryRun(market, document, { ...request, end: formatDay(end) });
-        const longer = tryRun(market, document, { ...request, end: formatDay(later) });
-        if (!shorter || !longer) return;
-        expect(knownBy(shorter, end)).toEqual(knownBy(longer, end));
-      }),
+      fc.property(
+        randomMarket,
+        randomDocument,
+        randomSignedRequest,
+        fc.integer({ min: 12, max: 23 }),
+        ({ market }, document, request, rows) => {
+          const [end, later] = [market.dates[rows]!, market.dates[rows + 1]!];
+          const shorter = tryRun(market, document, { ...request, end: formatDay(end) });
+          const longer = tryRun(market, document, { ...request, end: formatDay(later) });
+          if (!shorter || !longer) return;
+          expect(knownBy(shorter, end)).toEqual(knownBy(longer, end));
+        },
+      ),
       { numRuns: RUNS },
     );
   });
@@ -107,10 +147,16 @@ describe('on random markets', () => {
       fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const first = tryRun(market, document, request);
         const again = tryRun({ ...market, contentHash: 'again' }, document, request);
-        const other = tryRun(renamed(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)), document, request);
+        const other = tryRun(
+          renamed(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)),
+          document,
+          request,
+        );
         expect([again === undefined, other === undefined]).toEqual([first === undefined, first === undefined]);
         if (!first || !again || !other) return;
-        expect(Buffer.compare(runToColumns(again, { contentHash: 's' }), runToColumns(first, { contentHash: 's' }))).toBe(0);
+        expect(
+          Buffer.compare(runToColumns(again, { contentHash: 's' }), runToColumns(first, { contentHash: 's' })),
+        ).toBe(0);
         const stamp = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
         expect(Buffer.compare(runResultJson(again, stamp), runResultJson(first, stamp))).toBe(0);
         expect(Buffer.compare(runRecordJson(again, stamp), runRecordJson(first, stamp))).toBe(0);
@@ -141,11 +187,16 @@ describe('on random markets', () => {
   test('the order of the names in the store changes levels by rounding at most', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, ({ market }, document) => {
-        const reversed = (identifier: string) => (identifier === 'EURUSD' ? identifier : `${String.fromCharCode(90 - (identifier.charCodeAt(0) - 65))}${identifier}`);
+        const reversed = (identifier: string) =>
+          identifier === 'EURUSD'
+            ? identifier
+            : `${String.fromCharCode(90 - (identifier.charCodeAt(0) - 65))}${identifier}`;
         const first = tryRun(market, document);
         const other = tryRun(renamed(market, reversed), document);
         if (!first || !other) return;
-        first.index.book.value.forEach((value, t) => expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value));
+        first.index.book.value.forEach((value, t) =>
+          expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value),
+        );
       }),
       { numRuns: RUNS },
     );
@@ -156,21 +207,48 @@ describe('on random markets', () => {
     const treatment = { spin_offs: 'zero_price', missing_prices: 'carry', max_stale_sessions: 5 } as const;
     let waiting = 0;
     fc.assert(
-      fc.property(randomMarket, randomDocument, fc.double({ min: 0.1, max: 3, noNaN: true }), fc.integer({ min: 1, max: 9_999_999 }), ({ market }, document, value, capital) => {
-        const names = market.identifiers.length;
-        const suspended = market.identifiers.indexOf('AA');
-        const close = market.fields.get('CLOSE')!.map((price, i) => (i % names === suspended && i >= suspendedFrom * names ? Number.NaN : price));
-        const spinOff: CorporateAction = { identifier: 'BB', type: 'SPIN_OFF', value, exDay: market.dates[spunOff]!, payDay: null, status: 'paid', announcedDay: null, related: 'NEW', subscriptionPrice: null };
-        const stopped = { ...market, contentHash: `${market.contentHash}-stopped`, fields: new Map([...market.fields, ['CLOSE', close]]), actions: [spinOff] };
-        const pipeline = document.pipeline!; // random documents are no derived ones
-        const daily: IndexDocument = { ...document, rebalance: { ...document.rebalance, frequency: 'daily' }, pipeline: { ...pipeline, treatment: { ...pipeline.treatment, ...treatment } } };
-        const whole = tryRun(stopped, daily, { initial_capital: capital });
-        const cut = tryRun(truncated(stopped, cutAt), daily, { initial_capital: capital });
-        if (!whole || !cut) return;
-        waiting += whole.portfolio.unfilled.length;
-        const day = stopped.dates[cutAt - 1]!;
-        expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
-      }),
+      fc.property(
+        randomMarket,
+        randomDocument,
+        fc.double({ min: 0.1, max: 3, noNaN: true }),
+        fc.integer({ min: 1, max: 9_999_999 }),
+        ({ market }, document, value, capital) => {
+          const names = market.identifiers.length;
+          const suspended = market.identifiers.indexOf('AA');
+          const close = market.fields
+            .get('CLOSE')!
+            .map((price, i) => (i % names === suspended && i >= suspendedFrom * names ? Number.NaN : price));
+          const spinOff: CorporateAction = {
+            identifier: 'BB',
+            type: 'SPIN_OFF',
+            value,
+            exDay: market.dates[spunOff]!,
+            payDay: null,
+            status: 'paid',
+            announcedDay: null,
+            related: 'NEW',
+            subscriptionPrice: null,
+          };
+          const stopped = {
+            ...market,
+            contentHash: `${market.contentHash}-stopped`,
+            fields: new Map([...market.fields, ['CLOSE', close]]),
+            actions: [spinOff],
+          };
+          const pipeline = document.pipeline!; // random documents are no derived ones
+          const daily: IndexDocument = {
+            ...document,
+            rebalance: { ...document.rebalance, frequency: 'daily' },
+            pipeline: { ...pipeline, treatment: { ...pipeline.treatment, ...treatment } },
+          };
+          const whole = tryRun(stopped, daily, { initial_capital: capital });
+          const cut = tryRun(truncated(stopped, cutAt), daily, { initial_capital: capital });
+          if (!whole || !cut) return;
+          waiting += whole.portfolio.unfilled.length;
+          const day = stopped.dates[cutAt - 1]!;
+          expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+        },
+      ),
       { numRuns: 4 * RUNS },
     );
     expect(waiting).toBeGreaterThan(0);
@@ -207,30 +285,57 @@ describe('on random markets', () => {
 
   test('a fictitious split with matching prices changes no level', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomSignedRequest, fc.integer({ min: 5, max: 20 }), fc.nat(7), ({ market: drawn }, document, request, row, column) => {
-        const market: MarketData = { ...drawn, adjustment: 'none' }; // on adjusted prices a split changes nothing
-        const names = market.identifiers.length;
-        const identifier = market.identifiers[column]!;
-        if (identifier === 'EURUSD' || market.actions.some((action) => action.identifier === identifier || action.related === identifier)) return;
-        const day = market.dates[row]!;
-        const scaled = (panel: Float64Array, factor: number) => panel.map((value, i) => (i % names === column && i >= row * names ? value * factor : value));
-        const split: MarketData = {
-          ...market,
-          contentHash: `${market.contentHash}-split`,
-          fields: new Map([
-            ...market.fields,
-            ['CLOSE', scaled(market.fields.get('CLOSE')!, 0.25)],
-            ['SHARES_OUTSTANDING', scaled(market.fields.get('SHARES_OUTSTANDING')!, 4)],
-          ]),
-          actions: [...market.actions, { identifier, type: 'SPLIT' as const, value: 4, exDay: day, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null }].toSorted(
-            (a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type),
-          ),
-        };
-        const first = tryRun(market, document, request);
-        const other = tryRun(split, document, request);
-        if (!first || !other) return;
-        first.index.book.value.forEach((value, t) => expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value));
-      }),
+      fc.property(
+        randomMarket,
+        randomDocument,
+        randomSignedRequest,
+        fc.integer({ min: 5, max: 20 }),
+        fc.nat(7),
+        ({ market: drawn }, document, request, row, column) => {
+          const market: MarketData = { ...drawn, adjustment: 'none' }; // on adjusted prices a split changes nothing
+          const names = market.identifiers.length;
+          const identifier = market.identifiers[column]!;
+          if (
+            identifier === 'EURUSD' ||
+            market.actions.some((action) => action.identifier === identifier || action.related === identifier)
+          )
+            return;
+          const day = market.dates[row]!;
+          const scaled = (panel: Float64Array, factor: number) =>
+            panel.map((value, i) => (i % names === column && i >= row * names ? value * factor : value));
+          const split: MarketData = {
+            ...market,
+            contentHash: `${market.contentHash}-split`,
+            fields: new Map([
+              ...market.fields,
+              ['CLOSE', scaled(market.fields.get('CLOSE')!, 0.25)],
+              ['SHARES_OUTSTANDING', scaled(market.fields.get('SHARES_OUTSTANDING')!, 4)],
+            ]),
+            actions: [
+              ...market.actions,
+              {
+                identifier,
+                type: 'SPLIT' as const,
+                value: 4,
+                exDay: day,
+                payDay: null,
+                status: null,
+                announcedDay: null,
+                related: null,
+                subscriptionPrice: null,
+              },
+            ].toSorted(
+              (a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type),
+            ),
+          };
+          const first = tryRun(market, document, request);
+          const other = tryRun(split, document, request);
+          if (!first || !other) return;
+          first.index.book.value.forEach((value, t) =>
+            expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value),
+          );
+        },
+      ),
       { numRuns: RUNS },
     );
   });

@@ -5,12 +5,26 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 
 const index = (id: string, rest: object = {}) =>
-  IndexDocument.parse({ id, name: id, calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } }, ...rest });
+  IndexDocument.parse({
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: '2020-01-02',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    ...rest,
+  });
 const follows = (id: string, source: string) => index(id, { universe: { kind: 'index', id: source } });
 const benchmark = (id: string) => ({ benchmark: { id, kind: 'index' } });
 
 function plan(indices: readonly IndexDocument[], request: object = {}, rest: Partial<BacktestPlan> = {}): BacktestPlan {
-  return { runId: 'A', name: 'A', indexId: 'A', documents: Object.fromEntries(indices.map((one) => [one.id, one])), request: BacktestFields.parse(request), ...rest };
+  return {
+    runId: 'A',
+    name: 'A',
+    indexId: 'A',
+    documents: Object.fromEntries(indices.map((one) => [one.id, one])),
+    request: BacktestFields.parse(request),
+    ...rest,
+  };
 }
 
 const changes = (before: BacktestPlan, now: BacktestPlan) => definitionChanges({ plan: before }, { plan: now });
@@ -19,28 +33,51 @@ describe('the definitions of two plans', () => {
   test('are the same whatever is asked of them', () => {
     expect(changes(plan([index('A')]), plan([index('A')], { transaction_cost_bps: 5 }))).toEqual([]);
     expect(changes(plan([index('A')]), plan([index('A'), follows('B', 'C'), index('C')], benchmark('B')))).toEqual([]);
-    expect(changes(plan([index('A'), index('B')], benchmark('B')), plan([index('A'), index('C')], benchmark('C')))).toEqual([]);
+    expect(
+      changes(plan([index('A'), index('B')], benchmark('B')), plan([index('A'), index('C')], benchmark('C'))),
+    ).toEqual([]);
   });
 
   test('differ where the index, one that it reaches or its benchmark does, by the fields that do', () => {
-    expect(changes(plan([index('A')]), plan([index('A', { base_value: 7, name: 'Other' })]))).toEqual(['The index A is not that of the run: base_value, name.']);
-    expect(changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'B'), index('B', { currency: 'EUR' })]))).toEqual(['The index B is not that of the run: currency.']);
-    expect(changes(plan([index('A'), index('B')], benchmark('B')), plan([index('A'), index('B', { base_value: 7 })], benchmark('B')))).toEqual(['The index B is not that of the run: base_value.']);
-    expect(changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'C'), index('C')]))).toEqual(['The index A is not that of the run: universe.']);
+    expect(changes(plan([index('A')]), plan([index('A', { base_value: 7, name: 'Other' })]))).toEqual([
+      'The index A is not that of the run: base_value, name.',
+    ]);
+    expect(
+      changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'B'), index('B', { currency: 'EUR' })])),
+    ).toEqual(['The index B is not that of the run: currency.']);
+    expect(
+      changes(
+        plan([index('A'), index('B')], benchmark('B')),
+        plan([index('A'), index('B', { base_value: 7 })], benchmark('B')),
+      ),
+    ).toEqual(['The index B is not that of the run: base_value.']);
+    expect(changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'C'), index('C')]))).toEqual([
+      'The index A is not that of the run: universe.',
+    ]);
   });
 
   test('differ where a strategy fills in the same request otherwise, not where another one was asked for', () => {
     const strategy = { rebalance: null, drift_tolerance: null, exposure: 1 };
     const before = plan([index('A')], { transaction_cost_bps: 5 }, { runId: 'S', strategy });
     const now = plan([index('A')], { transaction_cost_bps: 9 }, { runId: 'S', strategy });
-    expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: {} })).toEqual(['The strategy S is not that of the run: transaction_cost_bps.']);
-    expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: { transaction_cost_bps: 9 } })).toEqual([]);
-    expect(changes(before, { ...before, strategy: { ...strategy, exposure: 0.5 } })).toEqual(['The strategy S is not that of the run: exposure.']);
-    expect(changes(before, { ...before, indexId: 'B', documents: { A: index('A'), B: index('B') } })).toEqual(['The run reached the indices A; now it would reach B.']);
+    expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: {} })).toEqual([
+      'The strategy S is not that of the run: transaction_cost_bps.',
+    ]);
+    expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: { transaction_cost_bps: 9 } })).toEqual(
+      [],
+    );
+    expect(changes(before, { ...before, strategy: { ...strategy, exposure: 0.5 } })).toEqual([
+      'The strategy S is not that of the run: exposure.',
+    ]);
+    expect(changes(before, { ...before, indexId: 'B', documents: { A: index('A'), B: index('B') } })).toEqual([
+      'The run reached the indices A; now it would reach B.',
+    ]);
   });
 
   test('leave the request to be compared by itself, whose end may move', () => {
-    expect(isSameRequest(plan([index('A')], { end: '2020-06-30' }), plan([index('A')], { end: '2021-06-30' }))).toBe(true);
+    expect(isSameRequest(plan([index('A')], { end: '2020-06-30' }), plan([index('A')], { end: '2021-06-30' }))).toBe(
+      true,
+    );
     expect(isSameRequest(plan([index('A')], { start: '2020-06-30' }), plan([index('A')]))).toBe(false);
   });
 });

@@ -16,13 +16,21 @@ const DIVIDEND: ActionSketch = { name: 'A', type: 'DIVIDEND', value: 2, ex: '202
 /** Of equal weights bought on the first date: half the growth of A and half that of B. */
 const HELD = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
 
-const indexOf = (dividends: ReturnVariant, tax = 0) => IndexDocument.parse({
-  id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency: 'none' },
-  pipeline: { treatment: { dividends, withholding_tax: tax }, weighting: { type: 'EqualWeight' } },
-});
-const marketOf = (adjustment: Adjustment, actions: readonly ActionSketch[] = []) => buildMarket({ dates: DATES, close: CLOSE, adjustment, actions });
-const runOf = (adjustment: Adjustment, dividends: ReturnVariant, actions: readonly ActionSketch[] = []): Run => run(marketOf(adjustment, actions), indexOf(dividends, 0.2));
-const codesOf = ({ findings }: Pick<Run, 'findings'>) => findings.map(({ code }): string => code).filter((code) => code !== 'CURRENCY_ASSUMED');
+const indexOf = (dividends: ReturnVariant, tax = 0) =>
+  IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DATES[0],
+    rebalance: { frequency: 'none' },
+    pipeline: { treatment: { dividends, withholding_tax: tax }, weighting: { type: 'EqualWeight' } },
+  });
+const marketOf = (adjustment: Adjustment, actions: readonly ActionSketch[] = []) =>
+  buildMarket({ dates: DATES, close: CLOSE, adjustment, actions });
+const runOf = (adjustment: Adjustment, dividends: ReturnVariant, actions: readonly ActionSketch[] = []): Run =>
+  run(marketOf(adjustment, actions), indexOf(dividends, 0.2));
+const codesOf = ({ findings }: Pick<Run, 'findings'>) =>
+  findings.map(({ code }): string => code).filter((code) => code !== 'CURRENCY_ASSUMED');
 const VARIANTS: readonly ReturnVariant[] = ['price', 'total', 'net'];
 
 describe('on prices that include dividends', () => {
@@ -31,35 +39,59 @@ describe('on prices that include dividends', () => {
     expect([made.variants.price, made.variants.net]).toEqual([null, null]);
     made.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD[t]!, 10));
     const columns = opened(runToColumns(made, { contentHash: 's' }));
-    expect(indexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({ variant: 'total', levels: made.index.book.value });
+    expect(indexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
+      variant: 'total',
+      levels: made.index.book.value,
+    });
     for (const variant of ['price', 'net'] as const) {
-      expect(() => indexLevels(columns, { variant, start: null, end: null })).toThrow(expect.objectContaining({ code: 'VARIANT_NOT_AVAILABLE', detail: { variant, accepted: ['total'] } }));
+      expect(() => indexLevels(columns, { variant, start: null, end: null })).toThrow(
+        expect.objectContaining({ code: 'VARIANT_NOT_AVAILABLE', detail: { variant, accepted: ['total'] } }),
+      );
     }
     expect(JSON.parse(new TextDecoder().decode(runOverviewJson(made)))).toMatchObject({ return_variant: 'total' });
   });
 
   test('the warning tells an index that asks for another return', () => {
-    expect(VARIANTS.map((dividends) => codesOf(runOf('total', dividends)))).toEqual([['PRICE_BASIS'], [], ['PRICE_BASIS']]);
+    expect(VARIANTS.map((dividends) => codesOf(runOf('total', dividends)))).toEqual([
+      ['PRICE_BASIS'],
+      [],
+      ['PRICE_BASIS'],
+    ]);
   });
 
   test('a benchmark has the total return too', () => {
-    const made = run(marketOf('total'), indexOf('price'), { benchmark: { kind: 'identifier', id: 'B', price_column: 'CLOSE' } });
+    const made = run(marketOf('total'), indexOf('price'), {
+      benchmark: { kind: 'identifier', id: 'B', price_column: 'CLOSE' },
+    });
     expect(made.benchmark!.variant).toBe('total');
     expect(made.benchmark!.relative.benchmarkReturn).toBeCloseTo(0.2, 12);
   });
 });
 
 describe('on prices without dividends', () => {
-  test.each(['none', 'splits'] as const)('adjusted for %s, a total or net return without one cash action is told to be a price return', (adjustment) => {
-    expect(VARIANTS.map((dividends) => codesOf(runOf(adjustment, dividends)))).toEqual([[], ['NO_DIVIDENDS'], ['NO_DIVIDENDS']]);
-    expect(VARIANTS.map((dividends) => codesOf(runOf(adjustment, dividends, [DIVIDEND])))).toEqual([[], [], []]);
-    const { price, total, net } = runOf(adjustment, 'net', [DIVIDEND]).variants;
-    // A is at 99 and has paid 2, of which 1.6 are left after the tax.
-    expect([price, total, net].map((variant) => variant!.level[2]!)).toEqual([expect.closeTo(104.5, 10), expect.closeTo(105.5, 10), expect.closeTo(105.3, 10)]);
-  });
+  test.each(['none', 'splits'] as const)(
+    'adjusted for %s, a total or net return without one cash action is told to be a price return',
+    (adjustment) => {
+      expect(VARIANTS.map((dividends) => codesOf(runOf(adjustment, dividends)))).toEqual([
+        [],
+        ['NO_DIVIDENDS'],
+        ['NO_DIVIDENDS'],
+      ]);
+      expect(VARIANTS.map((dividends) => codesOf(runOf(adjustment, dividends, [DIVIDEND])))).toEqual([[], [], []]);
+      const { price, total, net } = runOf(adjustment, 'net', [DIVIDEND]).variants;
+      // A is at 99 and has paid 2, of which 1.6 are left after the tax.
+      expect([price, total, net].map((variant) => variant!.level[2]!)).toEqual([
+        expect.closeTo(104.5, 10),
+        expect.closeTo(105.5, 10),
+        expect.closeTo(105.3, 10),
+      ]);
+    },
+  );
 
   test('a split is no cash', () => {
-    expect(codesOf(runOf('none', 'total', [{ name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-05' }]))).toEqual(['NO_DIVIDENDS']);
+    expect(codesOf(runOf('none', 'total', [{ name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-05' }]))).toEqual([
+      'NO_DIVIDENDS',
+    ]);
   });
 
   test('the first dividend of a store ends the warning of a run that extends one from before it', () => {
@@ -67,7 +99,10 @@ describe('on prices without dividends', () => {
     const before = cut(marketOf('none'), 3);
     const begun = run(before, document);
     const paid = marketOf('none', [{ ...DIVIDEND, ex: '2024-03-07' }]);
-    const grown = extend(begun.plan, paid, { columns: opened(runToColumns(begun, { contentHash: 's' })), checkpoint: checkpointOf(begun) });
+    const grown = extend(begun.plan, paid, {
+      columns: opened(runToColumns(begun, { contentHash: 's' })),
+      checkpoint: checkpointOf(begun),
+    });
     if (typeof grown === 'string') throw new Error(grown);
     expect(codesOf(begun)).toEqual(['NO_DIVIDENDS']);
     expect(grown.summary.findings).toEqual(run(paid, document).findings);

@@ -21,33 +21,55 @@ interface Choices {
   readonly sessions: number;
   readonly steps: readonly number[];
   readonly gaps: readonly number[];
-  readonly actions: readonly { readonly name: number; readonly type: ActionType; readonly at: number; readonly size: number }[];
+  readonly actions: readonly {
+    readonly name: number;
+    readonly type: ActionType;
+    readonly at: number;
+    readonly size: number;
+  }[];
   readonly listings: readonly number[];
   readonly endings: readonly number[];
   readonly adjustment: Adjustment;
 }
 
 const TYPES: readonly ActionType[] = [
-  'DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE',
-  'RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE',
+  'DIVIDEND',
+  'SPECIAL_DIVIDEND',
+  'RETURN_OF_CAPITAL',
+  'SPLIT',
+  'STOCK_DIVIDEND',
+  'BONUS_ISSUE',
+  'RIGHTS_ISSUE',
+  'SPIN_OFF',
+  'MERGER',
+  'ACQUISITION',
+  'DELISTING',
+  'TICKER_CHANGE',
 ];
 
 export const randomMarket = randomMarketOver(fc.integer({ min: 25, max: 50 }));
 
 /** @param sessions 130 at most, which the calendars of the tests have. */
 export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<RandomMarket> {
-  return fc.record<Choices>({
-    sessions,
-    steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 500, maxLength: 500 }),
-    gaps: fc.array(fc.nat(499), { maxLength: 40 }),
-    actions: fc.array(
-      fc.record({ name: fc.nat(7), type: fc.constantFrom(...TYPES), at: fc.integer({ min: 1, max: 60 }), size: fc.integer({ min: 0, max: 8 }) }),
-      { maxLength: 14 },
-    ),
-    listings: fc.array(fc.integer({ min: 0, max: 20 }), { minLength: NAMES.length, maxLength: NAMES.length }),
-    endings: fc.array(fc.integer({ min: 5, max: 70 }), { minLength: NAMES.length, maxLength: NAMES.length }),
-    adjustment: fc.constantFrom('none', 'none', 'none', 'splits', 'total'),
-  }).map(sketch);
+  return fc
+    .record<Choices>({
+      sessions,
+      steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 500, maxLength: 500 }),
+      gaps: fc.array(fc.nat(499), { maxLength: 40 }),
+      actions: fc.array(
+        fc.record({
+          name: fc.nat(7),
+          type: fc.constantFrom(...TYPES),
+          at: fc.integer({ min: 1, max: 60 }),
+          size: fc.integer({ min: 0, max: 8 }),
+        }),
+        { maxLength: 14 },
+      ),
+      listings: fc.array(fc.integer({ min: 0, max: 20 }), { minLength: NAMES.length, maxLength: NAMES.length }),
+      endings: fc.array(fc.integer({ min: 5, max: 70 }), { minLength: NAMES.length, maxLength: NAMES.length }),
+      adjustment: fc.constantFrom('none', 'none', 'none', 'splits', 'total'),
+    })
+    .map(sketch);
 }
 
 function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment }: Choices): RandomMarket {
@@ -69,13 +91,16 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
     const to = isSteady ? sessions : endings[n]!;
     close[name] = dates.map((date, t) => {
       price *= 1 + steps[(t * NAMES.length + n) % steps.length]! / 1000;
-      const isGap = (!isSteady && missing.has((t * NAMES.length + n) % 500)) || (FOREIGN.has(name) && foreignClosed.has(date));
+      const isGap =
+        (!isSteady && missing.has((t * NAMES.length + n) % 500)) || (FOREIGN.has(name) && foreignClosed.has(date));
       return t < from || t >= to || isGap ? null : Math.round(price * 100) / 100;
     });
     shares[name] = dates.map(() => 1000 * (n + 1));
   });
   close['EURUSD'] = dates.map((_, t) => (t % 7 === 3 ? null : 1.1 + 0.001 * steps[t % steps.length]!));
-  const placed = actions.map(({ name, type, at, size }): ActionSketch => toAction(NAMES[name]!, type, { ex: dateAt(at), size }));
+  const placed = actions.map(({ name, type, at, size }): ActionSketch =>
+    toAction(NAMES[name]!, type, { ex: dateAt(at), size }),
+  );
   return {
     dates,
     market: buildMarket({
@@ -84,7 +109,16 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
       fields: { SHARES_OUTSTANDING: shares },
       actions: placed,
       adjustment,
-      reference: Object.fromEntries(NAMES.map((name) => [name, { CURRENCY: FOREIGN.has(name) ? 'EUR' : 'USD', EXCHANGE: FOREIGN.has(name) ? 'OTHER' : 'MAIN', SECTOR: name < 'DD' ? 'S1' : 'S2' }])),
+      reference: Object.fromEntries(
+        NAMES.map((name) => [
+          name,
+          {
+            CURRENCY: FOREIGN.has(name) ? 'EUR' : 'USD',
+            EXCHANGE: FOREIGN.has(name) ? 'OTHER' : 'MAIN',
+            SECTOR: name < 'DD' ? 'S1' : 'S2',
+          },
+        ]),
+      ),
     }),
   };
 }
@@ -94,7 +128,11 @@ function dateAt(days: number): string {
   return formatDay(dayFrom(FIRST_DAY) + days);
 }
 
-function toAction(name: string, type: ActionType, { ex, size }: { readonly ex: string; readonly size: number }): ActionSketch {
+function toAction(
+  name: string,
+  type: ActionType,
+  { ex, size }: { readonly ex: string; readonly size: number },
+): ActionSketch {
   switch (type) {
     case 'SPLIT':
     case 'STOCK_DIVIDEND':
@@ -103,9 +141,21 @@ function toAction(name: string, type: ActionType, { ex, size }: { readonly ex: s
     case 'RIGHTS_ISSUE':
       return size % 3 === 0 ? { name, type, value: 0.2, ex } : { name, type, value: 0.1 * size, ex, subscription: 10 };
     case 'SPIN_OFF':
-      return { name, type, value: 0.1 * (size + 1), ex, related: size % 4 === 0 ? 'ABSENT' : size % 4 === 1 ? 'KID' : 'NEW' };
+      return {
+        name,
+        type,
+        value: 0.1 * (size + 1),
+        ex,
+        related: size % 4 === 0 ? 'ABSENT' : size % 4 === 1 ? 'KID' : 'NEW',
+      };
     case 'MERGER':
-      return { name, type, value: 0.2 * (size + 1), ex, related: size % 3 === 0 ? 'AA' : size % 3 === 1 ? 'NEW' : 'ABSENT' };
+      return {
+        name,
+        type,
+        value: 0.2 * (size + 1),
+        ex,
+        related: size % 3 === 0 ? 'AA' : size % 3 === 1 ? 'NEW' : 'ABSENT',
+      };
     case 'TICKER_CHANGE':
       return { name, type, value: 1, ex, related: size % 2 === 0 ? 'NEW' : 'KID' };
     case 'ACQUISITION':

@@ -35,7 +35,10 @@ export const randomDocument = fc
       max_stale_sessions: fc.constantFrom(0, 1, 5),
       stale_targets: fc.constantFrom('carry', 'carry', 'defer'),
     }),
-    weighting: fc.record({ type: fc.constantFrom('EqualWeight', 'MarketCapWeight'), cap: fc.constantFrom(null, 0.3, 0.15) }),
+    weighting: fc.record({
+      type: fc.constantFrom('EqualWeight', 'MarketCapWeight'),
+      cap: fc.constantFrom(null, 0.3, 0.15),
+    }),
   })
   .map(({ rebalance, ...pipeline }) =>
     IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2023-12-27', rebalance, pipeline }),
@@ -61,7 +64,12 @@ export function run(market: MarketData, document: IndexDocument, request: RunReq
   return runOn(CALENDARS, market, document, request);
 }
 
-export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, strategy, inPlace = false, createDecider = plainDecider, ...request }: RunRequest = {}): Run {
+export function runOn(
+  calendars: Calendars,
+  market: MarketData,
+  document: IndexDocument,
+  { documents = {}, strategy, inPlace = false, createDecider = plainDecider, ...request }: RunRequest = {},
+): Run {
   return runBacktest({
     market,
     calendars,
@@ -73,7 +81,14 @@ export function runOn(calendars: Calendars, market: MarketData, document: IndexD
       name: document.name,
       indexId: document.id,
       documents: { [document.id]: document, ...documents },
-      request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0, ...request },
+      request: {
+        benchmark: null,
+        start: null,
+        end: null,
+        initial_capital: 1_000_000,
+        transaction_cost_bps: 0,
+        ...request,
+      },
       ...(strategy === undefined ? {} : { strategy }),
     },
   });

@@ -21,7 +21,16 @@ export function holding(weightsOn: (session: number) => Weights): DeciderFactory
         .toSorted(([a], [b]) => a - b);
       const weights = Float64Array.from(asked, ([, weight]) => weight);
       const columns = Int32Array.from(asked, ([column]) => column);
-      return { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings: [] };
+      return {
+        kind: 'decided',
+        columns,
+        weights,
+        uncapped: weights,
+        cap: null,
+        capped: new Int32Array(0),
+        redistributed: 0,
+        findings: [],
+      };
     },
   });
 }
@@ -35,12 +44,24 @@ export interface SignedCase extends Omit<MarketSketch, 'dates'> {
 }
 
 /** Given weights from the first date on, never rebalanced unless said. */
-export function simulateSigned({ dates = WEEK, weights, treatment = {}, rebalance, request = {}, ...sketch }: SignedCase): Run {
+export function simulateSigned({
+  dates = WEEK,
+  weights,
+  treatment = {},
+  rebalance,
+  request = {},
+  ...sketch
+}: SignedCase): Run {
   const document = IndexDocument.parse({
-    id: 'X', name: 'X', calendar: 'MAIN', base_date: dates[0],
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: dates[0],
     rebalance: rebalance ?? { frequency: 'none' },
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
-  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { createDecider: holding(() => weights), ...request });
+  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, {
+    createDecider: holding(() => weights),
+    ...request,
+  });
 }
-

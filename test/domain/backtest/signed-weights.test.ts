@@ -10,7 +10,12 @@ const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
 
 interface Choices {
   readonly steps: readonly number[];
-  readonly actions: readonly { readonly kind: number; readonly name: number; readonly at: number; readonly size: number }[];
+  readonly actions: readonly {
+    readonly kind: number;
+    readonly name: number;
+    readonly at: number;
+    readonly size: number;
+  }[];
   readonly shares: readonly number[];
   readonly cash: number;
   readonly variant: 'price' | 'total' | 'net';
@@ -26,7 +31,15 @@ const REBALANCED = [DATES[0]!, DATES[7]!, DATES[13]!];
 
 const choices: fc.Arbitrary<Choices> = fc.record({
   steps: fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 200, maxLength: 200 }),
-  actions: fc.array(fc.record({ kind: fc.nat(6), name: fc.nat(6), at: fc.integer({ min: 1, max: DATES.length - 1 }), size: fc.integer({ min: 1, max: 9 }) }), { maxLength: 12 }),
+  actions: fc.array(
+    fc.record({
+      kind: fc.nat(6),
+      name: fc.nat(6),
+      at: fc.integer({ min: 1, max: DATES.length - 1 }),
+      size: fc.integer({ min: 1, max: 9 }),
+    }),
+    { maxLength: 12 },
+  ),
   shares: fc.array(fc.integer({ min: -4, max: 9 }), { minLength: 21, maxLength: 21 }),
   cash: fc.constantFrom(0, 0, 0.2, 1),
   variant: fc.constantFrom('price', 'total', 'net'),
@@ -63,20 +76,42 @@ function sketchOf({ steps, actions, shares, cash, gaps }: Choices) {
     let price = 20 + 7 * n;
     close[name] = DATES.map((_, t) => {
       price *= 1 + steps[(t * 8 + n) % 200]! / 1000;
-      const isGap = t > 0 && t % 3 === 1 && gaps.includes((t * 8 + n) % 200) && !STEADY.includes(name) && !REBALANCED.includes(DATES[t]!);
+      const isGap =
+        t > 0 &&
+        t % 3 === 1 &&
+        gaps.includes((t * 8 + n) % 200) &&
+        !STEADY.includes(name) &&
+        !REBALANCED.includes(DATES[t]!);
       return t >= (endOf.get(name) ?? Infinity) || isGap ? null : Math.round(price * 100) / 100;
     });
   });
   const rates = DATES.map((_, t) => 1.1 + steps[(t * 3) % 200]! / 500);
-  const targets = new Map(REBALANCED.map((date, r) => {
-    const there = NAMES.filter((name) => close[name]![DATES.indexOf(date)] !== null);
-    const asked = there.map((name) => [name, shares[(7 * r + NAMES.indexOf(name)) % 21]!] as const).filter(([, share]) => share !== 0);
-    const long = asked.reduce((sum, [, share]) => sum + Math.max(0, share), 0);
-    const short = asked.reduce((sum, [, share]) => sum + Math.max(0, -share), 0);
-    const shortTotal = short / 20;
-    return [date, long === 0 ? { AA: 1 } : Object.fromEntries(asked.map(([name, share]) => [name, share > 0 ? (share / long) * (1 - cash + shortTotal) : share / 20]))] as const;
-  }));
-  return { dates: DATES, close: { ...close, EURUSD: rates }, actions: [...placed.values()], rates: { CC: rates, FF: rates }, targets };
+  const targets = new Map(
+    REBALANCED.map((date, r) => {
+      const there = NAMES.filter((name) => close[name]![DATES.indexOf(date)] !== null);
+      const asked = there
+        .map((name) => [name, shares[(7 * r + NAMES.indexOf(name)) % 21]!] as const)
+        .filter(([, share]) => share !== 0);
+      const long = asked.reduce((sum, [, share]) => sum + Math.max(0, share), 0);
+      const short = asked.reduce((sum, [, share]) => sum + Math.max(0, -share), 0);
+      const shortTotal = short / 20;
+      return [
+        date,
+        long === 0
+          ? { AA: 1 }
+          : Object.fromEntries(
+              asked.map(([name, share]) => [name, share > 0 ? (share / long) * (1 - cash + shortTotal) : share / 20]),
+            ),
+      ] as const;
+    }),
+  );
+  return {
+    dates: DATES,
+    close: { ...close, EURUSD: rates },
+    actions: [...placed.values()],
+    rates: { CC: rates, FF: rates },
+    targets,
+  };
 }
 
 function expectDays(book: Book, days: readonly SlowDay[]): void {
@@ -99,7 +134,9 @@ test('on random markets with random signed weights index and portfolio are those
       const index = slowBook({ ...slow, costRate: 0 }, 100);
       const followed = slowBook({ ...slow, costRate: chosen.costBps / 10_000 }, 1_000_000);
       // What is refused has tests of its own. A run has the index in every variant.
-      const variants = (['price', 'total', 'net'] as const).flatMap((variant) => slowBook({ ...slow, variant, costRate: 0 }, 100));
+      const variants = (['price', 'total', 'net'] as const).flatMap((variant) =>
+        slowBook({ ...slow, variant, costRate: 0 }, 100),
+      );
       if ([...variants, ...followed].some(({ value }) => value <= 0)) return;
       const run = simulateSigned({
         ...market,
@@ -107,7 +144,10 @@ test('on random markets with random signed weights index and portfolio are those
         reference: { CC: { CURRENCY: 'EUR' }, FF: { CURRENCY: 'EUR' } },
         treatment: { dividends: chosen.variant, withholding_tax: 0.3 },
         rebalance: { frequency: 'custom', dates: REBALANCED.slice(1) },
-        request: { transaction_cost_bps: chosen.costBps, createDecider: holding((session) => targets.get(DATES[session]!)!) },
+        request: {
+          transaction_cost_bps: chosen.costBps,
+          createDecider: holding((session) => targets.get(DATES[session]!)!),
+        },
       });
       expectDays(run.index.book, index);
       expectDays(run.portfolio, followed);

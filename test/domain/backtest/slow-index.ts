@@ -23,9 +23,13 @@ export interface SlowDay {
 }
 
 /** @param capital value before the first purchase */
-export function slowBook({ dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput, capital: number): SlowDay[] {
+export function slowBook(
+  { dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput,
+  capital: number,
+): SlowDay[] {
   const rate = (name: string, t: number): number => rates[name]?.[t] ?? 1;
-  const actionsOf = (name: string, t: number) => actions.filter((action) => action.name === name && action.ex === dates[t]);
+  const actionsOf = (name: string, t: number) =>
+    actions.filter((action) => action.name === name && action.ex === dates[t]);
   const held = new Map<string, number>();
   let cash = capital;
   const days: SlowDay[] = [];
@@ -37,15 +41,22 @@ export function slowBook({ dates, close, actions = [], targets, rates = {}, vari
       const before = priceAt(name, t - 1);
       const carried = before / split;
       const ordinary = today.filter(({ type }) => type === 'DIVIDEND').reduce((sum, { value }) => sum + value, 0);
-      const special = today.filter(({ type }) => type === 'SPECIAL_DIVIDEND').reduce((sum, { value }) => sum + value, 0);
+      const special = today
+        .filter(({ type }) => type === 'SPECIAL_DIVIDEND')
+        .reduce((sum, { value }) => sum + value, 0);
       const reinvested = variant === 'price' ? 0 : variant === 'total' || money < 0 ? 1 : 1 - tax;
       const end = today.find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
-      const merged = end?.type === 'MERGER' ? (end.value * priceAt(end.related!, t) * rate(end.related!, t)) / rate(name, t) : 0;
+      const merged =
+        end?.type === 'MERGER' ? (end.value * priceAt(end.related!, t) * rate(end.related!, t)) / rate(name, t) : 0;
       const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merged : end.value;
       const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carried);
       const growth = (split * (price + special + reinvested * ordinary)) / before;
       for (const { type, value, related } of today) {
-        if (type === 'SPIN_OFF') entering.push([related!, (money / (before * rate(name, t - 1))) * split * value * priceAt(related!, t) * rate(related!, t)]);
+        if (type === 'SPIN_OFF')
+          entering.push([
+            related!,
+            (money / (before * rate(name, t - 1))) * split * value * priceAt(related!, t) * rate(related!, t),
+          ]);
       }
       held.set(name, money * growth * (rate(name, t) / rate(name, t - 1)));
     }
@@ -60,7 +71,9 @@ export function slowBook({ dates, close, actions = [], targets, rates = {}, vari
   function priceAt(name: string, t: number): number {
     const bar = close[name]![t];
     if (bar !== null && bar !== undefined) return bar;
-    const split = actionsOf(name, t).filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
+    const split = actionsOf(name, t)
+      .filter(({ type }) => type === 'SPLIT')
+      .reduce((product, { value }) => product * value, 1);
     return priceAt(name, t - 1) / split;
   }
 
@@ -115,7 +128,9 @@ export function slowBook({ dates, close, actions = [], targets, rates = {}, vari
   function rebalance(weights: Readonly<Record<string, number>>): void {
     const value = total();
     const names = [...new Set([...held.keys(), ...Object.keys(weights)])];
-    const spent = (left: number): number => left + costRate * names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * left - (held.get(name) ?? 0)), 0);
+    const spent = (left: number): number =>
+      left +
+      costRate * names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * left - (held.get(name) ?? 0)), 0);
     let [low, high] = [0, value];
     for (let i = 0; i < 200; i++) {
       const middle = (low + high) / 2;

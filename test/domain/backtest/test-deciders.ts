@@ -15,13 +15,24 @@ export const plainDecider: DeciderFactory = (document: IndexDocument, composer: 
       if (columns.length === 0) return nothing;
       const shares = sm.market.fields.get('SHARES_OUTSTANDING');
       const byValue = document.pipeline?.weighting.type === 'MarketCapWeight' && shares !== undefined;
-      const values = Float64Array.from(columns, (column) => (byValue ? sm.carriedClose(session, column) * sm.valueAt(shares, session, column) : 1));
+      const values = Float64Array.from(columns, (column) =>
+        byValue ? sm.carriedClose(session, column) * sm.valueAt(shares, session, column) : 1,
+      );
       const sum = values.reduce((total, value) => total + value, 0);
       const raw = values.map((value) => value / sum);
       const outcome = applyCaps({ raw, cap: document.pipeline?.weighting.cap ?? null, floor: null, groups: [] });
       if (outcome.kind === 'infeasible') return nothing;
       const { weights, cap, capped, redistributed } = outcome;
-      return { kind: 'decided', columns, weights, uncapped: raw, cap, capped: capped.map((k) => columns[k]!), redistributed, findings: [] };
+      return {
+        kind: 'decided',
+        columns,
+        weights,
+        uncapped: raw,
+        cap,
+        capped: capped.map((k) => columns[k]!),
+        redistributed,
+        findings: [],
+      };
     },
   };
 };
@@ -40,20 +51,35 @@ export function signedDecider({ short, cash }: SignedTerms): DeciderFactory {
       const columns = composer.universe(document.id, session);
       if (columns.length === 0) return nothing;
       const isShort = (column: number): boolean => column % 3 === 1;
-      const sizeOf = (side: boolean): number => columns.reduce((sum, column) => sum + (isShort(column) === side ? column + 2 : 0), 0);
+      const sizeOf = (side: boolean): number =>
+        columns.reduce((sum, column) => sum + (isShort(column) === side ? column + 2 : 0), 0);
       const [longs, shorts] = [sizeOf(false), sizeOf(true)];
       const hasBoth = longs > 0 && shorts > 0;
       const weights = Float64Array.from(columns, (column) => {
         if (!hasBoth) return ((1 - cash) * (column + 2)) / (longs + shorts);
         return isShort(column) ? (-short * (column + 2)) / shorts : ((1 - cash + short) * (column + 2)) / longs;
       });
-      return { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings: [] };
+      return {
+        kind: 'decided',
+        columns,
+        weights,
+        uncapped: weights,
+        cap: null,
+        capped: new Int32Array(0),
+        redistributed: 0,
+        findings: [],
+      };
     },
   });
 }
 
 /** Fully invested with a small short side, partly in cash without one and with one, and as much short as long. */
-export const SIGNED_DECIDERS: readonly DeciderFactory[] = [{ short: 0.3, cash: 0 }, { short: 0, cash: 0.2 }, { short: 0.2, cash: 0.3 }, { short: 0.8, cash: 1 }].map(signedDecider);
+export const SIGNED_DECIDERS: readonly DeciderFactory[] = [
+  { short: 0.3, cash: 0 },
+  { short: 0, cash: 0.2 },
+  { short: 0.2, cash: 0.3 },
+  { short: 0.8, cash: 1 },
+].map(signedDecider);
 
 const nothing: Decision = {
   kind: 'empty',

@@ -6,7 +6,10 @@ import type { TradeInput } from '#domain/backtest/simulate/trade.js';
 /** Held and wanted weights of up to six names that sum to at most 1, some of them frozen. */
 const randomTrade: fc.Arbitrary<TradeInput> = fc
   .record({
-    names: fc.array(fc.record({ held: fc.nat(100), wanted: fc.nat(100), isFrozen: fc.boolean() }), { minLength: 1, maxLength: 6 }),
+    names: fc.array(fc.record({ held: fc.nat(100), wanted: fc.nat(100), isFrozen: fc.boolean() }), {
+      minLength: 1,
+      maxLength: 6,
+    }),
     cash: fc.constantFrom(0, 0, 20, 300),
     exposure: fc.constantFrom(0, 0.5, 1),
     costRate: fc.constantFrom(0, 0.001, 0.1),
@@ -26,7 +29,15 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
 /** The same with short positions, names that cannot be traded at all, and less money than none where covers have taken it. */
 const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlySet<number> }> = fc
   .record({
-    names: fc.array(fc.record({ held: fc.integer({ min: -60, max: 100 }), wanted: fc.integer({ min: -60, max: 100 }), isFrozen: fc.boolean(), isUnpriced: fc.boolean() }), { minLength: 1, maxLength: 6 }),
+    names: fc.array(
+      fc.record({
+        held: fc.integer({ min: -60, max: 100 }),
+        wanted: fc.integer({ min: -60, max: 100 }),
+        isFrozen: fc.boolean(),
+        isUnpriced: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 6 },
+    ),
     taken: fc.constantFrom(0, 0.2),
     costRate: fc.constantFrom(0, 0.001, 0.05),
   })
@@ -40,7 +51,11 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
   }));
 
 /** Money in each name after the trade, for one unit of money before. */
-function moneyAfter({ before, targets, frozen }: TradeInput, { kept, bought, raised }: BeyondOutcome, unpriced: ReadonlySet<number> = new Set()): number[] {
+function moneyAfter(
+  { before, targets, frozen }: TradeInput,
+  { kept, bought, raised }: BeyondOutcome,
+  unpriced: ReadonlySet<number> = new Set(),
+): number[] {
   return [...before].map((held, slot) => {
     const change = targets[slot]! * kept - held;
     const money = frozen.has(slot) ? held : held + (change > 0 ? bought * change : change);
@@ -54,7 +69,8 @@ describe('a trade beyond a tolerance', () => {
       fc.property(randomTrade, (input) => {
         const outcome = tradeBeyond(input);
         const after = moneyAfter(input, outcome);
-        const cost = input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
+        const cost =
+          input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
         const cash = outcome.cash * outcome.kept;
         expect(Math.abs(after.reduce((sum, money) => sum + money, 0) + cash + cost - 1)).toBeLessThan(1e-11);
         expect(Math.abs(outcome.kept + cost - 1)).toBeLessThan(1e-11);
@@ -82,8 +98,11 @@ describe('a trade beyond a tolerance', () => {
       fc.property(randomShortTrade, ({ unpriced, ...input }) => {
         const outcome = tradeBeyond(input, unpriced);
         const after = moneyAfter(input, outcome, unpriced);
-        const cost = input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
-        expect(Math.abs(after.reduce((sum, money) => sum + money, 0) + outcome.cash * outcome.kept + cost - 1)).toBeLessThan(1e-11);
+        const cost =
+          input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
+        expect(
+          Math.abs(after.reduce((sum, money) => sum + money, 0) + outcome.cash * outcome.kept + cost - 1),
+        ).toBeLessThan(1e-11);
         expect(Math.abs(outcome.kept + cost - 1)).toBeLessThan(1e-11);
         if (outcome.cash < 0) expect(after.every((money, slot) => money <= 1e-12 || unpriced.has(slot))).toBe(true);
         if (outcome.raised > 0) expect(outcome.bought).toBe(0);
@@ -94,7 +113,13 @@ describe('a trade beyond a tolerance', () => {
 
   test('one name sold and one bought under a cost of a tenth', () => {
     // 0.9 sold to 0.1 V', 0.1 bought to 0.9 V': V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
-    const input = { before: Float64Array.of(0.9, 0.1), targets: Float64Array.of(0.1, 0.9), slots: Int32Array.of(0, 1), frozen: new Set<number>(), costRate: 0.1 };
+    const input = {
+      before: Float64Array.of(0.9, 0.1),
+      targets: Float64Array.of(0.1, 0.9),
+      slots: Int32Array.of(0, 1),
+      frozen: new Set<number>(),
+      costRate: 0.1,
+    };
     const { kept, bought, cash } = tradeBeyond(input);
     expect(Math.abs(kept - 0.92 / 1.08)).toBeLessThan(1e-15);
     expect([bought, cash]).toEqual([1, 0]);

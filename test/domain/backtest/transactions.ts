@@ -13,8 +13,27 @@ export interface TransactionRow {
 
 /** The transactions of a run as its record tells them. */
 export function portfolioTransactionsOf(run: Run): TransactionRow[] {
-  const record = JSON.parse(new TextDecoder().decode(runRecordJson(run, { runAt: '', runHash: '', storeContentHash: '', engineVersion: '' })));
-  return record.portfolio.transactions.data.map(([date, asset, side, , price, notional, cost, reason]: [string, string, string, number, number, number, number, string]) => ({
-    date, asset, side, price, notional, cost, reason,
-  }));
+  const record = JSON.parse(
+    new TextDecoder().decode(runRecordJson(run, { runAt: '', runHash: '', storeContentHash: '', engineVersion: '' })),
+  );
+  return record.portfolio.transactions.data.map(
+    ([date, asset, side, , price, notional, cost, reason]: [
+      string,
+      string,
+      string,
+      number,
+      number,
+      number,
+      number,
+      string,
+    ]) => ({
+      date,
+      asset,
+      side,
+      price,
+      notional,
+      cost,
+      reason,
+    }),
+  );
 }

@@ -9,7 +9,12 @@ const dates = calendar.sessions.filter((day) => day >= dayFrom('2020-01-01') && 
 
 function messageOf(base_date: string, request: { readonly start?: string; readonly end?: string }): string {
   try {
-    const { start, end } = requestedRange({ document: { id: 'X', base_date }, calendar, dates, request: { start: request.start ?? null, end: request.end ?? null } });
+    const { start, end } = requestedRange({
+      document: { id: 'X', base_date },
+      calendar,
+      dates,
+      request: { start: request.start ?? null, end: request.end ?? null },
+    });
     return `${formatDay(start)} to ${formatDay(end)}`;
   } catch (failure) {
     if (!(failure instanceof Refusal)) throw failure;
@@ -19,13 +24,46 @@ function messageOf(base_date: string, request: { readonly start?: string; readon
 
 describe('a range that cannot be run is refused by its fields and dates', () => {
   test.for([
-    { base: '2020-06-01', request: { end: '2020-03-02' }, message: 'NO_DATA_IN_RANGE: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.' },
-    { base: '2020-02-03', request: { start: '2020-06-01', end: '2020-03-02' }, message: 'NO_DATA_IN_RANGE: The end 2020-03-02 is before the start 2020-06-01; a backtest needs an end after it.' },
-    { base: '2020-06-01', request: { start: '2020-01-01', end: '2020-03-02' }, message: 'NO_DATA_IN_RANGE: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.' },
-    { base: '2021-02-01', request: {}, message: 'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the base_date 2021-02-01 of the index X is after them.' },
-    { base: '2020-06-01', request: { start: '2021-02-01', end: '2021-03-01' }, message: 'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the start 2021-02-01 is after them.' },
-    { base: '2019-03-01', request: { end: '2019-06-03' }, message: 'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the end 2019-06-03 is before them.' },
-    { base: '2020-06-01', request: { end: '2020-06-01' }, message: 'RANGE_TOO_SHORT: 2020-06-01 to 2020-06-01 holds 1 session with prices; a backtest needs 2.' },
+    {
+      base: '2020-06-01',
+      request: { end: '2020-03-02' },
+      message:
+        'NO_DATA_IN_RANGE: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.',
+    },
+    {
+      base: '2020-02-03',
+      request: { start: '2020-06-01', end: '2020-03-02' },
+      message: 'NO_DATA_IN_RANGE: The end 2020-03-02 is before the start 2020-06-01; a backtest needs an end after it.',
+    },
+    {
+      base: '2020-06-01',
+      request: { start: '2020-01-01', end: '2020-03-02' },
+      message:
+        'NO_DATA_IN_RANGE: The end 2020-03-02 is before the base_date 2020-06-01 of the index X; a backtest needs an end after it.',
+    },
+    {
+      base: '2021-02-01',
+      request: {},
+      message:
+        'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the base_date 2021-02-01 of the index X is after them.',
+    },
+    {
+      base: '2020-06-01',
+      request: { start: '2021-02-01', end: '2021-03-01' },
+      message:
+        'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the start 2021-02-01 is after them.',
+    },
+    {
+      base: '2019-03-01',
+      request: { end: '2019-06-03' },
+      message:
+        'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the end 2019-06-03 is before them.',
+    },
+    {
+      base: '2020-06-01',
+      request: { end: '2020-06-01' },
+      message: 'RANGE_TOO_SHORT: 2020-06-01 to 2020-06-01 holds 1 session with prices; a backtest needs 2.',
+    },
     { base: '2020-06-01', request: {}, message: '2020-06-01 to 2020-12-31' },
   ])('$message', ({ base, request, message }) => {
     expect(messageOf(base, request)).toBe(message);

@@ -4,11 +4,21 @@ import { CalendarIndex, type RuleFile } from '#domain/calendars/rule-file.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 
 const coverage = { from: '2020-01-01', publishedTo: '2021-12-31', to: '2022-12-31' };
-const plain = { country: 'Nowhere', tz: 'Europe/London', week: [{ days: 'mon tue wed thu fri' }], hours: [{ open: '09:00', close: '17:00' }], coverage };
+const plain = {
+  country: 'Nowhere',
+  tz: 'Europe/London',
+  week: [{ days: 'mon tue wed thu fri' }],
+  hours: [{ open: '09:00', close: '17:00' }],
+  coverage,
+};
 const entry = (code: string, rules = code) => ({ code, name: code, tz: 'Europe/London', rules, coverage });
 
 function open(file: Partial<RuleFile> | Record<string, unknown>, others: Record<string, unknown> = {}) {
-  const files: Record<string, unknown> = { XAAA: { code: 'XAAA', name: 'A', ...plain, ...file }, dates: { about: '', tables: {} }, ...others };
+  const files: Record<string, unknown> = {
+    XAAA: { code: 'XAAA', name: 'A', ...plain, ...file },
+    dates: { about: '', tables: {} },
+    ...others,
+  };
   const reads: string[] = [];
   const calendars = createCalendars({
     index: CalendarIndex.parse([entry('XBBB', 'XAAA'), entry('XAAA')]),
@@ -30,7 +40,11 @@ describe('the calendars', () => {
   test('are listed in code order without reading a rule file', () => {
     const { calendars, reads } = open({});
     expect(calendars.list().map(({ code }) => code)).toEqual(['XAAA', 'XBBB']);
-    expect(calendars.list()[0]).toMatchObject({ region: 'Europe', tz: 'Europe/London', coverage: { from: dayFrom('2020-01-01') } });
+    expect(calendars.list()[0]).toMatchObject({
+      region: 'Europe',
+      tz: 'Europe/London',
+      coverage: { from: dayFrom('2020-01-01') },
+    });
     expect(reads).toEqual([]);
   });
 
@@ -51,14 +65,21 @@ describe('the calendars', () => {
 describe('a calendar', () => {
   test('has exactly the business days of its coverage as sessions when nothing is closed', () => {
     const { sessions, isSession } = open({}).calendars.get('XAAA')!;
-    expect([formatDay(sessions[0]!), formatDay(sessions.at(-1)!), sessions.length]).toEqual(['2020-01-01', '2022-12-30', 262 + 261 + 260]);
+    expect([formatDay(sessions[0]!), formatDay(sessions.at(-1)!), sessions.length]).toEqual([
+      '2020-01-01',
+      '2022-12-30',
+      262 + 261 + 260,
+    ]);
     expect(isSession(dayFrom('2019-12-31'))).toBe(false);
     expect(isSession(dayFrom('2023-01-02'))).toBe(false);
     expect([...sessions].every(isSession)).toBe(true);
   });
 
   test('closes by rule within its years, but not in the excepted ones', () => {
-    const closed = [{ name: 'May Day', on: '05-01', years: '2020-2021', except: '2020' }, { name: 'Friday bridge', on: '08-21', only: 'fri' }];
+    const closed = [
+      { name: 'May Day', on: '05-01', years: '2020-2021', except: '2020' },
+      { name: 'Friday bridge', on: '08-21', only: 'fri' },
+    ];
     expect(closures({ closed }, '2020-04-30', '2020-05-01')).toEqual([]);
     expect(closures({ closed }, '2020-08-20', '2020-08-21')).toEqual(['2020-08-21']);
     expect(closures({ closed }, '2022-05-02', '2022-05-03')).toEqual([]);
@@ -72,17 +93,30 @@ describe('a calendar', () => {
   test('closes on dates and spans of dates, and trades on named days off', () => {
     const closed = [{ name: 'Storm', dates: { '2020': '03-02..03-04 03-09' } }];
     const open = [{ name: 'Budget', dates: { '2020': '03-07' } }];
-    expect(closures({ closed, open }, '2020-03-02', '2020-03-09')).toEqual(['2020-03-02', '2020-03-03', '2020-03-04', '2020-03-08', '2020-03-09']);
+    expect(closures({ closed, open }, '2020-03-02', '2020-03-09')).toEqual([
+      '2020-03-02',
+      '2020-03-03',
+      '2020-03-04',
+      '2020-03-08',
+      '2020-03-09',
+    ]);
   });
 
   test('changes its week on a date', () => {
     const week = [{ days: 'mon tue wed thu sun' }, { from: '2020-06-01', days: 'mon tue wed thu fri' }];
-    expect(closures({ week }, '2020-05-28', '2020-06-07')).toEqual(['2020-05-29', '2020-05-30', '2020-06-06', '2020-06-07']);
+    expect(closures({ week }, '2020-05-28', '2020-06-07')).toEqual([
+      '2020-05-29',
+      '2020-05-30',
+      '2020-06-06',
+      '2020-06-07',
+    ]);
   });
 
   test('takes the rules of its families before its own', () => {
     const family = { name: 'Family', closed: [{ name: 'Labour Day', on: '05-01' }] };
-    expect(closures({ extends: ['north'] }, '2020-04-30', '2020-05-01', { 'families/north': family })).toEqual(['2020-05-01']);
+    expect(closures({ extends: ['north'] }, '2020-04-30', '2020-05-01', { 'families/north': family })).toEqual([
+      '2020-05-01',
+    ]);
   });
 
   test('tells the hours of a session, the early close of a short one, and none of a day off', () => {
@@ -105,13 +139,20 @@ describe('a calendar', () => {
     expect(on('2020-12-23')).toMatchObject({ close: '12:30', breaks: [] });
     expect(on('2020-07-06')).toMatchObject({ close: '13:00' });
     expect(on('2020-12-24')).toBeUndefined();
-    expect([...calendar.earlyCloses.keys()].map(formatDay).sort()).toEqual(['2020-07-06', '2020-12-23', '2021-12-23', '2022-12-23']);
+    expect([...calendar.earlyCloses.keys()].map(formatDay).sort()).toEqual([
+      '2020-07-06',
+      '2020-12-23',
+      '2021-12-23',
+      '2022-12-23',
+    ]);
   });
 
   test('is refused when its file is not written by the rules', () => {
     expect(() => open({ closed: [{ name: 'X', on: 'someday' }] }).calendars.get('XAAA')).toThrow('someday');
     expect(() => open({ closed: [{ name: 'X', on: '01-01', observed: 'sat1' }] }).calendars.get('XAAA')).toThrow();
-    expect(() => open({ closed: [{ name: 'X', dates: { '2020': '02-30' } }] }).calendars.get('XAAA')).toThrow('2020-02-30');
+    expect(() => open({ closed: [{ name: 'X', dates: { '2020': '02-30' } }] }).calendars.get('XAAA')).toThrow(
+      '2020-02-30',
+    );
     expect(() => open({ unknown: 1 }).calendars.get('XAAA')).toThrow();
   });
 });

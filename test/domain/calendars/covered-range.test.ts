@@ -3,7 +3,13 @@ import { coveragePayload, coveredRange } from '#domain/calendars/covered-range.j
 import { dayFrom, formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
 
-const calendar = { code: 'XTAE', name: '', region: 'Asia', tz: 'Asia/Tel_Aviv', coverage: { from: dayFrom('2019-01-01'), publishedTo: dayFrom('2026-12-31'), to: dayFrom('2026-12-31') } };
+const calendar = {
+  code: 'XTAE',
+  name: '',
+  region: 'Asia',
+  tz: 'Asia/Tel_Aviv',
+  coverage: { from: dayFrom('2019-01-01'), publishedTo: dayFrom('2026-12-31'), to: dayFrom('2026-12-31') },
+};
 const range = (start: string, end: string) => coveredRange(calendar, dayFrom(start), dayFrom(end));
 
 describe('a range on a calendar', () => {
@@ -21,18 +27,28 @@ describe('a range on a calendar', () => {
       trimmed_start: true,
       trimmed_end: false,
     });
-    expect(coveragePayload(range('2020-01-01', '2030-01-01'))).toMatchObject({ covered_end: '2026-12-31', trimmed_start: false, trimmed_end: true });
+    expect(coveragePayload(range('2020-01-01', '2030-01-01'))).toMatchObject({
+      covered_end: '2026-12-31',
+      trimmed_start: false,
+      trimmed_end: true,
+    });
     expect(formatDay(range('1990-01-01', '2050-01-01').end)).toBe('2026-12-31');
   });
 
   test('is refused when the calendar covers nothing of it', () => {
-    for (const [start, end] of [['2010-01-01', '2018-12-31'], ['2027-01-01', '2028-01-01']] as const) {
+    for (const [start, end] of [
+      ['2010-01-01', '2018-12-31'],
+      ['2027-01-01', '2028-01-01'],
+    ] as const) {
       try {
         range(start, end);
         expect.unreachable();
       } catch (refusal) {
         expect(refusal).toBeInstanceOf(Refusal);
-        expect(refusal).toMatchObject({ code: 'CALENDAR_NOT_COVERED', detail: { calendar: 'XTAE', coverage_from: '2019-01-01', coverage_to: '2026-12-31' } });
+        expect(refusal).toMatchObject({
+          code: 'CALENDAR_NOT_COVERED',
+          detail: { calendar: 'XTAE', coverage_from: '2019-01-01', coverage_to: '2026-12-31' },
+        });
       }
     }
   });

@@ -39,20 +39,41 @@ describe('a date rule', () => {
   });
 
   test('refuses a text that is no rule', () => {
-    for (const text of ['', 'easterly', '13', 'mon#1', 'xyz#1/05', '+3']) expect(() => parseDateRule(text, {}), text).toThrow();
+    for (const text of ['', 'easterly', '13', 'mon#1', 'xyz#1/05', '+3'])
+      expect(() => parseDateRule(text, {}), text).toThrow();
   });
 });
 
 describe('Easter', () => {
   test('is on its published Sundays', () => {
-    expect([1954, 1961, 1990, 2000, 2008, 2011, 2019, 2024, 2025, 2038].map((year) => formatDay(easterSunday(year)))).toEqual([
-      '1954-04-18', '1961-04-02', '1990-04-15', '2000-04-23', '2008-03-23', '2011-04-24', '2019-04-21', '2024-03-31', '2025-04-20', '2038-04-25',
+    expect(
+      [1954, 1961, 1990, 2000, 2008, 2011, 2019, 2024, 2025, 2038].map((year) => formatDay(easterSunday(year))),
+    ).toEqual([
+      '1954-04-18',
+      '1961-04-02',
+      '1990-04-15',
+      '2000-04-23',
+      '2008-03-23',
+      '2011-04-24',
+      '2019-04-21',
+      '2024-03-31',
+      '2025-04-20',
+      '2038-04-25',
     ]);
   });
 
   test('is on its published Orthodox Sundays', () => {
-    expect([1990, 2000, 2008, 2013, 2016, 2021, 2024, 2025].map((year) => formatDay(orthodoxEasterSunday(year)))).toEqual([
-      '1990-04-15', '2000-04-30', '2008-04-27', '2013-05-05', '2016-05-01', '2021-05-02', '2024-05-05', '2025-04-20',
+    expect(
+      [1990, 2000, 2008, 2013, 2016, 2021, 2024, 2025].map((year) => formatDay(orthodoxEasterSunday(year))),
+    ).toEqual([
+      '1990-04-15',
+      '2000-04-30',
+      '2008-04-27',
+      '2013-05-05',
+      '2016-05-01',
+      '2021-05-02',
+      '2024-05-05',
+      '2025-04-20',
     ]);
   });
 });

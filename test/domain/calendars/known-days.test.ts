@@ -15,33 +15,55 @@ describe('the shipped calendars know', () => {
   test('that New York was shut after 11 September, in the hurricane and for mourning', () => {
     expect(sessions('XNYS', '2001-09-10', '2001-09-17')).toEqual(['2001-09-10', '2001-09-17']);
     expect(sessions('XNYS', '2012-10-26', '2012-10-31')).toEqual(['2012-10-26', '2012-10-31']);
-    for (const day of ['1994-04-27', '2004-06-11', '2007-01-02', '2018-12-05', '2025-01-09']) expect(isSession('XNYS', day), day).toBe(false);
+    for (const day of ['1994-04-27', '2004-06-11', '2007-01-02', '2018-12-05', '2025-01-09'])
+      expect(isSession('XNYS', day), day).toBe(false);
   });
 
   test('that New York keeps no Saturday New Year but keeps every Good Friday', () => {
     expect(isSession('XNYS', '2021-12-31')).toBe(true);
     expect(isSession('XNYS', '2022-01-03')).toBe(true);
-    for (const day of ['1991-03-29', '2000-04-21', '2015-04-03', '2024-03-29', '2026-04-03']) expect(isSession('XNYS', day), day).toBe(false);
+    for (const day of ['1991-03-29', '2000-04-21', '2015-04-03', '2024-03-29', '2026-04-03'])
+      expect(isSession('XNYS', day), day).toBe(false);
     expect(sessions('XNYS', '2022-06-17', '2022-06-21')).toEqual(['2022-06-17', '2022-06-21']);
     expect(isSession('XNYS', '2021-06-18')).toBe(true);
   });
 
   test('how many days New York traded in a year', () => {
-    expect([1990, 1996, 2001, 2012, 2019, 2020, 2023, 2024, 2025].map((year) => sessions('XNYS', `${year}-01-01`, `${year}-12-31`).length))
-      .toEqual([253, 254, 248, 250, 252, 253, 250, 252, 250]);
+    expect(
+      [1990, 1996, 2001, 2012, 2019, 2020, 2023, 2024, 2025].map(
+        (year) => sessions('XNYS', `${year}-01-01`, `${year}-12-31`).length,
+      ),
+    ).toEqual([253, 254, 248, 250, 252, 253, 250, 252, 250]);
   });
 
   test('when New York closes at one', () => {
     const { earlyCloses } = calendars.get('XNYS')!;
-    expect([...earlyCloses].filter(([day]) => formatDay(day).startsWith('2024')).map(([day, at]) => `${formatDay(day)} ${at}`).sort())
-      .toEqual(['2024-07-03 13:00', '2024-11-29 13:00', '2024-12-24 13:00']);
+    expect(
+      [...earlyCloses]
+        .filter(([day]) => formatDay(day).startsWith('2024'))
+        .map(([day, at]) => `${formatDay(day)} ${at}`)
+        .sort(),
+    ).toEqual(['2024-07-03 13:00', '2024-11-29 13:00', '2024-12-24 13:00']);
   });
 
   test('the jubilees, the funeral and the coronation of London', () => {
-    for (const day of ['1999-12-31', '2002-06-03', '2002-06-04', '2011-04-29', '2012-06-04', '2012-06-05', '2020-05-08', '2022-06-02', '2022-06-03', '2022-09-19', '2023-05-08']) {
+    for (const day of [
+      '1999-12-31',
+      '2002-06-03',
+      '2002-06-04',
+      '2011-04-29',
+      '2012-06-04',
+      '2012-06-05',
+      '2020-05-08',
+      '2022-06-02',
+      '2022-06-03',
+      '2022-09-19',
+      '2023-05-08',
+    ]) {
       expect(isSession('XLON', day), day).toBe(false);
     }
-    for (const day of ['1995-05-01', '2002-05-27', '2012-05-28', '2020-05-04', '2022-05-30']) expect(isSession('XLON', day), day).toBe(true);
+    for (const day of ['1995-05-01', '2002-05-27', '2012-05-28', '2020-05-04', '2022-05-30'])
+      expect(isSession('XLON', day), day).toBe(true);
     expect(sessions('XLON', '2010-12-24', '2010-12-29')).toEqual(['2010-12-24', '2010-12-29']);
   });
 
@@ -54,7 +76,17 @@ describe('the shipped calendars know', () => {
   });
 
   test("Hong Kong's typhoons and holidays that give way to each other", () => {
-    for (const day of ['2016-08-02', '2016-10-21', '2017-08-23', '2020-10-13', '2021-10-13', '2023-07-17', '2023-09-01', '2023-09-08', '2024-09-06']) {
+    for (const day of [
+      '2016-08-02',
+      '2016-10-21',
+      '2017-08-23',
+      '2020-10-13',
+      '2021-10-13',
+      '2023-07-17',
+      '2023-09-01',
+      '2023-09-08',
+      '2024-09-06',
+    ]) {
       expect(isSession('XHKG', day), day).toBe(false);
     }
     expect(sessions('XHKG', '2010-04-01', '2010-04-07')).toEqual(['2010-04-01', '2010-04-07']);
@@ -70,13 +102,31 @@ describe('the shipped calendars know', () => {
 
   test("Tel Aviv's week before and after 5 January 2026", () => {
     expect(sessions('XTAE', '2025-12-28', '2026-01-10')).toEqual([
-      '2025-12-28', '2025-12-29', '2025-12-30', '2025-12-31', '2026-01-01', '2026-01-04',
-      '2026-01-05', '2026-01-06', '2026-01-07', '2026-01-08', '2026-01-09',
+      '2025-12-28',
+      '2025-12-29',
+      '2025-12-30',
+      '2025-12-31',
+      '2026-01-01',
+      '2026-01-04',
+      '2026-01-05',
+      '2026-01-06',
+      '2026-01-07',
+      '2026-01-08',
+      '2026-01-09',
     ]);
   });
 
   test('the weekend sessions of India', () => {
-    for (const day of ['2015-02-28', '2020-02-01', '2024-01-20', '2024-03-02', '2024-05-18', '2025-02-01', '2026-02-01']) expect(isSession('XBOM', day), day).toBe(true);
+    for (const day of [
+      '2015-02-28',
+      '2020-02-01',
+      '2024-01-20',
+      '2024-03-02',
+      '2024-05-18',
+      '2025-02-01',
+      '2026-02-01',
+    ])
+      expect(isSession('XBOM', day), day).toBe(true);
     expect(isSession('XNSE', '2024-05-18')).toBe(true);
     expect(isSession('XBOM', '2024-05-19')).toBe(false);
   });

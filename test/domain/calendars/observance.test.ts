@@ -4,7 +4,12 @@ import { dayFrom, formatDay, weekdayOf } from '#domain/days.js';
 
 const isWeekday = (day: number) => weekdayOf(day) < 5;
 const observed = (...holidays: [string, string?][]) =>
-  [...observedDays(holidays.map(([text, observance]) => ({ day: dayFrom(text), observance: parseObservance(observance) })), isWeekday)]
+  [
+    ...observedDays(
+      holidays.map(([text, observance]) => ({ day: dayFrom(text), observance: parseObservance(observance) })),
+      isWeekday,
+    ),
+  ]
     .filter(isWeekday)
     .sort((a, b) => a - b)
     .map(formatDay);
@@ -30,7 +35,11 @@ describe('an observance', () => {
   });
 
   test('skips the weekend when it looks for a free day', () => {
-    expect(observed(['2021-04-04', 'sun>'], ['2021-04-02'], ['2021-04-05'])).toEqual(['2021-04-02', '2021-04-05', '2021-04-06']);
+    expect(observed(['2021-04-04', 'sun>'], ['2021-04-02'], ['2021-04-05'])).toEqual([
+      '2021-04-02',
+      '2021-04-05',
+      '2021-04-06',
+    ]);
     expect(observed(['2022-09-09', 'same>'], ['2022-09-09'])).toEqual(['2022-09-09', '2022-09-12']);
   });
 });

@@ -23,7 +23,9 @@ const CONFIRMED: Corrections = {
   XSAU: [{ close: ['2022-09-22', '2025-06-10'], open: [], confidence: 'confirmed' }],
 };
 const calendars = openCalendars();
-const names = readdirSync(CALENDAR_FOLDER).filter((name) => name.endsWith('.json') && !['index.json', 'aliases.json', 'dates.json'].includes(name));
+const names = readdirSync(CALENDAR_FOLDER).filter(
+  (name) => name.endsWith('.json') && !['index.json', 'aliases.json', 'dates.json'].includes(name),
+);
 const files = names.map((name) => RuleFile.parse(readCalendarFile(CALENDAR_FOLDER, basename(name, '.json'))));
 
 describe('the shipped calendars', () => {
@@ -57,14 +59,17 @@ describe('the shipped calendars', () => {
   test('have hours on every session and early closes on sessions alone', () => {
     for (const { code } of calendars.list()) {
       const calendar = calendars.get(code)!;
-      for (const day of calendar.sessions) if (calendar.hoursOn(day) === undefined) expect.fail(`${code} has no hours on ${formatDay(day)}`);
-      for (const day of calendar.earlyCloses.keys()) expect(calendar.isSession(day), `${code} ${formatDay(day)}`).toBe(true);
+      for (const day of calendar.sessions)
+        if (calendar.hoursOn(day) === undefined) expect.fail(`${code} has no hours on ${formatDay(day)}`);
+      for (const day of calendar.earlyCloses.keys())
+        expect(calendar.isSession(day), `${code} ${formatDay(day)}`).toBe(true);
     }
   });
 
   test('name every rule, and use every family and no unknown one', () => {
     const families = readdirSync(join(CALENDAR_FOLDER, 'families')).map((name) => basename(name, '.json'));
-    for (const name of families) expect(() => FamilyFile.parse(readCalendarFile(CALENDAR_FOLDER, `families/${name}`)), name).not.toThrow();
+    for (const name of families)
+      expect(() => FamilyFile.parse(readCalendarFile(CALENDAR_FOLDER, `families/${name}`)), name).not.toThrow();
     expect([...new Set(files.flatMap((file) => file.extends))].toSorted()).toEqual(families.toSorted());
   });
 
@@ -72,13 +77,16 @@ describe('the shipped calendars', () => {
     for (const { code, coverage } of calendars.list()) {
       const { sessions, isSession } = calendars.get(code)!;
       let at = 0;
-      for (let day = coverage.from; day <= coverage.to; day++) if (isSession(day) && sessions[at++] !== day) expect.fail(`${code} ${formatDay(day)}`);
+      for (let day = coverage.from; day <= coverage.to; day++)
+        if (isSession(day) && sessions[at++] !== day) expect.fail(`${code} ${formatDay(day)}`);
       expect(at, code).toBe(sessions.length);
     }
   });
 
   test('equal the answer key in every year they cover', () => {
-    const golden: Record<string, Record<string, string>> = JSON.parse(readFileSync(join(ROOT, 'test/golden/calendars/year-keys.json'), 'utf8'));
+    const golden: Record<string, Record<string, string>> = JSON.parse(
+      readFileSync(join(ROOT, 'test/golden/calendars/year-keys.json'), 'utf8'),
+    );
     expect(Object.keys(golden).toSorted()).toEqual(files.map(({ code }) => code).toSorted());
     for (const [code, years] of Object.entries(golden)) {
       const keys = yearKeys(code);
@@ -86,32 +94,49 @@ describe('the shipped calendars', () => {
     }
   });
 
-  test.skipIf(!existsSync(SHARED))(`equal the reference with its high-confidence corrections and the confirmed days${existsSync(SHARED) ? '' : ` (skipped: no ${SHARED})`}`, () => {
-    const corrections = readCorrections(join(SHARED, 'corrections.json'));
-    const references = readReferences(join(SHARED, 'reference'));
-    expect(references.length).toBe(71);
-    for (const reference of references) {
-      const calendar = calendars.get(reference.code)!;
-      const corrected = correct(correct(reference, corrections, ['high']), CONFIRMED, ['confirmed']);
-      expect(compareSessions(calendar, corrected).years, reference.code).toEqual([]);
-    }
-  });
-
-  test.skipIf(!existsSync(SHARED))(`equal the session counts of every covered year${existsSync(SHARED) ? '' : ` (skipped: no ${SHARED})`}`, () => {
-    const counts: Record<string, Record<string, string>> = JSON.parse(readFileSync(join(SHARED, 'year-counts.json'), 'utf8'));
-    const confirmedYears = new Set(Object.entries(CONFIRMED).flatMap(([code, entries]) => entries.flatMap(({ close, open }) => [...close, ...open].map((day) => `${code} ${day.slice(0, 4)}`))));
-    let compared = 0;
-    for (const [code, years] of Object.entries(counts)) {
-      const { coverage } = calendars.get(code)!;
-      const keys = yearKeys(code);
-      for (const [year, expected] of Object.entries(years)) {
-        if (confirmedYears.has(`${code} ${year}`) || dayFrom(`${year}-01-01`) < coverage.from || dayFrom(`${year}-12-31`) > coverage.to) continue;
-        expect(keys.get(Number(year)), `${code} ${year}`).toBe(expected.split(':raw')[0]);
-        compared++;
+  test.skipIf(!existsSync(SHARED))(
+    `equal the reference with its high-confidence corrections and the confirmed days${existsSync(SHARED) ? '' : ` (skipped: no ${SHARED})`}`,
+    () => {
+      const corrections = readCorrections(join(SHARED, 'corrections.json'));
+      const references = readReferences(join(SHARED, 'reference'));
+      expect(references.length).toBe(71);
+      for (const reference of references) {
+        const calendar = calendars.get(reference.code)!;
+        const corrected = correct(correct(reference, corrections, ['high']), CONFIRMED, ['confirmed']);
+        expect(compareSessions(calendar, corrected).years, reference.code).toEqual([]);
       }
-    }
-    expect(compared).toBeGreaterThan(2000);
-  });
+    },
+  );
+
+  test.skipIf(!existsSync(SHARED))(
+    `equal the session counts of every covered year${existsSync(SHARED) ? '' : ` (skipped: no ${SHARED})`}`,
+    () => {
+      const counts: Record<string, Record<string, string>> = JSON.parse(
+        readFileSync(join(SHARED, 'year-counts.json'), 'utf8'),
+      );
+      const confirmedYears = new Set(
+        Object.entries(CONFIRMED).flatMap(([code, entries]) =>
+          entries.flatMap(({ close, open }) => [...close, ...open].map((day) => `${code} ${day.slice(0, 4)}`)),
+        ),
+      );
+      let compared = 0;
+      for (const [code, years] of Object.entries(counts)) {
+        const { coverage } = calendars.get(code)!;
+        const keys = yearKeys(code);
+        for (const [year, expected] of Object.entries(years)) {
+          if (
+            confirmedYears.has(`${code} ${year}`) ||
+            dayFrom(`${year}-01-01`) < coverage.from ||
+            dayFrom(`${year}-12-31`) > coverage.to
+          )
+            continue;
+          expect(keys.get(Number(year)), `${code} ${year}`).toBe(expected.split(':raw')[0]);
+          compared++;
+        }
+      }
+      expect(compared).toBeGreaterThan(2000);
+    },
+  );
 });
 
 /** By year, `count:hash` of the sessions as the answer key writes it. */
@@ -123,6 +148,7 @@ function yearKeys(code: string): Map<number, string> {
     days.push(formatDay(day));
     byYear.set(year, days);
   }
-  const keyOf = (days: readonly string[]) => `${days.length}:${createHash('sha256').update(days.join(',')).digest('hex').slice(0, 8)}`;
+  const keyOf = (days: readonly string[]) =>
+    `${days.length}:${createHash('sha256').update(days.join(',')).digest('hex').slice(0, 8)}`;
   return new Map([...byYear].map(([year, days]) => [year, keyOf(days)]));
 }

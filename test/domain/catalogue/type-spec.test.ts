@@ -16,12 +16,26 @@ describe('parameterSpecs', () => {
 
   test('a required parameter has no default', () => {
     expect(specs.count).toStrictEqual({
-      name: 'count', label: 'Names', type: 'integer', required: true, order: 0, choices: null, help: 'How many to keep. Unit: names.', ref: null,
+      name: 'count',
+      label: 'Names',
+      type: 'integer',
+      required: true,
+      order: 0,
+      choices: null,
+      help: 'How many to keep. Unit: names.',
+      ref: null,
     });
   });
 
   test('a nullable number keeps its type and its null default', () => {
-    expect(specs.limit).toMatchObject({ type: 'number', required: false, default: null, help: 'Unit: fraction.', label: 'Limit', order: 1 });
+    expect(specs.limit).toMatchObject({
+      type: 'number',
+      required: false,
+      default: null,
+      help: 'Unit: fraction.',
+      label: 'Limit',
+      order: 1,
+    });
   });
 
   test('an enumeration is a string with choices', () => {

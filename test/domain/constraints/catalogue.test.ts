@@ -31,9 +31,15 @@ MinimumHolding | ineq fraction no | threshold!
 GroupCardinality | ineq count no | field! groups=null minimum=0 maximum!
 Concentration5_10_40 | ineq fraction no | single=0.1 trigger=0.05 aggregate=0.4
 ConcentrationRIC | ineq fraction no | single=0.25 trigger=0.05 aggregate=0.5
-`.trim().split('\n');
+`
+  .trim()
+  .split('\n');
 
-const check = (rows: unknown[]) => validateConstraints(rows.map((row) => ConstraintRow.parse(row)), { path: 'constraints' });
+const check = (rows: unknown[]) =>
+  validateConstraints(
+    rows.map((row) => ConstraintRow.parse(row)),
+    { path: 'constraints' },
+  );
 
 describe('the constraint catalogue', () => {
   test.each(LISTED)('%s', (line) => {
@@ -41,7 +47,11 @@ describe('the constraint catalogue', () => {
     const spec = constraintSpecs.find((candidate) => candidate.type === type)!;
     expect(`${spec.kind} ${spec.unit} ${spec.convex ? 'yes' : 'no'}`).toBe(traits);
     const listed = [...parameters!.split(' ').filter((text) => text !== ''), 'soft=null', 'priority=1'];
-    expect(spec.parameters.map(({ name, required, default: value }) => (required ? `${name}!` : `${name}=${JSON.stringify(value)}`))).toEqual(listed);
+    expect(
+      spec.parameters.map(({ name, required, default: value }) =>
+        required ? `${name}!` : `${name}=${JSON.stringify(value)}`,
+      ),
+    ).toEqual(listed);
   });
 
   test('holds the listed classes in the listed order', () => {
@@ -77,7 +87,12 @@ describe('the constraint catalogue', () => {
 describe('validateConstraints', () => {
   test('an unknown class is told with the accepted set', () => {
     const [finding] = check([{ type: 'PositionLimits', id: 'a', params: {} }]);
-    expect(finding).toMatchObject({ code: 'UNKNOWN_TYPE', path: 'constraints[0].type', row_id: 'a', value: 'PositionLimits' });
+    expect(finding).toMatchObject({
+      code: 'UNKNOWN_TYPE',
+      path: 'constraints[0].type',
+      row_id: 'a',
+      value: 'PositionLimits',
+    });
     expect(finding!.accepted).toHaveLength(26);
   });
 
@@ -101,8 +116,13 @@ describe('validateConstraints', () => {
     expect(empty).toMatchObject({ code: 'EMPTY_RANGE', path: 'constraints[0].params.upper', row_id: 'p' });
     expect(empty!.message).toContain('0.2');
     expect(empty!.message).toContain('0.1');
-    expect(check([{ type: 'PositionBounds', params: { upper: 5 } }])[0]).toMatchObject({ code: 'OUT_OF_RANGE', path: 'constraints[0].params.upper' });
-    expect(check([{ type: 'Cardinality', params: { minimum: 9, maximum: 3 } }])[0]).toMatchObject({ code: 'EMPTY_RANGE' });
+    expect(check([{ type: 'PositionBounds', params: { upper: 5 } }])[0]).toMatchObject({
+      code: 'OUT_OF_RANGE',
+      path: 'constraints[0].params.upper',
+    });
+    expect(check([{ type: 'Cardinality', params: { minimum: 9, maximum: 3 } }])[0]).toMatchObject({
+      code: 'EMPTY_RANGE',
+    });
   });
 
   test('row ids are unique when they are not empty', () => {
@@ -118,6 +138,8 @@ describe('validateConstraints', () => {
   test('a name outside the index is a warning', () => {
     const rows = [ConstraintRow.parse({ type: 'Exclude', params: { identifiers: ['A', 'Z'] } })];
     const findings = validateConstraints(rows, { path: 'derivation.constraints', identifiers: new Set(['A', 'B']) });
-    expect(findings).toMatchObject([{ severity: 'warning', code: 'NOT_IN_INDEX', path: 'derivation.constraints[0].params.identifiers[1]' }]);
+    expect(findings).toMatchObject([
+      { severity: 'warning', code: 'NOT_IN_INDEX', path: 'derivation.constraints[0].params.identifiers[1]' },
+    ]);
   });
 });

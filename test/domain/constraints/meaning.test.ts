@@ -17,7 +17,8 @@ interface World {
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 const l1 = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => Math.abs(value - b[i]!)));
-const variance = (d: readonly number[], sigma: readonly (readonly number[])[]) => sum(d.map((x, i) => x * sum(d.map((y, j) => sigma[i]![j]! * y))));
+const variance = (d: readonly number[], sigma: readonly (readonly number[])[]) =>
+  sum(d.map((x, i) => x * sum(d.map((y, j) => sigma[i]![j]! * y))));
 const minus = (a: readonly number[], b: readonly number[]) => a.map((value, i) => value - b[i]!);
 const sector = (w: readonly number[], s: number) => sum(w.filter((_, i) => i % 5 === s));
 const zScores = (values: readonly number[]) => {
@@ -28,35 +29,96 @@ const zScores = (values: readonly number[]) => {
 const dot = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => value * b[i]!));
 
 /** What each class means, on the weights alone: quantities and the range they must lie in. A row that binds shows on one of its ends. */
-const MEANINGS: [string, Record<string, unknown>, (world: World) => { value: number; least?: number; most?: number }[]][] = [
+const MEANINGS: [
+  string,
+  Record<string, unknown>,
+  (world: World) => { value: number; least?: number; most?: number }[],
+][] = [
   ['FullInvestment', {}, ({ w }) => [{ value: sum(w), least: 1, most: 1 }]],
   ['WeightSum', { lower: 0.9, upper: 0.95 }, ({ w }) => [{ value: sum(w), least: 0.9, most: 0.95 }]],
   ['LongOnly', {}, ({ w }) => w.map((value) => ({ value, least: 0 }))],
   ['PositionBounds', { lower: 0.01, upper: 0.08 }, ({ w }) => w.map((value) => ({ value, least: 0.01, most: 0.08 }))],
-  ['PositionBounds', { lower: -0.05, upper: -0.01, identifiers: ['N002'] }, ({ w }) => [{ value: w[2]!, least: -0.05, most: -0.01 }]],
-  ['RelativePositionBounds', { lower: 1.2, upper: 3, identifiers: ['N004', 'N005'] }, ({ w, b }) => [4, 5].map((i) => ({ value: w[i]!, least: 1.2 * b[i]!, most: 3 * b[i]! }))],
-  ['ActiveBounds', { lower: 0.02, upper: 0.03, identifiers: ['N001'] }, ({ w, b }) => [{ value: w[1]! - b[1]!, least: 0.02, most: 0.03 }]],
-  ['GroupBounds', { field: 'SECTOR', lower: 0.15, upper: 0.25 }, ({ w }) => [0, 1, 2, 3, 4].map((s) => ({ value: sector(w, s), least: 0.15, most: 0.25 }))],
-  ['ActiveGroupBounds', { field: 'SECTOR', groups: ['S3'], lower: 0.04, upper: 0.1 }, ({ w, b }) => [{ value: sector(w, 3) - sector(b, 3), least: 0.04, most: 0.1 }]],
+  [
+    'PositionBounds',
+    { lower: -0.05, upper: -0.01, identifiers: ['N002'] },
+    ({ w }) => [{ value: w[2]!, least: -0.05, most: -0.01 }],
+  ],
+  [
+    'RelativePositionBounds',
+    { lower: 1.2, upper: 3, identifiers: ['N004', 'N005'] },
+    ({ w, b }) => [4, 5].map((i) => ({ value: w[i]!, least: 1.2 * b[i]!, most: 3 * b[i]! })),
+  ],
+  [
+    'ActiveBounds',
+    { lower: 0.02, upper: 0.03, identifiers: ['N001'] },
+    ({ w, b }) => [{ value: w[1]! - b[1]!, least: 0.02, most: 0.03 }],
+  ],
+  [
+    'GroupBounds',
+    { field: 'SECTOR', lower: 0.15, upper: 0.25 },
+    ({ w }) => [0, 1, 2, 3, 4].map((s) => ({ value: sector(w, s), least: 0.15, most: 0.25 })),
+  ],
+  [
+    'ActiveGroupBounds',
+    { field: 'SECTOR', groups: ['S3'], lower: 0.04, upper: 0.1 },
+    ({ w, b }) => [{ value: sector(w, 3) - sector(b, 3), least: 0.04, most: 0.1 }],
+  ],
   ['Turnover', { limit: 0.2, reference: 'previous' }, ({ w, previous }) => [{ value: l1(w, previous) / 2, most: 0.2 }]],
-  ['TradeSize', { upper: 0.03, reference: 'previous' }, ({ w, previous }) => w.map((value, i) => ({ value: Math.abs(value - previous[i]!), most: 0.03 }))],
+  [
+    'TradeSize',
+    { upper: 0.03, reference: 'previous' },
+    ({ w, previous }) => w.map((value, i) => ({ value: Math.abs(value - previous[i]!), most: 0.03 })),
+  ],
   ['Volatility', { limit: 0.1 }, ({ w, sigma }) => [{ value: Math.sqrt(variance(w, sigma)), most: 0.1 }]],
   ['EffectiveNumber', { minimum: 15 }, ({ w }) => [{ value: 1 / sum(w.map((value) => value * value)), least: 15 }]],
   ['FactorExposure', { field: 'X', lower: 0.4 }, ({ w, values }) => [{ value: dot(w, zScores(values)), least: 0.4 }]],
-  ['FactorExposure', { field: 'X', upper: -5, standardise: false, active: true }, ({ w, b, values }) => [{ value: dot(minus(w, b), values), most: -5 }]],
+  [
+    'FactorExposure',
+    { field: 'X', upper: -5, standardise: false, active: true },
+    ({ w, b, values }) => [{ value: dot(minus(w, b), values), most: -5 }],
+  ],
   ['WeightedAverage', { field: 'X', upper: 35 }, ({ w, values }) => [{ value: dot(w, values) / sum(w), most: 35 }]],
-  ['WeightedAverage', { field: 'X', lower: 1.2, relative: true }, ({ w, b, values }) => [{ value: dot(w, values) / sum(w), least: 1.2 * dot(b, values) }]],
-  ['Beta', { lower: 1.05, upper: 1.1 }, ({ w, b, sigma }) => [{ value: sum(w.map((x, i) => x * dot(sigma[i]!, b))) / variance(b, sigma), least: 1.05, most: 1.1 }]],
-  ['Liquidity', { notional: 1e9, participation: 0.5, days: 2 }, ({ w, previous, values }) => w.map((value, i) => ({ value: Math.abs(value - previous[i]!), most: (0.5 * 2 * 1e6 * values[i]!) / 1e9 }))],
-  ['LinearConstraint', { coefficients: { N000: 2, N001: -1 }, lower: 0.3, upper: 0.5 }, ({ w }) => [{ value: 2 * w[0]! - w[1]!, least: 0.3, most: 0.5 }]],
+  [
+    'WeightedAverage',
+    { field: 'X', lower: 1.2, relative: true },
+    ({ w, b, values }) => [{ value: dot(w, values) / sum(w), least: 1.2 * dot(b, values) }],
+  ],
+  [
+    'Beta',
+    { lower: 1.05, upper: 1.1 },
+    ({ w, b, sigma }) => [
+      { value: sum(w.map((x, i) => x * dot(sigma[i]!, b))) / variance(b, sigma), least: 1.05, most: 1.1 },
+    ],
+  ],
+  [
+    'Liquidity',
+    { notional: 1e9, participation: 0.5, days: 2 },
+    ({ w, previous, values }) =>
+      w.map((value, i) => ({ value: Math.abs(value - previous[i]!), most: (0.5 * 2 * 1e6 * values[i]!) / 1e9 })),
+  ],
+  [
+    'LinearConstraint',
+    { coefficients: { N000: 2, N001: -1 }, lower: 0.3, upper: 0.5 },
+    ({ w }) => [{ value: 2 * w[0]! - w[1]!, least: 0.3, most: 0.5 }],
+  ],
   ['Exclude', { identifiers: ['N003'] }, ({ w }) => [{ value: w[3]!, least: 0, most: 0 }]],
-  ['Freeze', { identifiers: ['N006'], reference: 'previous' }, ({ w, previous }) => [{ value: w[6]!, least: previous[6]!, most: previous[6]! }]],
+  [
+    'Freeze',
+    { identifiers: ['N006'], reference: 'previous' },
+    ({ w, previous }) => [{ value: w[6]!, least: previous[6]!, most: previous[6]! }],
+  ],
 ];
 
 function worldOf(problem: Problem, weights: Float64Array): World {
   const matrix = metricMatrix(problem.metric);
   const values = problemValues(problem);
-  return { w: [...weights], b: [...problem.index], previous: [...problem.previous!.weights], values, sigma: Array.from({ length: NAMES }, (_, i) => [...matrix.subarray(i * NAMES, i * NAMES + NAMES)]) };
+  return {
+    w: [...weights],
+    b: [...problem.index],
+    previous: [...problem.previous!.weights],
+    values,
+    sigma: Array.from({ length: NAMES }, (_, i) => [...matrix.subarray(i * NAMES, i * NAMES + NAMES)]),
+  };
 }
 
 /** The datapoint of the small market, read through a row that shows it. */
@@ -69,7 +131,16 @@ describe('the rows of a class mean what the class says', () => {
   test.each(MEANINGS)('%s %j', (type, params, meaning) => {
     const reading = { id: 'reading', type: 'FactorExposure', params: { field: 'X', lower: -1e6, standardise: false } };
     const problem = smallProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: [{ type, params }] });
-    const shown = smallProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: [{ type: 'WeightSum', params: { lower: 0, upper: 1 } }, { type: 'PositionBounds', params: { lower: -1, upper: 1 } }, reading] });
+    const shown = smallProblem({
+      names: NAMES,
+      seed: 21,
+      hasPrevious: true,
+      rows: [
+        { type: 'WeightSum', params: { lower: 0, upper: 1 } },
+        { type: 'PositionBounds', params: { lower: -1, upper: 1 } },
+        reading,
+      ],
+    });
     const outcome = solveProblem(solvers, problem);
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
     const ranges = meaning({ ...worldOf(problem, outcome.solution.weights), values: problemValues(shown) });
@@ -78,7 +149,10 @@ describe('the rows of a class mean what the class says', () => {
       expect(value).toBeLessThanOrEqual(most + 1e-8);
     }
     const free = type === 'FullInvestment' || type === 'LongOnly';
-    const isAtEnd = ranges.some(({ value, least, most }) => Math.abs(value - (least ?? Infinity)) < 1e-7 || Math.abs(value - (most ?? Infinity)) < 1e-7);
+    const isAtEnd = ranges.some(
+      ({ value, least, most }) =>
+        Math.abs(value - (least ?? Infinity)) < 1e-7 || Math.abs(value - (most ?? Infinity)) < 1e-7,
+    );
     if (!free) expect(isAtEnd).toBe(true);
   });
 
@@ -103,7 +177,15 @@ describe('the rows of a class mean what the class says', () => {
     ['WeightedAverage', { field: 'X', upper: 35 }],
   ])('%s %j: soft, it is kept at a high price and given up at a low one', (type, params) => {
     const weightsAt = (soft: number | null) => {
-      const outcome = solveProblem(solvers, smallProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: soft === -1 ? [] : [{ type, params: { ...params, soft } }] }));
+      const outcome = solveProblem(
+        solvers,
+        smallProblem({
+          names: NAMES,
+          seed: 21,
+          hasPrevious: true,
+          rows: soft === -1 ? [] : [{ type, params: { ...params, soft } }],
+        }),
+      );
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       return [...outcome.solution.weights];
     };
@@ -119,14 +201,23 @@ describe('the rows of a class mean what the class says', () => {
     const index = Float64Array.of(0.4, 0.3, 0.2, 0.1);
     const rowOf = (type: string, params: object) => {
       const problem = createProblem({
-        identifiers: ['A', 'B', 'C', 'D'], index, previous: null, metric: smallProblem({ names: 4, seed: 1, rows: [] }).metric,
-        rows: [ConstraintRow.parse({ type, params })], datapoints: { numbers: () => values, categories: () => [], medianValueTraded: () => values },
+        identifiers: ['A', 'B', 'C', 'D'],
+        index,
+        previous: null,
+        metric: smallProblem({ names: 4, seed: 1, rows: [] }).metric,
+        rows: [ConstraintRow.parse({ type, params })],
+        datapoints: { numbers: () => values, categories: () => [], medianValueTraded: () => values },
       });
       const { row } = problem.rows[0]!;
       return { coefficients: row.form === 'linear' ? [...row.coefficients] : [], warnings: problem.warnings };
     };
-    expect(rowOf('FactorExposure', { field: 'X', upper: 1, standardise: false })).toEqual({ coefficients: [10, 80 / 3, 30, 40], warnings: ['1 of 4 names have no X; the mean stands for it.'] });
+    expect(rowOf('FactorExposure', { field: 'X', upper: 1, standardise: false })).toEqual({
+      coefficients: [10, 80 / 3, 30, 40],
+      warnings: ['1 of 4 names have no X; the mean stands for it.'],
+    });
     expect(rowOf('WeightedAverage', { field: 'X', upper: 25 }).coefficients).toEqual([-15, -25, 5, 15]);
-    expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing: 'renormalise' }).coefficients).toEqual([-15, 0, 5, 15]);
+    expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing: 'renormalise' }).coefficients).toEqual([
+      -15, 0, 5, 15,
+    ]);
   });
 });

@@ -36,18 +36,37 @@ describe('a forward', () => {
 
   test('has sensitivities that agree with central differences', () => {
     fc.assert(
-      fc.property(spot, rates, days, fc.array(fc.record({ days: fc.integer({ min: 1, max: 300 }), amount: fc.double({ min: 0, max: 0.001, noNaN: true }) }), { maxLength: 4 }), (s, r, d, fractions) => {
-        const dividends = fractions.filter((x) => x.days <= d).map((x) => ({ days: x.days, amount: x.amount * s }));
-        const at = (change: Partial<typeof r>, moved = s) => priceForward({ spot: moved, days: d, rates: { ...r, ...change }, dividends }).fairValue;
-        const h = 1e-6;
-        const forward = priceForward({ spot: s, days: d, rates: r, dividends });
-        const scale = s * Math.exp(10) * 1e-10;
-        expect(Math.abs(forward.rho - (1e-4 * (at({ riskFree: r.riskFree + h }) - at({ riskFree: r.riskFree - h }))) / (2 * h))).toBeLessThan(scale);
-        if (dividends.length === 0) {
-          expect(Math.abs(forward.dividendSensitivity - (1e-4 * (at({ dividend: r.dividend + h }) - at({ dividend: r.dividend - h }))) / (2 * h))).toBeLessThan(scale);
-        }
-        expect(forward.delta).toBeCloseTo((at({}, s * 1.001) - at({}, s * 0.999)) / (0.002 * s), 6);
-      }),
+      fc.property(
+        spot,
+        rates,
+        days,
+        fc.array(
+          fc.record({ days: fc.integer({ min: 1, max: 300 }), amount: fc.double({ min: 0, max: 0.001, noNaN: true }) }),
+          { maxLength: 4 },
+        ),
+        (s, r, d, fractions) => {
+          const dividends = fractions.filter((x) => x.days <= d).map((x) => ({ days: x.days, amount: x.amount * s }));
+          const at = (change: Partial<typeof r>, moved = s) =>
+            priceForward({ spot: moved, days: d, rates: { ...r, ...change }, dividends }).fairValue;
+          const h = 1e-6;
+          const forward = priceForward({ spot: s, days: d, rates: r, dividends });
+          const scale = s * Math.exp(10) * 1e-10;
+          expect(
+            Math.abs(
+              forward.rho - (1e-4 * (at({ riskFree: r.riskFree + h }) - at({ riskFree: r.riskFree - h }))) / (2 * h),
+            ),
+          ).toBeLessThan(scale);
+          if (dividends.length === 0) {
+            expect(
+              Math.abs(
+                forward.dividendSensitivity -
+                  (1e-4 * (at({ dividend: r.dividend + h }) - at({ dividend: r.dividend - h }))) / (2 * h),
+              ),
+            ).toBeLessThan(scale);
+          }
+          expect(forward.delta).toBeCloseTo((at({}, s * 1.001) - at({}, s * 0.999)) / (0.002 * s), 6);
+        },
+      ),
     );
   });
 
@@ -64,7 +83,15 @@ describe('a forward', () => {
   });
 
   test('with discrete dividends gives back the rate, and has no implied yield', () => {
-    const terms = { spot: 100, days: 365, rates: { riskFree: 0.04, dividend: 0, borrow: 0.01 }, dividends: [{ days: 90, amount: 1 }, { days: 270, amount: 1.5 }] };
+    const terms = {
+      spot: 100,
+      days: 365,
+      rates: { riskFree: 0.04, dividend: 0, borrow: 0.01 },
+      dividends: [
+        { days: 90, amount: 1 },
+        { days: 270, amount: 1.5 },
+      ],
+    };
     const { fairValue, carry } = priceForward(terms);
     const byHand = (100 - Math.exp((-0.04 * 90) / 365) - 1.5 * Math.exp((-0.04 * 270) / 365)) * Math.exp(0.03);
     expect(fairValue).toBeCloseTo(byHand, 12);
@@ -75,7 +102,8 @@ describe('a forward', () => {
 });
 
 describe('a term structure', () => {
-  const of = (riskFree: number, dividend: number) => termStructure({ spot: 100, days: [30, 60, 90], rates: { riskFree, dividend, borrow: 0 } });
+  const of = (riskFree: number, dividend: number) =>
+    termStructure({ spot: 100, days: [30, 60, 90], rates: { riskFree, dividend, borrow: 0 } });
   test('is named by the order of spot and prices', () => {
     expect(of(0.05, 0.01).shape).toBe('contango');
     expect(of(0.01, 0.05).shape).toBe('backwardation');

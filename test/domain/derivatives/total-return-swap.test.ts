@@ -7,17 +7,30 @@ const start = dayFrom('2024-01-02');
 const maturity = dayFrom('2026-01-02');
 const ends = resetDates({ start, maturity, frequency: 'quarterly', calendar: undefined });
 const base: SwapTerms = {
-  spot: 100, initialLevel: 100, notional: 1e6, asOf: start, periodStart: start, periodEnds: ends,
-  returnType: 'total', rates: { riskFree: 0.05, dividend: 0.02, borrow: 0 }, spread: 0,
+  spot: 100,
+  initialLevel: 100,
+  notional: 1e6,
+  asOf: start,
+  periodStart: start,
+  periodEnds: ends,
+  returnType: 'total',
+  rates: { riskFree: 0.05, dividend: 0.02, borrow: 0 },
+  spread: 0,
 };
 
 describe('reset dates', () => {
   test('step by months from the start, roll to the next weekday and end at maturity', () => {
-    const resets = resetDates({ start: dayFrom('2024-05-31'), maturity: dayFrom('2025-05-31'), frequency: 'quarterly', calendar: undefined });
+    const resets = resetDates({
+      start: dayFrom('2024-05-31'),
+      maturity: dayFrom('2025-05-31'),
+      frequency: 'quarterly',
+      calendar: undefined,
+    });
     expect(resets.map(formatDay)).toEqual(['2024-09-02', '2024-12-02', '2025-02-28', '2025-05-31']);
   });
   test('are 1,200 at most', () => {
-    const monthly = (until: string) => resetDates({ start, maturity: dayFrom(until), frequency: 'monthly', calendar: undefined });
+    const monthly = (until: string) =>
+      resetDates({ start, maturity: dayFrom(until), frequency: 'monthly', calendar: undefined });
     expect(monthly('2124-01-02')).toHaveLength(1200);
     expect(() => monthly('2124-01-04')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
   });
@@ -30,11 +43,20 @@ describe('reset dates', () => {
 describe('a total return swap', () => {
   test('is worth nothing at its start when funded at the floating rate', () => {
     fc.assert(
-      fc.property(fc.double({ min: -0.05, max: 0.3, noNaN: true }), fc.double({ min: 1, max: 1e5, noNaN: true }), (riskFree, level) => {
-        const { value, parSpread } = valueSwap({ ...base, spot: level, initialLevel: level, rates: { riskFree, dividend: 0.03, borrow: 0 } });
-        expect(Math.abs(value)).toBeLessThan(1e-9 * base.notional);
-        expect(Math.abs(parSpread)).toBeLessThan(1e-9);
-      }),
+      fc.property(
+        fc.double({ min: -0.05, max: 0.3, noNaN: true }),
+        fc.double({ min: 1, max: 1e5, noNaN: true }),
+        (riskFree, level) => {
+          const { value, parSpread } = valueSwap({
+            ...base,
+            spot: level,
+            initialLevel: level,
+            rates: { riskFree, dividend: 0.03, borrow: 0 },
+          });
+          expect(Math.abs(value)).toBeLessThan(1e-9 * base.notional);
+          expect(Math.abs(parSpread)).toBeLessThan(1e-9);
+        },
+      ),
     );
   });
 
@@ -45,21 +67,42 @@ describe('a total return swap', () => {
   });
 
   test('is worth nothing at its own par spread', () => {
-    const terms = { ...base, spot: 107, asOf: start + 40, rates: { riskFree: 0.03, dividend: 0.02, borrow: 0.004 }, spread: 0.002, returnType: 'price' as const };
+    const terms = {
+      ...base,
+      spot: 107,
+      asOf: start + 40,
+      rates: { riskFree: 0.03, dividend: 0.02, borrow: 0.004 },
+      spread: 0.002,
+      returnType: 'price' as const,
+    };
     const { parSpread } = valueSwap(terms);
     expect(Math.abs(valueSwap({ ...terms, spread: parSpread }).value)).toBeLessThan(1e-6);
   });
 
   test('has sensitivities that agree with central differences inside a period', () => {
-    const terms = { ...base, spot: 107, asOf: start + 40, rates: { riskFree: 0.03, dividend: 0.02, borrow: 0.004 }, spread: 0.002 };
-    const at = (riskFree: number, spot = 107) => valueSwap({ ...terms, spot, rates: { ...terms.rates, riskFree } }).value;
+    const terms = {
+      ...base,
+      spot: 107,
+      asOf: start + 40,
+      rates: { riskFree: 0.03, dividend: 0.02, borrow: 0.004 },
+      spread: 0.002,
+    };
+    const at = (riskFree: number, spot = 107) =>
+      valueSwap({ ...terms, spot, rates: { ...terms.rates, riskFree } }).value;
     const { rho, delta } = valueSwap(terms);
     expect(rho).toBeCloseTo((1e-4 * (at(0.03 + 1e-5) - at(0.03 - 1e-5))) / 2e-5, 5);
     expect(delta).toBeCloseTo((at(0.03, 107.01) - at(0.03, 106.99)) / 0.02, 5);
   });
 
   test('equals a single period worked by hand', () => {
-    const swap = valueSwap({ ...base, spot: 110, asOf: start + 90, periodEnds: [start + 180], returnType: 'price', spread: 0.01 });
+    const swap = valueSwap({
+      ...base,
+      spot: 110,
+      asOf: start + 90,
+      periodEnds: [start + 180],
+      returnType: 'price',
+      spread: 0.01,
+    });
     const discount = Math.exp((-0.05 * 90) / 365);
     const equity = 1e6 * (1.1 * Math.exp((-0.02 * 90) / 365) - discount);
     const fixed = (Math.exp((0.05 * 180) / 365) - 1) / 0.5;

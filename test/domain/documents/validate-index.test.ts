@@ -14,11 +14,21 @@ interface BadDocument {
 }
 
 const rules = {
-  id: 'GOOD', name: 'Good', calendar: 'XNYS', base_date: '2020-01-02',
+  id: 'GOOD',
+  name: 'Good',
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
   pipeline: { selection: [{ id: 'size', type: 'TopN', params: { count: 10 } }], weighting: { type: 'EqualWeight' } },
 };
 const { pipeline: _, ...plain } = rules;
-const derived = { ...plain, id: 'CHILD', derivation: { source_index_id: 'PARENT', constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1 } }] } };
+const derived = {
+  ...plain,
+  id: 'CHILD',
+  derivation: {
+    source_index_id: 'PARENT',
+    constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1 } }],
+  },
+};
 
 const STORED = new Map(
   [
@@ -39,7 +49,9 @@ function contextFor(body: Readonly<Record<string, unknown>>): IndexContext {
 /** Sets or deletes the member at a path like `pipeline.selection[0].params`. */
 function change(body: Record<string, unknown>, path: string, value?: unknown): void {
   const keys = path.match(/[^.[\]]+/g)!;
-  const holder = keys.slice(0, -1).reduce<Record<string, unknown>>((inner, key) => inner[key] as Record<string, unknown>, body);
+  const holder = keys
+    .slice(0, -1)
+    .reduce<Record<string, unknown>>((inner, key) => inner[key] as Record<string, unknown>, body);
   if (value === undefined) delete holder[keys.at(-1)!];
   else holder[keys.at(-1)!] = value;
 }
@@ -52,7 +64,9 @@ describe('a bad document is told everything that is wrong with it', () => {
     for (const path of bad.delete ?? []) change(body, path);
     for (const [path, value] of Object.entries(bad.set ?? {})) change(body, path, value);
     const { document, findings } = validateIndex(body, contextFor(body));
-    expect(findings.map(({ severity, code, path }) => `${severity === 'error' ? '' : `${severity} `}${code} ${path}`)).toEqual(bad.expect);
+    expect(
+      findings.map(({ severity, code, path }) => `${severity === 'error' ? '' : `${severity} `}${code} ${path}`),
+    ).toEqual(bad.expect);
     expect(document).toBeUndefined();
     for (const { message } of findings) expect(message).toMatch(/^\S.*\.$/s);
   });
@@ -64,7 +78,12 @@ describe('a good document', () => {
   test('it comes back with its defaults, and is then a fixed point', () => {
     const { document, findings } = check(rules);
     expect(findings).toEqual([]);
-    expect(document).toMatchObject({ base_value: 100, currency: 'USD', tags: [], rebalance: { frequency: 'quarterly', anchor: 'last_session', roll: 'following', effective_lag: 0 } });
+    expect(document).toMatchObject({
+      base_value: 100,
+      currency: 'USD',
+      tags: [],
+      rebalance: { frequency: 'quarterly', anchor: 'last_session', roll: 'following', effective_lag: 0 },
+    });
     expect(check(document!)).toEqual({ document, findings: [] });
     expect(readIndex(JSON.parse(JSON.stringify(document)))).toEqual(document);
   });
@@ -80,8 +99,13 @@ describe('a good document', () => {
   });
 
   test('findings of a row carry its id, and closed sets what they accept', () => {
-    const { findings } = check({ ...rules, pipeline: { ...rules.pipeline, selection: [{ id: 'mine', type: 'TopN', params: { count: 1, missing: 'x' } }] } });
-    expect(findings).toEqual([expect.objectContaining({ row_id: 'mine', accepted: ['exclude', 'include'], value: 'x' })]);
+    const { findings } = check({
+      ...rules,
+      pipeline: { ...rules.pipeline, selection: [{ id: 'mine', type: 'TopN', params: { count: 1, missing: 'x' } }] },
+    });
+    expect(findings).toEqual([
+      expect.objectContaining({ row_id: 'mine', accepted: ['exclude', 'include'], value: 'x' }),
+    ]);
     expect(check({ ...rules, calendar: 'XX' }).findings[0]!.accepted).toEqual(['XLON', 'XNYS']);
   });
 
@@ -96,14 +120,28 @@ describe('a good document', () => {
   });
 
   test('a number beyond the range of a double is named', () => {
-    const { findings } = check(JSON.parse('{"id":"X","name":"x","calendar":"XNYS","base_date":"2020-01-02","base_value":1e999,"pipeline":{"weighting":{"type":"EqualWeight"}}}') as Record<string, unknown>);
+    const { findings } = check(
+      JSON.parse(
+        '{"id":"X","name":"x","calendar":"XNYS","base_date":"2020-01-02","base_value":1e999,"pipeline":{"weighting":{"type":"EqualWeight"}}}',
+      ) as Record<string, unknown>,
+    );
     expect(findings.map(({ code, path }) => [code, path])).toEqual([['OUT_OF_RANGE', 'base_value']]);
   });
 
   test('what the served market lacks is a warning at the field that names it', () => {
     const market = {
-      storeId: 's', contentHash: 'h', adjustment: 'none' as const, identifiers: ['A', 'B'], dates: Int32Array.of(1), fields: new Map([['CLOSE', Float64Array.of(1, 2)]]),
-      reference: { columns: ['SECTOR', 'CURRENCY'], rows: new Map([['A', [{ validFrom: null, values: ['x', 'EUR'] }]]]) }, actions: [], universes: [],
+      storeId: 's',
+      contentHash: 'h',
+      adjustment: 'none' as const,
+      identifiers: ['A', 'B'],
+      dates: Int32Array.of(1),
+      fields: new Map([['CLOSE', Float64Array.of(1, 2)]]),
+      reference: {
+        columns: ['SECTOR', 'CURRENCY'],
+        rows: new Map([['A', [{ validFrom: null, values: ['x', 'EUR'] }]]]),
+      },
+      actions: [],
+      universes: [],
     };
     const body = {
       ...rules,

@@ -15,10 +15,21 @@ const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const EURUSD = [1.1, 1.2, null, 1.05];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60], EURUSD };
 
-const indexOf = (currency = 'USD', universe: object = { kind: 'all' }) => IndexDocument.parse({
-  id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], currency, universe, rebalance: { frequency: 'none' }, pipeline: { weighting: { type: 'EqualWeight' } },
-});
-const marketOf = (currency: string | null, reference: Record<string, Record<string, ReferenceValue>> = {}): MarketData => ({ ...buildMarket({ dates: DATES, close: CLOSE, reference }), currency });
+const indexOf = (currency = 'USD', universe: object = { kind: 'all' }) =>
+  IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DATES[0],
+    currency,
+    universe,
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+const marketOf = (
+  currency: string | null,
+  reference: Record<string, Record<string, ReferenceValue>> = {},
+): MarketData => ({ ...buildMarket({ dates: DATES, close: CLOSE, reference }), currency });
 const levels = ({ index: { book } }: Run): number[] => [...book.value];
 const codes = ({ findings }: Run): string[] => findings.map(({ code }) => code);
 
@@ -27,49 +38,78 @@ describe('the currency that a store declares', () => {
     const made = run(marketOf('EUR'), indexOf());
     const rates = [1.1, 1.2, 1.2, 1.05];
     expect(made.index.compositions.list[0]!.columns).toHaveLength(2); // The rate is no constituent.
-    levels(made).forEach((level, t) => expect(level).toBeCloseTo((50 * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50) * rates[t]!) / 1.1, 10));
+    levels(made).forEach((level, t) =>
+      expect(level).toBeCloseTo((50 * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50) * rates[t]!) / 1.1, 10),
+    );
     expect(codes(made)).toEqual([]);
   });
 
   test('leaves a name its own currency', () => {
     const made = run(marketOf('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), indexOf());
-    levels(made).forEach((level, t) => expect(level).toBeCloseTo(50 * (CLOSE.A[t]! / 100 + ((CLOSE.B[t]! / 50) * [1.1, 1.2, 1.2, 1.05][t]!) / 1.1), 10));
+    levels(made).forEach((level, t) =>
+      expect(level).toBeCloseTo(50 * (CLOSE.A[t]! / 100 + ((CLOSE.B[t]! / 50) * [1.1, 1.2, 1.2, 1.05][t]!) / 1.1), 10),
+    );
   });
 
   test('is needed in the currency of the index, in either direction', () => {
     expect(missingRates(marketOf('EUR'), indexOf())).toEqual([]);
     expect(missingRates(marketOf('USD'), indexOf('EUR'))).toEqual([]);
     expect(missingRates(marketOf('JPY'), indexOf())).toEqual(['JPYUSD']);
-    expect(missingRates(marketOf('JPY', { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] }))).toEqual([]);
+    expect(
+      missingRates(marketOf('JPY', { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] })),
+    ).toEqual([]);
     expect(() => run(marketOf('JPY'), indexOf())).toThrow(expect.objectContaining({ code: 'FX_MISSING' }));
   });
 
   test('may be a minor unit', () => {
     const made = run(marketOf('GBX'), indexOf('GBP'));
-    levels(made).forEach((level, t) => expect(level).toBeCloseTo((100 / 3) * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50 + [1.1, 1.2, 1.2, 1.05][t]! / 1.1), 10));
+    levels(made).forEach((level, t) =>
+      expect(level).toBeCloseTo(
+        (100 / 3) * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50 + [1.1, 1.2, 1.2, 1.05][t]! / 1.1),
+        10,
+      ),
+    );
   });
 
   test('is not that of a rate, which a run is measured against as it stands', () => {
-    const made = run(marketOf('EUR'), indexOf(), { benchmark: { kind: 'identifier', id: 'EURUSD', price_column: 'CLOSE' } });
+    const made = run(marketOf('EUR'), indexOf(), {
+      benchmark: { kind: 'identifier', id: 'EURUSD', price_column: 'CLOSE' },
+    });
     expect(made.benchmark!.relative.benchmarkReturn).toBeCloseTo(1.05 / 1.1 - 1, 12);
   });
 
   test('gives the bits that a CURRENCY of its names gives, on random markets', () => {
     let ran = 0;
     fc.assert(
-      fc.property(randomMarket, randomDocument, fc.subarray([...'ABCDEFGH'].map((letter) => letter + letter), { minLength: 1 }), ({ market }, document, blank) => {
-        const place = market.reference.columns.indexOf('CURRENCY');
-        const withCurrency = (value: string | null): MarketData => ({
-          ...market,
-          reference: { ...market.reference, rows: new Map([...market.reference.rows].map(([name, rows]) => [name, blank.includes(name) ? rows.map((row) => ({ ...row, values: row.values.with(place, value) })) : rows])) },
-        });
-        const named = tryRun(withCurrency('EUR'), document);
-        const declared = tryRun({ ...withCurrency(null), currency: 'EUR' }, document);
-        expect(declared?.level).toEqual(named?.level);
-        expect(declared?.portfolio.weights).toEqual(named?.portfolio.weights);
-        expect(declared?.findings).toEqual(named?.findings);
-        if (named !== undefined) ran++;
-      }),
+      fc.property(
+        randomMarket,
+        randomDocument,
+        fc.subarray(
+          [...'ABCDEFGH'].map((letter) => letter + letter),
+          { minLength: 1 },
+        ),
+        ({ market }, document, blank) => {
+          const place = market.reference.columns.indexOf('CURRENCY');
+          const withCurrency = (value: string | null): MarketData => ({
+            ...market,
+            reference: {
+              ...market.reference,
+              rows: new Map(
+                [...market.reference.rows].map(([name, rows]) => [
+                  name,
+                  blank.includes(name) ? rows.map((row) => ({ ...row, values: row.values.with(place, value) })) : rows,
+                ]),
+              ),
+            },
+          });
+          const named = tryRun(withCurrency('EUR'), document);
+          const declared = tryRun({ ...withCurrency(null), currency: 'EUR' }, document);
+          expect(declared?.level).toEqual(named?.level);
+          expect(declared?.portfolio.weights).toEqual(named?.portfolio.weights);
+          expect(declared?.findings).toEqual(named?.findings);
+          if (named !== undefined) ran++;
+        },
+      ),
       { numRuns: RUNS },
     );
     expect(ran).toBeGreaterThan(RUNS / 8);
@@ -87,18 +127,38 @@ describe('the currency that a store declares', () => {
 describe('without a declared currency', () => {
   test('an index is told how many of its names are taken to be in its currency', () => {
     const made = run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf());
-    expect(made.findings).toMatchObject([{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', value: 'USD', message: expect.stringContaining('2 of 3 names of the data store have no CURRENCY (B, EURUSD)') }]);
-    expect(codes(run(marketOf(null), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual(['CURRENCY_ASSUMED']);
-    expect(codes(run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([]);
+    expect(made.findings).toMatchObject([
+      {
+        severity: 'warning',
+        code: 'CURRENCY_ASSUMED',
+        path: 'currency',
+        value: 'USD',
+        message: expect.stringContaining('2 of 3 names of the data store have no CURRENCY (B, EURUSD)'),
+      },
+    ]);
+    expect(codes(run(marketOf(null), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([
+      'CURRENCY_ASSUMED',
+    ]);
+    expect(
+      codes(run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] }))),
+    ).toEqual([]);
   });
 
   test('a rate between currencies in use needs none', () => {
-    expect(namesWithoutCurrency(marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } }), indexOf())).toEqual([]);
+    expect(namesWithoutCurrency(marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } }), indexOf())).toEqual(
+      [],
+    );
   });
 
   test('a name counts while its currency begins after its first bar, and not when it begins with it', () => {
     const market = marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'USD' }, EURUSD: { CURRENCY: 'USD' } });
-    const from = (validFrom: number): MarketData => ({ ...market, reference: { ...market.reference, rows: new Map([...market.reference.rows, ['A', [{ validFrom, values: ['USD'] }]]]) } });
+    const from = (validFrom: number): MarketData => ({
+      ...market,
+      reference: {
+        ...market.reference,
+        rows: new Map([...market.reference.rows, ['A', [{ validFrom, values: ['USD'] }]]]),
+      },
+    });
     expect(namesWithoutCurrency(from(market.dates[0]!), indexOf())).toEqual([]);
     expect(namesWithoutCurrency(from(market.dates[0]! + 1), indexOf())).toEqual(['A']);
   });

@@ -3,12 +3,29 @@ import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 
-const action = { exDay: 11, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null } as const;
+const action = {
+  exDay: 11,
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+} as const;
 const market: MarketData = {
-  storeId: 'm', contentHash: 'h', adjustment: 'none', identifiers: ['A', 'B', 'C'], dates: Int32Array.of(10, 11, 12, 15),
-  fields: new Map([['CLOSE', Float64Array.of(1, Number.NaN, 9, Number.NaN, Number.NaN, 9, 3, 4, 9, 5, 6, 9)], ['VOLUME', new Float64Array(12)]]),
+  storeId: 'm',
+  contentHash: 'h',
+  adjustment: 'none',
+  identifiers: ['A', 'B', 'C'],
+  dates: Int32Array.of(10, 11, 12, 15),
+  fields: new Map([
+    ['CLOSE', Float64Array.of(1, Number.NaN, 9, Number.NaN, Number.NaN, 9, 3, 4, 9, 5, 6, 9)],
+    ['VOLUME', new Float64Array(12)],
+  ]),
   reference: { columns: ['SECTOR'], rows: new Map([['A', [{ validFrom: null, values: ['X'] }]]]) },
-  actions: [{ ...action, identifier: 'A', type: 'DIVIDEND', value: 1 }, { ...action, identifier: 'C', type: 'SPLIT', value: 2 }],
+  actions: [
+    { ...action, identifier: 'A', type: 'DIVIDEND', value: 1 },
+    { ...action, identifier: 'C', type: 'SPLIT', value: 2 },
+  ],
   universes: [],
 };
 

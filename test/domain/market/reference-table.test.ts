@@ -5,18 +5,40 @@ import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
 import { missingRates } from '#domain/market/rates-needed.js';
 import { referenceSpells, spellAt } from '#domain/market/reference-spells.js';
 
-function marketOf(identifiers: readonly string[], columns: readonly string[], rows: Readonly<Record<string, readonly ReferenceRow[]>>): MarketData {
+function marketOf(
+  identifiers: readonly string[],
+  columns: readonly string[],
+  rows: Readonly<Record<string, readonly ReferenceRow[]>>,
+): MarketData {
   return {
-    storeId: 'T', contentHash: 'T', adjustment: 'none', identifiers, dates: Int32Array.of(0), fields: new Map([['CLOSE', new Float64Array(identifiers.length)]]),
-    reference: { columns, rows: new Map(Object.entries(rows)) }, actions: [], universes: [],
+    storeId: 'T',
+    contentHash: 'T',
+    adjustment: 'none',
+    identifiers,
+    dates: Int32Array.of(0),
+    fields: new Map([['CLOSE', new Float64Array(identifiers.length)]]),
+    reference: { columns, rows: new Map(Object.entries(rows)) },
+    actions: [],
+    universes: [],
   };
 }
 
 test('columns with more spells than are kept tell the same whenever they are asked for', () => {
   const days = 300_000;
-  const rows = Array.from({ length: days }, (_, day): ReferenceRow => ({ validFrom: day, values: [day, -day, 'same'] }));
+  const rows = Array.from({ length: days }, (_, day): ReferenceRow => ({
+    validFrom: day,
+    values: [day, -day, 'same'],
+  }));
   const market = marketOf(['A'], ['UP', 'DOWN', 'STEADY'], { A: rows });
-  for (const [column, expected] of [['UP', 7], ['STEADY', 'same'], ['DOWN', -7], ['UP', 7], ['STEADY', 'same'], ['DOWN', -7], ['DOWN', -7]] as const) {
+  for (const [column, expected] of [
+    ['UP', 7],
+    ['STEADY', 'same'],
+    ['DOWN', -7],
+    ['UP', 7],
+    ['STEADY', 'same'],
+    ['DOWN', -7],
+    ['DOWN', -7],
+  ] as const) {
     const spells = referenceSpells(market, column)[0]!;
     expect(spells).toHaveLength(column === 'STEADY' ? 1 : days);
     expect(spellAt(spells, 7)).toBe(expected);
@@ -31,17 +53,35 @@ test('the rates that are missing are those of the currencies that the names aske
   // E is in the reference table and has no bar.
   const table = fc.record(Object.fromEntries([...names, 'E'].map((name) => [name, fc.array(row, { maxLength: 3 })])));
   fc.assert(
-    fc.property(table, fc.subarray(rates), fc.subarray(names, { minLength: 1 }), fc.constantFrom('USD', 'EUR'), (rows, held, listed, to) => {
-      const market = marketOf([...names, ...held].sort(), ['CURRENCY'], rows);
-      for (const universe of [undefined, { kind: 'list', identifiers: listed }]) {
-        const document = IndexDocument.parse({
-          id: 'T', name: 'T', calendar: 'XNYS', base_date: '2020-01-02', currency: to, ...(universe === undefined ? {} : { universe }), rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'EqualWeight' } },
-        });
-        const asked = universe === undefined ? names : listed;
-        const had = asked.flatMap((name) => rows[name]!.map(({ values }) => values[0])).filter((code) => typeof code === 'string' && code !== '' && code !== to);
-        const pairs = had.filter((code) => !held.includes(`${String(code)}${to}`) && !held.includes(`${to}${String(code)}`)).map((code) => `${String(code)}${to}`);
-        for (const _ of ['first', 'again']) expect(missingRates(market, document)).toEqual([...new Set(pairs)].sort());
-      }
-    }),
+    fc.property(
+      table,
+      fc.subarray(rates),
+      fc.subarray(names, { minLength: 1 }),
+      fc.constantFrom('USD', 'EUR'),
+      (rows, held, listed, to) => {
+        const market = marketOf([...names, ...held].sort(), ['CURRENCY'], rows);
+        for (const universe of [undefined, { kind: 'list', identifiers: listed }]) {
+          const document = IndexDocument.parse({
+            id: 'T',
+            name: 'T',
+            calendar: 'XNYS',
+            base_date: '2020-01-02',
+            currency: to,
+            ...(universe === undefined ? {} : { universe }),
+            rebalance: { frequency: 'monthly' },
+            pipeline: { weighting: { type: 'EqualWeight' } },
+          });
+          const asked = universe === undefined ? names : listed;
+          const had = asked
+            .flatMap((name) => rows[name]!.map(({ values }) => values[0]))
+            .filter((code) => typeof code === 'string' && code !== '' && code !== to);
+          const pairs = had
+            .filter((code) => !held.includes(`${String(code)}${to}`) && !held.includes(`${to}${String(code)}`))
+            .map((code) => `${String(code)}${to}`);
+          for (const _ of ['first', 'again'])
+            expect(missingRates(market, document)).toEqual([...new Set(pairs)].sort());
+        }
+      },
+    ),
   );
 });

@@ -8,7 +8,10 @@ import { CALENDARS, documentOf, generatedMarket } from '../rules/rule-market.js'
 
 const market = generatedMarket({ names: 30, sessions: 320, seed: 4 });
 const parent = documentOf(
-  { selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 20 } }], weighting: { type: 'MarketCapWeight', cap: 0.15 } },
+  {
+    selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 20 } }],
+    weighting: { type: 'MarketCapWeight', cap: 0.15 },
+  },
   { id: 'PARENT', base_date: '2020-06-01', rebalance: { frequency: 'quarterly' } },
 );
 
@@ -27,9 +30,24 @@ interface Row {
 function explained(constraints: readonly Row[], rest: { readonly lag?: number } = {}) {
   const source = { ...parent, rebalance: { ...parent.rebalance, effective_lag: rest.lag ?? 0 } };
   const { base_date, base_value, currency, calendar, rebalance } = source;
-  const child = IndexDocument.parse({ id: 'CHILD', name: 'Child', base_date, base_value, currency, calendar, rebalance, derivation: { source_index_id: 'PARENT', objective: 'min_tracking_error', constraints } });
+  const child = IndexDocument.parse({
+    id: 'CHILD',
+    name: 'Child',
+    base_date,
+    base_value,
+    currency,
+    calendar,
+    rebalance,
+    derivation: { source_index_id: 'PARENT', objective: 'min_tracking_error', constraints },
+  });
   const asOf = market.dates.at(-1)!;
-  const composer = createComposer({ market, calendars: CALENDARS, documents: { PARENT: source, CHILD: child }, until: asOf, createDecider: indexDeciders(referenceEngine) });
+  const composer = createComposer({
+    market,
+    calendars: CALENDARS,
+    documents: { PARENT: source, CHILD: child },
+    until: asOf,
+    createDecider: indexDeciders(referenceEngine),
+  });
   const { list, sm } = composer.compositions('CHILD');
   const composition = list.at(-1)!;
   const told = Array.from(sm.identifiers, (_, column) => {
@@ -61,15 +79,55 @@ const position = (params: object): Row => ({ id: 'pos', type: 'PositionBounds', 
 const CASES: readonly Case[] = [
   { name: 'no rows', rows: () => [] },
   { name: 'position bounds', rows: () => [position({ upper: 0.07 })], holds: ['upper'] },
-  { name: 'sector bounds', rows: () => [{ id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } }, position({ upper: 0.1 })], holds: ['upper'] },
-  { name: 'an average', rows: () => [{ id: 'score', type: 'WeightedAverage', params: { field: 'SCORE', upper: 0.9, relative: true, missing: 'renormalise' } }] },
-  { name: 'an exposure', rows: () => [{ id: 'tilt', type: 'FactorExposure', params: { field: 'SCORE', lower: 1.2 } }], holds: ['lower'] },
-  { name: 'a soft turnover limit and a soft sector bound', rows: () => [{ id: 'tilt', type: 'FactorExposure', params: { field: 'SCORE', lower: 0.8 } }, { id: 'turn', type: 'Turnover', params: { limit: 0.05, soft: 0.01 } }, { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25, soft: 0.01 } }], holds: ['kink'] },
+  {
+    name: 'sector bounds',
+    rows: () => [
+      { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } },
+      position({ upper: 0.1 }),
+    ],
+    holds: ['upper'],
+  },
+  {
+    name: 'an average',
+    rows: () => [
+      {
+        id: 'score',
+        type: 'WeightedAverage',
+        params: { field: 'SCORE', upper: 0.9, relative: true, missing: 'renormalise' },
+      },
+    ],
+  },
+  {
+    name: 'an exposure',
+    rows: () => [{ id: 'tilt', type: 'FactorExposure', params: { field: 'SCORE', lower: 1.2 } }],
+    holds: ['lower'],
+  },
+  {
+    name: 'a soft turnover limit and a soft sector bound',
+    rows: () => [
+      { id: 'tilt', type: 'FactorExposure', params: { field: 'SCORE', lower: 0.8 } },
+      { id: 'turn', type: 'Turnover', params: { limit: 0.05, soft: 0.01 } },
+      { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25, soft: 0.01 } },
+    ],
+    holds: ['kink'],
+  },
   { name: 'an effective number', rows: () => [{ id: 'spread', type: 'EffectiveNumber', params: { minimum: 18 } }] },
   { name: 'a volatility limit', rows: () => [{ id: 'calm', type: 'Volatility', params: { limit: 0.082 } }] },
   { name: 'soft bounds of names', rows: () => [position({ upper: 0.04, soft: 0.001 })], holds: ['kink'] },
-  { name: 'a number of names', rows: () => [{ id: 'count', type: 'Cardinality', params: { maximum: 12 } }, position({ upper: 0.2 })], holds: ['fixed'], isChoice: true },
-  { name: 'names left out and frozen', rows: ([first, second]) => [{ id: 'out', type: 'Exclude', params: { identifiers: [first] } }, { id: 'stay', type: 'Freeze', params: { identifiers: [second] } }], holds: ['fixed'] },
+  {
+    name: 'a number of names',
+    rows: () => [{ id: 'count', type: 'Cardinality', params: { maximum: 12 } }, position({ upper: 0.2 })],
+    holds: ['fixed'],
+    isChoice: true,
+  },
+  {
+    name: 'names left out and frozen',
+    rows: ([first, second]) => [
+      { id: 'out', type: 'Exclude', params: { identifiers: [first] } },
+      { id: 'stay', type: 'Freeze', params: { identifiers: [second] } },
+    ],
+    holds: ['fixed'],
+  },
 ];
 
 describe('the explanation of a solved weight', () => {
@@ -81,7 +139,11 @@ describe('the explanation of a solved weight', () => {
       expect(weight).toBe(place < 0 ? null : composition.weights[place]);
       expect(inUniverse).toBe(parentComposition.columns.includes(column));
       expect(solve === null).toBe(!inUniverse);
-      expect(source).toMatchObject({ rebalance: parentComposition.date, asOf: sm.sessions[parentComposition.session], drift: null });
+      expect(source).toMatchObject({
+        rebalance: parentComposition.date,
+        asOf: sm.sessions[parentComposition.session],
+        drift: null,
+      });
       if (solve === null) continue;
       held.add(solve.heldBy);
       expect(solve.sourceWeight).toBe(source.weight);
@@ -89,7 +151,12 @@ describe('the explanation of a solved weight', () => {
       const told = solve.rows.reduce((sum, { force }) => sum + force, 0);
       if (!isChoice) expect(Math.abs(told - solve.force)).toBeLessThanOrEqual(1e-14);
       for (const { side, force } of solve.rows) {
-        expect(side.slack).toBeCloseTo(side.side === 'eq' ? 0 : Math.max(0, side.side === 'upper' ? side.limit - side.value : side.value - side.limit), 14);
+        expect(side.slack).toBeCloseTo(
+          side.side === 'eq'
+            ? 0
+            : Math.max(0, side.side === 'upper' ? side.limit - side.value : side.value - side.limit),
+          14,
+        );
         if (!side.isBinding && side.placed.origin.soft === null) expect(force).toBe(0);
       }
     }
@@ -104,8 +171,14 @@ describe('the explanation of a solved weight', () => {
     const scores = market.fields.get('SCORE')!;
     const row = sm.rowOf[composition.decision]! * sm.names;
     const bySector = new Map<string, number>();
-    const sectorOf = (column: number) => String(market.reference.rows.get(sm.identifiers[column]!)?.[0]?.values[market.reference.columns.indexOf('SECTOR')] ?? null);
-    composition.columns.forEach((column, k) => bySector.set(sectorOf(column), (bySector.get(sectorOf(column)) ?? 0) + composition.weights[k]!));
+    const sectorOf = (column: number) =>
+      String(
+        market.reference.rows.get(sm.identifiers[column]!)?.[0]?.values[market.reference.columns.indexOf('SECTOR')] ??
+          null,
+      );
+    composition.columns.forEach((column, k) =>
+      bySector.set(sectorOf(column), (bySector.get(sectorOf(column)) ?? 0) + composition.weights[k]!),
+    );
     for (const [column, { solve }] of told.entries()) {
       if (solve === null) continue;
       const sector = solve.rows.find(({ side }) => side.placed.origin.id === 'sector' && side.side === 'upper');
@@ -124,7 +197,8 @@ describe('the explanation of a solved weight', () => {
 
   test('of names that had gone between decision and effect says what was left', () => {
     const { told, composition } = explained([position({ upper: 0.07 })], { lag: 2 });
-    for (const { solve, weight, stayed } of told) if (solve !== null && weight !== null) expect(Math.abs(replayed(solve) / stayed - weight)).toBeLessThan(1e-12);
+    for (const { solve, weight, stayed } of told)
+      if (solve !== null && weight !== null) expect(Math.abs(replayed(solve) / stayed - weight)).toBeLessThan(1e-12);
     expect(composition.announced).not.toBeNull();
   });
 });

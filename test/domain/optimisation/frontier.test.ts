@@ -9,20 +9,44 @@ import { seeded } from '../../seeded.js';
 import { smallProblem } from './small-problems.js';
 
 const PAIRS: Readonly<Record<string, readonly object[]>> = {
-  'a turnover limit and an exclusion': [{ type: 'Turnover', params: { limit: 0.3, reference: 'previous' } }, { type: 'Exclude', params: { identifiers: ['N003', 'N010'] } }],
-  'a turnover limit beside position and group rows': [{ type: 'Turnover', params: { limit: 0.35 } }, { type: 'PositionBounds', params: { upper: 0.08 } }, { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } }],
-  'an active share and a tracking error': [{ type: 'ActiveShare', params: { limit: 0.3 } }, { type: 'TrackingError', params: { limit: 0.06 } }],
-  'an effective number and a turnover limit': [{ type: 'EffectiveNumber', params: { minimum: 20 } }, { type: 'Turnover', params: { limit: 0.4, reference: 'previous' } }],
-  'an effective number and a tracking error': [{ type: 'EffectiveNumber', params: { minimum: 15 } }, { type: 'TrackingError', params: { limit: 0.1 } }],
-  'a weighted average and bounds on trades': [{ type: 'WeightedAverage', params: { field: 'X', upper: 45 } }, { type: 'TradeSize', params: { upper: 0.03, reference: 'previous' } }],
+  'a turnover limit and an exclusion': [
+    { type: 'Turnover', params: { limit: 0.3, reference: 'previous' } },
+    { type: 'Exclude', params: { identifiers: ['N003', 'N010'] } },
+  ],
+  'a turnover limit beside position and group rows': [
+    { type: 'Turnover', params: { limit: 0.35 } },
+    { type: 'PositionBounds', params: { upper: 0.08 } },
+    { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } },
+  ],
+  'an active share and a tracking error': [
+    { type: 'ActiveShare', params: { limit: 0.3 } },
+    { type: 'TrackingError', params: { limit: 0.06 } },
+  ],
+  'an effective number and a turnover limit': [
+    { type: 'EffectiveNumber', params: { minimum: 20 } },
+    { type: 'Turnover', params: { limit: 0.4, reference: 'previous' } },
+  ],
+  'an effective number and a tracking error': [
+    { type: 'EffectiveNumber', params: { minimum: 15 } },
+    { type: 'TrackingError', params: { limit: 0.1 } },
+  ],
+  'a weighted average and bounds on trades': [
+    { type: 'WeightedAverage', params: { field: 'X', upper: 45 } },
+    { type: 'TradeSize', params: { upper: 0.03, reference: 'previous' } },
+  ],
 };
 
 /** What the solver was asked for at each expected return, and its answers. */
-function watched(inner: Solver): { readonly solver: Solver; readonly asked: { program: Program; x: Float64Array }[]; readonly routes: string[] } {
+function watched(inner: Solver): {
+  readonly solver: Solver;
+  readonly asked: { program: Program; x: Float64Array }[];
+  readonly routes: string[];
+} {
   const asked: { program: Program; x: Float64Array }[] = [];
   const routes: string[] = [];
   return {
-    asked, routes,
+    asked,
+    routes,
     solver: {
       solve(program, options) {
         const answer = inner.solve(program, options);
@@ -44,17 +68,27 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
   const { points, tangency } = frontierOf({ solver, problem, means, riskFreeRate: 0 })!;
   expect(points).toHaveLength(21);
   points.forEach((point, k) => {
-    expect(point.expected_return).toBeCloseTo(points[0]!.expected_return + (k / 20) * (points[20]!.expected_return - points[0]!.expected_return), 10);
+    expect(point.expected_return).toBeCloseTo(
+      points[0]!.expected_return + (k / 20) * (points[20]!.expected_return - points[0]!.expected_return),
+      10,
+    );
     if (k > 0) expect(point.volatility).toBeGreaterThanOrEqual(points[k - 1]!.volatility - 1e-12);
   });
   for (const { program, x } of asked.filter(({ program: { curvature } }) => curvature > 0).slice(0, 21)) {
     const alone = createSolver(plainAlgebra).solve({ ...program, rows: { ...program.rows } });
     if (alone.status !== 'solved') continue; // From the outset the largest return is the harder one.
     // The largest return touches a ball of norm in one point: an error of 1e-13 in its radius is one of 1e-7 in the weights.
-    const tolerance = program.norms.length > 0 && x === asked.findLast(({ program: { curvature } }, at) => curvature > 0 && at <= 21)!.x ? 1e-8 : 1e-10;
-    expect(Math.abs(Math.sqrt(metricSquare(problem.metric, x)) - Math.sqrt(metricSquare(problem.metric, alone.point.x)))).toBeLessThan(tolerance);
+    const tolerance =
+      program.norms.length > 0 && x === asked.findLast(({ program: { curvature } }, at) => curvature > 0 && at <= 21)!.x
+        ? 1e-8
+        : 1e-10;
+    expect(
+      Math.abs(Math.sqrt(metricSquare(problem.metric, x)) - Math.sqrt(metricSquare(problem.metric, alone.point.x))),
+    ).toBeLessThan(tolerance);
   }
   // Nothing but the least variance and the largest return has to be found without a neighbour.
   expect(routes.slice(2).filter((route) => route === 'active-set').length).toBeGreaterThanOrEqual(routes.length - 4);
-  if (tangency !== null) for (const point of points) expect(tangency.sharpe).toBeGreaterThanOrEqual(point.expected_return / point.volatility - 1e-12);
+  if (tangency !== null)
+    for (const point of points)
+      expect(tangency.sharpe).toBeGreaterThanOrEqual(point.expected_return / point.volatility - 1e-12);
 });

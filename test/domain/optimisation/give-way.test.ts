@@ -24,34 +24,65 @@ function given(problem: Problem): { readonly moves: readonly Given[]; readonly w
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
   const moved = giveWay(solvers, { problem, outcome });
   if (moved === undefined) return null;
-  const second = solveProblem(solvers, problem.withParameters(moved.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }))));
+  const second = solveProblem(
+    solvers,
+    problem.withParameters(moved.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }))),
+  );
   if (second.kind !== 'solved') throw new Error('what gave way is not enough');
-  return { moves: moved.map(({ movable, to }) => ({ row: movable.origin.index!, parameter: movable.parameter, from: movable.from, to })), weights: second.solution.weights };
+  return {
+    moves: moved.map(({ movable, to }) => ({
+      row: movable.origin.index!,
+      parameter: movable.parameter,
+      from: movable.from,
+      to,
+    })),
+    weights: second.solution.weights,
+  };
 }
 
 describe('a row with a priority gives way', () => {
-  const all = Object.entries(INFEASIBLE_CASES).flatMap(([type, parameters]) => Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))));
-  test.each(all)('$type: by the least that is enough, while rows without one stay', ({ type, each: { rows: draw, names = 12 }, i }) => {
-    const random = seeded(2000 + i);
-    const isSearched = draw(random).some((one) => CONSTRAINT_CLASSES.some((entry) => entry.type === one.type && !entry.convex));
-    for (let trial = 0; trial < (isSearched ? 1 : 3); trial++) {
-      const [first, ...others] = draw(random);
-      const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
-      const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
-      const found = given(problemOf([withPriority(first!, 1), ...others]));
-      expect(found, place).not.toBeNull();
-      expect(new Set(found!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
-      // Less of any of the moves is not enough.
-      for (const less of found!.moves) {
-        const isWhole = Number.isInteger(less.from) && Number.isInteger(less.to) && ['minimum', 'maximum'].includes(less.parameter!) && type !== 'EffectiveNumber';
-        const to = (move: Given) => (move !== less ? move.to : isWhole ? move.to - Math.sign(move.to - move.from) : move.from + 0.99 * (move.to - move.from));
-        const params = Object.fromEntries(found!.moves.map((move) => [move.parameter, to(move)]));
-        expect(solveProblem(solvers, problemOf([{ ...first!, params: { ...first!.params, ...params } }, ...others])).kind, place).not.toBe('solved');
+  const all = Object.entries(INFEASIBLE_CASES).flatMap(([type, parameters]) =>
+    Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
+  );
+  test.each(all)(
+    '$type: by the least that is enough, while rows without one stay',
+    ({ type, each: { rows: draw, names = 12 }, i }) => {
+      const random = seeded(2000 + i);
+      const isSearched = draw(random).some((one) =>
+        CONSTRAINT_CLASSES.some((entry) => entry.type === one.type && !entry.convex),
+      );
+      for (let trial = 0; trial < (isSearched ? 1 : 3); trial++) {
+        const [first, ...others] = draw(random);
+        const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
+        const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
+        const found = given(problemOf([withPriority(first!, 1), ...others]));
+        expect(found, place).not.toBeNull();
+        expect(new Set(found!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
+        // Less of any of the moves is not enough.
+        for (const less of found!.moves) {
+          const isWhole =
+            Number.isInteger(less.from) &&
+            Number.isInteger(less.to) &&
+            ['minimum', 'maximum'].includes(less.parameter!) &&
+            type !== 'EffectiveNumber';
+          const to = (move: Given) =>
+            move !== less
+              ? move.to
+              : isWhole
+                ? move.to - Math.sign(move.to - move.from)
+                : move.from + 0.99 * (move.to - move.from);
+          const params = Object.fromEntries(found!.moves.map((move) => [move.parameter, to(move)]));
+          expect(
+            solveProblem(solvers, problemOf([{ ...first!, params: { ...first!.params, ...params } }, ...others])).kind,
+            place,
+          ).not.toBe('solved');
+        }
+        expect(given(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
+        expect(given(problemOf([withPriority(first!, 0), ...others])), `${place} with priority nought`).toBeNull();
       }
-      expect(given(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
-      expect(given(problemOf([withPriority(first!, 0), ...others])), `${place} with priority nought`).toBeNull();
-    }
-  }, 60_000);
+    },
+    60_000,
+  );
 });
 
 const NAMES = ['AA', 'BB', 'CC', 'DD'];
@@ -62,9 +93,16 @@ function four(rows: readonly Row[]): Problem {
     identifiers: NAMES,
     index: new Float64Array(4).fill(0.25),
     previous: { weights: Float64Array.of(0.4, 0.3, 0, 0), outside: 0.3 },
-    metric: denseMetric(Float64Array.from({ length: 16 }, (_, k) => (k % 5 === 0 ? 0.04 : 0)), 4),
+    metric: denseMetric(
+      Float64Array.from({ length: 16 }, (_, k) => (k % 5 === 0 ? 0.04 : 0)),
+      4,
+    ),
     rows: rows.map((each) => ConstraintRow.parse(each)),
-    datapoints: { numbers: () => new Float64Array(4), categories: () => ['X', 'X', 'Y', 'Y'], medianValueTraded: () => new Float64Array(4) },
+    datapoints: {
+      numbers: () => new Float64Array(4),
+      categories: () => ['X', 'X', 'Y', 'Y'],
+      medianValueTraded: () => new Float64Array(4),
+    },
   });
 }
 
@@ -78,7 +116,10 @@ describe('by hand', () => {
   });
 
   test('the higher number gives way first, and the other by nothing where that is enough', () => {
-    const rows = (turnover: number, cap: number) => [row('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }), row('PositionBounds', { upper: 0.3, priority: cap })];
+    const rows = (turnover: number, cap: number) => [
+      row('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }),
+      row('PositionBounds', { upper: 0.3, priority: cap }),
+    ];
     // With AA at most 0.3 another 0.1 is sold.
     expect(given(four(rows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
     expect(given(four(rows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
@@ -96,7 +137,9 @@ describe('by hand', () => {
     const uninvested = given(four([row('PositionBounds', { upper: 0.2 }), row('FullInvestment', { priority: 1 })]))!;
     expect(uninvested.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
     expect(rounded(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
-    const short = given(four([row('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }), row('LongOnly', { priority: 1 })]))!;
+    const short = given(
+      four([row('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }), row('LongOnly', { priority: 1 })]),
+    )!;
     expect(short.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.05, 8) as number }]);
     expect(short.weights[0]).toBeCloseTo(-0.05, 8);
   });
@@ -110,6 +153,13 @@ describe('by hand', () => {
   });
 
   test('rows that do not give way and cannot hold together leave nothing to be had', () => {
-    expect(given(four([row('PositionBounds', { upper: 0.2 }), row('Turnover', { limit: 0.1, reference: 'previous', priority: 5 })]))).toBeNull();
+    expect(
+      given(
+        four([
+          row('PositionBounds', { upper: 0.2 }),
+          row('Turnover', { limit: 0.1, reference: 'previous', priority: 5 }),
+        ]),
+      ),
+    ).toBeNull();
   });
 });

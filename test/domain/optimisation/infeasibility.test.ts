@@ -8,15 +8,42 @@ import { smallProblem, solvers } from './small-problems.js';
 
 describe('explainInfeasibility', () => {
   test('fifteen names at five per cent reach three quarters: the row, the budget, the least cap', () => {
-    const detail = explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } }] }))!;
+    const detail = explainInfeasibility(
+      solvers,
+      smallProblem({
+        names: 15,
+        seed: 1,
+        rows: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } }],
+      }),
+    )!;
     expect(detail).toEqual({
       proven: true,
       conflict: [
         { id: 'pos', index: 0, type: 'PositionBounds', label: 'PositionBounds[pos]:upper', multiplier: 0.5 },
         { id: '', index: null, type: 'FullInvestment', label: 'FullInvestment[default]:eq', multiplier: 0.5 },
       ],
-      relaxations: [{ id: 'pos', index: 0, type: 'PositionBounds', parameter: 'upper', from: 0.05, to: 0.066666667, change: 0.016666667 }],
-      all_rows_relaxation: [{ id: 'pos', index: 0, type: 'PositionBounds', parameter: 'upper', from: 0.05, to: 0.066666667, change: 0.016666667 }],
+      relaxations: [
+        {
+          id: 'pos',
+          index: 0,
+          type: 'PositionBounds',
+          parameter: 'upper',
+          from: 0.05,
+          to: 0.066666667,
+          change: 0.016666667,
+        },
+      ],
+      all_rows_relaxation: [
+        {
+          id: 'pos',
+          index: 0,
+          type: 'PositionBounds',
+          parameter: 'upper',
+          from: 0.05,
+          to: 0.066666667,
+          change: 0.016666667,
+        },
+      ],
     });
     expect(infeasibilitySentence(detail)).toBe('Row pos and the full-investment budget cannot hold together.');
   });
@@ -26,8 +53,11 @@ describe('explainInfeasibility', () => {
       { id: 'a', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.6, priority: first } },
       { id: 'b', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0.5, priority: second } },
     ];
-    const explained = (first: number, second: number) => explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
-    expect(explained(1, 3).all_rows_relaxation).toMatchObject([{ id: 'b', parameter: 'lower', from: 0.5, to: 0.4, change: -0.1 }]);
+    const explained = (first: number, second: number) =>
+      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
+    expect(explained(1, 3).all_rows_relaxation).toMatchObject([
+      { id: 'b', parameter: 'lower', from: 0.5, to: 0.4, change: -0.1 },
+    ]);
     expect(explained(4, 3).all_rows_relaxation).toMatchObject([{ id: 'a', to: 0.5 }]);
     const fixed = explained(0, 2);
     expect(fixed.relaxations).toMatchObject([{ id: 'b', to: 0.4 }]);
@@ -37,11 +67,23 @@ describe('explainInfeasibility', () => {
   test('two conflicts at once have no single remedy and one for both, in which the row of higher priority gives way', () => {
     const rows = (first: number, second: number) => [
       { id: 'cap', type: 'PositionBounds', params: { upper: 0.05 } },
-      { id: 'most', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0, upper: 0.1, priority: first } },
-      { id: 'least', type: 'LinearConstraint', params: { coefficients: { N001: 1, N006: 1, N011: 1 }, lower: 0.15, priority: second } },
+      {
+        id: 'most',
+        type: 'GroupBounds',
+        params: { field: 'SECTOR', groups: ['S1'], lower: 0, upper: 0.1, priority: first },
+      },
+      {
+        id: 'least',
+        type: 'LinearConstraint',
+        params: { coefficients: { N001: 1, N006: 1, N011: 1 }, lower: 0.15, priority: second },
+      },
     ];
-    const explained = (first: number, second: number) => explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
-    for (const [first, second, id, to] of [[2, 1, 'most', 0.2], [1, 2, 'least', 0.1]] as const) {
+    const explained = (first: number, second: number) =>
+      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
+    for (const [first, second, id, to] of [
+      [2, 1, 'most', 0.2],
+      [1, 2, 'least', 0.1],
+    ] as const) {
       const detail = explained(first, second);
       expect(detail.relaxations).toEqual([]);
       expect(detail.all_rows_relaxation!.map((row) => row.id)).toEqual(['cap', id]);
@@ -52,17 +94,40 @@ describe('explainInfeasibility', () => {
   });
 
   test('a bound below another bound of the same name is a conflict of the two rows', () => {
-    const detail = explainInfeasibility(solvers, smallProblem({ names: 6, seed: 2, rows: [{ id: 'low', type: 'PositionBounds', params: { lower: 0.2, identifiers: ['N001'] } }, { id: 'out', type: 'Exclude', params: { identifiers: ['N001'] } }] }))!;
-    expect(detail.conflict.map(({ id, label }) => [id, label])).toEqual([['low', 'PositionBounds[low]:lower:N001'], ['out', 'Exclude[out]:eq:N001']]);
+    const detail = explainInfeasibility(
+      solvers,
+      smallProblem({
+        names: 6,
+        seed: 2,
+        rows: [
+          { id: 'low', type: 'PositionBounds', params: { lower: 0.2, identifiers: ['N001'] } },
+          { id: 'out', type: 'Exclude', params: { identifiers: ['N001'] } },
+        ],
+      }),
+    )!;
+    expect(detail.conflict.map(({ id, label }) => [id, label])).toEqual([
+      ['low', 'PositionBounds[low]:lower:N001'],
+      ['out', 'Exclude[out]:eq:N001'],
+    ]);
     expect(detail.relaxations).toMatchObject([{ id: 'low', parameter: 'lower', from: 0.2, to: 0, change: -0.2 }]);
   });
 
   test('a tracking error below the least is named with the least', () => {
-    const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }, { id: 'te', type: 'TrackingError', params: { limit: 0.01 } }] });
+    const problem = smallProblem({
+      names: 12,
+      seed: 3,
+      rows: [
+        { id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } },
+        { id: 'te', type: 'TrackingError', params: { limit: 0.01 } },
+      ],
+    });
     const detail = explainInfeasibility(solvers, problem)!;
     expect(detail.conflict.map(({ id }) => id)).toEqual(expect.arrayContaining(['n', 'te']));
     const { to } = detail.relaxations.find(({ id }) => id === 'te')!;
-    const least = solveProblem(solvers, smallProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }] }));
+    const least = solveProblem(
+      solvers,
+      smallProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }] }),
+    );
     expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
   });
 
@@ -102,30 +167,53 @@ describe('explainInfeasibility', () => {
       explained++;
       expect(detail!.proven).toBe(true);
       expect(detail!.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
-      const origins = problem.origins.filter(({ index, type }) => detail!.conflict.some((row) => row.index === index && row.type === type));
+      const origins = problem.origins.filter(({ index, type }) =>
+        detail!.conflict.some((row) => row.index === index && row.type === type),
+      );
       expect(solveProblem(solvers, problem, { includes: (origin) => origins.includes(origin) }).kind).toBe('unsolved');
       for (const dropped of origins) {
-        const rest = solveProblem(solvers, problem, { includes: (origin) => origins.includes(origin) && origin !== dropped });
+        const rest = solveProblem(solvers, problem, {
+          includes: (origin) => origins.includes(origin) && origin !== dropped,
+        });
         expect(rest.kind, `trial ${trial} without ${dropped.name}: ${JSON.stringify(rows)}`).toBe('solved');
       }
       for (const { index, parameter, to } of detail!.relaxations) {
-        const moved = rows.map((row, i) => (i === index ? { ...row, params: { ...(row as { params: object }).params, [parameter]: to } } : row));
-        expect(solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind, `trial ${trial} ${parameter} of ${index}`).toBe('solved');
+        const moved = rows.map((row, i) =>
+          i === index ? { ...row, params: { ...(row as { params: object }).params, [parameter]: to } } : row,
+        );
+        expect(
+          solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind,
+          `trial ${trial} ${parameter} of ${index}`,
+        ).toBe('solved');
       }
       if (detail!.all_rows_relaxation === undefined) {
         // Nothing to be had from the rows that may give way: with all of them as far as their classes let them, the others still conflict.
-        const changes = movableIn(problem, problem.origins).map(({ origin, parameter, from, direction, room }) => ({ origin, parameter, to: from + direction * room }));
+        const changes = movableIn(problem, problem.origins).map(({ origin, parameter, from, direction, room }) => ({
+          origin,
+          parameter,
+          to: from + direction * room,
+        }));
         expect(proofOf(solvers.solver, problem, { changes }), `trial ${trial}`).not.toBeNull();
       } else {
         joint++;
         const cheapest = detail!.relaxations[0];
         const total = detail!.all_rows_relaxation.reduce((sum, { change }) => sum + Math.abs(change), 0);
-        if (cheapest !== undefined) expect(total, `trial ${trial}`).toBeLessThan(Math.abs(cheapest.change) * (1 + 1e-4) + 1e-6);
+        if (cheapest !== undefined)
+          expect(total, `trial ${trial}`).toBeLessThan(Math.abs(cheapest.change) * (1 + 1e-4) + 1e-6);
         const moved = rows.map((row, i) => {
           const own = detail!.all_rows_relaxation!.filter(({ index }) => index === i);
-          return { ...row, params: { ...(row as { params: object }).params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
+          return {
+            ...row,
+            params: {
+              ...(row as { params: object }).params,
+              ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])),
+            },
+          };
         });
-        expect(solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind, `trial ${trial} jointly`).toBe('solved');
+        expect(
+          solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind,
+          `trial ${trial} jointly`,
+        ).toBe('solved');
       }
     }
     expect(explained).toBeGreaterThan(15);
@@ -134,9 +222,19 @@ describe('explainInfeasibility', () => {
 });
 
 test('a number of names too small for the caps says which rows, and the least number that is enough', () => {
-  const problem = smallProblem({ names: 10, seed: 1, rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.2 } }, { id: 'n', type: 'Cardinality', params: { maximum: 4 } }] });
+  const problem = smallProblem({
+    names: 10,
+    seed: 1,
+    rows: [
+      { id: 'cap', type: 'PositionBounds', params: { upper: 0.2 } },
+      { id: 'n', type: 'Cardinality', params: { maximum: 4 } },
+    ],
+  });
   const detail = explainChoice(solvers, problem, true);
   expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(['cap', 'n', 'FullInvestment']);
-  expect(detail.relaxations).toMatchObject([{ id: 'cap', parameter: 'upper', from: 0.2, to: 0.25 }, { id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 }]);
+  expect(detail.relaxations).toMatchObject([
+    { id: 'cap', parameter: 'upper', from: 0.2, to: 0.25 },
+    { id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 },
+  ]);
   expect(detail.all_rows_relaxation).toEqual([detail.relaxations[0]]);
 });

@@ -15,13 +15,32 @@ export interface InfeasibleCase {
 }
 
 const averages = (side: 'lower' | 'upper', value: (random: Random) => number): InfeasibleCase[] => {
-  const sides = (random: Random, from: number) => ({ [side]: side === 'upper' ? from * value(random) : from / value(random) });
+  const sides = (random: Random, from: number) => ({
+    [side]: side === 'upper' ? from * value(random) : from / value(random),
+  });
   const extreme = side === 'upper' ? 4 : 100;
   return [
     { rows: (random) => [row('WeightedAverage', { field: 'X', ...sides(random, extreme) }), capped(0.2)] },
-    { rows: (random) => [row('WeightedAverage', { field: 'X', relative: true, ...sides(random, side === 'upper' ? 0.1 : 3) }), capped(0.25)] },
-    { rows: (random) => [row('WeightedAverage', { field: 'GAPS', missing: 'renormalise', ...sides(random, extreme) }), capped(0.2)] },
-    { rows: (random) => [row('WeightedAverage', { field: 'X', ...sides(random, extreme) }), row('GroupBounds', { field: 'SECTOR', lower: 0.1 }), row('Turnover', { limit: 0.5, reference: 'previous' }), row('WeightSum', { lower: 0.9 })] },
+    {
+      rows: (random) => [
+        row('WeightedAverage', { field: 'X', relative: true, ...sides(random, side === 'upper' ? 0.1 : 3) }),
+        capped(0.25),
+      ],
+    },
+    {
+      rows: (random) => [
+        row('WeightedAverage', { field: 'GAPS', missing: 'renormalise', ...sides(random, extreme) }),
+        capped(0.2),
+      ],
+    },
+    {
+      rows: (random) => [
+        row('WeightedAverage', { field: 'X', ...sides(random, extreme) }),
+        row('GroupBounds', { field: 'SECTOR', lower: 0.1 }),
+        row('Turnover', { limit: 0.5, reference: 'previous' }),
+        row('WeightSum', { lower: 0.9 }),
+      ],
+    },
   ];
 };
 
@@ -35,7 +54,12 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     upper: [{ rows: (random) => [row('WeightSum', { lower: 0, upper: 0.3 * random() }), held(random)] }],
   },
   PositionBounds: {
-    lower: [{ rows: (random) => [row('PositionBounds', { lower: 0.09 + 0.1 * random() })] }, { rows: (random) => [row('PositionBounds', { lower: 0.2 + random() / 10, identifiers: ['N000'] }), level(random)] }],
+    lower: [
+      { rows: (random) => [row('PositionBounds', { lower: 0.09 + 0.1 * random() })] },
+      {
+        rows: (random) => [row('PositionBounds', { lower: 0.2 + random() / 10, identifiers: ['N000'] }), level(random)],
+      },
+    ],
     upper: [{ rows: (random) => [capped(0.08 * random())] }],
   },
   RelativePositionBounds: {
@@ -51,41 +75,130 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     upper: [{ rows: (random) => [row('GroupBounds', { field: 'SECTOR', upper: 0.19 * random() })] }],
   },
   ActiveGroupBounds: {
-    lower: [{ rows: (random) => [row('ActiveGroupBounds', { field: 'SECTOR', lower: 0.1 * random() + 0.01, upper: 1 })] }],
-    upper: [{ rows: (random) => [row('ActiveGroupBounds', { field: 'SECTOR', lower: -1, upper: -0.1 * random() - 0.01 })] }],
+    lower: [
+      { rows: (random) => [row('ActiveGroupBounds', { field: 'SECTOR', lower: 0.1 * random() + 0.01, upper: 1 })] },
+    ],
+    upper: [
+      { rows: (random) => [row('ActiveGroupBounds', { field: 'SECTOR', lower: -1, upper: -0.1 * random() - 0.01 })] },
+    ],
   },
-  Turnover: { limit: [{ rows: (random) => [row('Turnover', { limit: 0.05 * random(), reference: 'index' }), level(random)] }, { rows: (random) => [row('Turnover', { limit: 0.05 * random(), reference: 'previous' }), level(random)] }] },
-  TradeSize: { upper: [{ rows: (random) => [row('TradeSize', { upper: 0.02 * random(), reference: 'index' }), level(random)] }] },
+  Turnover: {
+    limit: [
+      { rows: (random) => [row('Turnover', { limit: 0.05 * random(), reference: 'index' }), level(random)] },
+      { rows: (random) => [row('Turnover', { limit: 0.05 * random(), reference: 'previous' }), level(random)] },
+    ],
+  },
+  TradeSize: {
+    upper: [{ rows: (random) => [row('TradeSize', { upper: 0.02 * random(), reference: 'index' }), level(random)] }],
+  },
   TrackingError: { limit: [{ rows: (random) => [row('TrackingError', { limit: 0.002 * random() }), level(random)] }] },
   Volatility: { limit: [{ rows: (random) => [row('Volatility', { limit: 0.02 * random() })] }] },
   ActiveShare: { limit: [{ rows: (random) => [row('ActiveShare', { limit: 0.05 * random() }), level(random)] }] },
-  EffectiveNumber: { minimum: [{ rows: (random) => [row('EffectiveNumber', { minimum: 12.1 + 20 * random() })] }, { rows: (random) => [row('EffectiveNumber', { minimum: 9 + 2 * random() }), row('GroupBounds', { field: 'SECTOR', groups: ['S1'], lower: 0.7 })] }] },
-  FactorExposure: {
-    lower: [{ rows: (random) => [row('FactorExposure', { field: 'X', lower: 2 + 3 * random() }), capped(0.2)] }, { rows: (random) => [row('FactorExposure', { field: 'GAPS', lower: 90 + 50 * random(), standardise: false, active: true })] }],
-    upper: [{ rows: (random) => [row('FactorExposure', { field: 'X', upper: -2 - 3 * random() }), capped(0.2)] }, { rows: (random) => [row('FactorExposure', { field: 'X', upper: 3 * random(), standardise: false }), capped(0.3)] }],
+  EffectiveNumber: {
+    minimum: [
+      { rows: (random) => [row('EffectiveNumber', { minimum: 12.1 + 20 * random() })] },
+      {
+        rows: (random) => [
+          row('EffectiveNumber', { minimum: 9 + 2 * random() }),
+          row('GroupBounds', { field: 'SECTOR', groups: ['S1'], lower: 0.7 }),
+        ],
+      },
+    ],
   },
-  WeightedAverage: { lower: averages('lower', (random) => 0.3 + 0.6 * random()), upper: averages('upper', (random) => 0.3 + 0.6 * random()) },
+  FactorExposure: {
+    lower: [
+      { rows: (random) => [row('FactorExposure', { field: 'X', lower: 2 + 3 * random() }), capped(0.2)] },
+      {
+        rows: (random) => [
+          row('FactorExposure', { field: 'GAPS', lower: 90 + 50 * random(), standardise: false, active: true }),
+        ],
+      },
+    ],
+    upper: [
+      { rows: (random) => [row('FactorExposure', { field: 'X', upper: -2 - 3 * random() }), capped(0.2)] },
+      {
+        rows: (random) => [row('FactorExposure', { field: 'X', upper: 3 * random(), standardise: false }), capped(0.3)],
+      },
+    ],
+  },
+  WeightedAverage: {
+    lower: averages('lower', (random) => 0.3 + 0.6 * random()),
+    upper: averages('upper', (random) => 0.3 + 0.6 * random()),
+  },
   Beta: {
     lower: [{ rows: (random) => [row('Beta', { lower: 3 + 5 * random() }), level(random)] }],
     upper: [{ rows: (random) => [row('Beta', { upper: -3 + 2 * random() }), level(random)] }],
   },
   Liquidity: {
-    participation: [{ rows: (random) => [row('Liquidity', { notional: 1e10, participation: 0.005 + 0.005 * random(), days: 250 }), capped(0.11)] }],
-    days: [{ rows: (random) => [row('Liquidity', { notional: 1e10, participation: 1, days: 0.2 + 0.2 * random() }), capped(0.12)] }],
+    participation: [
+      {
+        rows: (random) => [
+          row('Liquidity', { notional: 1e10, participation: 0.005 + 0.005 * random(), days: 250 }),
+          capped(0.11),
+        ],
+      },
+    ],
+    days: [
+      {
+        rows: (random) => [
+          row('Liquidity', { notional: 1e10, participation: 1, days: 0.2 + 0.2 * random() }),
+          capped(0.12),
+        ],
+      },
+    ],
     notional: [{ rows: (random) => [row('Liquidity', { notional: 1e11 * (1 + random()) }), capped(0.12)] }],
   },
   LinearConstraint: {
-    lower: [{ rows: (random) => [row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, lower: 0.6 + random() }), capped(0.15)] }],
-    upper: [{ rows: (random) => [row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, upper: -0.3 - random() }), capped(0.15)] }],
+    lower: [
+      {
+        rows: (random) => [
+          row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, lower: 0.6 + random() }),
+          capped(0.15),
+        ],
+      },
+    ],
+    upper: [
+      {
+        rows: (random) => [
+          row('LinearConstraint', { coefficients: { N000: 1, N003: 2, N004: -1 }, upper: -0.3 - random() }),
+          capped(0.15),
+        ],
+      },
+    ],
   },
   Cardinality: {
-    minimum: [{ rows: () => [row('Cardinality', { minimum: 11, maximum: 12 }), row('Exclude', { identifiers: ['N000', 'N001', 'N002'] })] }],
+    minimum: [
+      {
+        rows: () => [
+          row('Cardinality', { minimum: 11, maximum: 12 }),
+          row('Exclude', { identifiers: ['N000', 'N001', 'N002'] }),
+        ],
+      },
+    ],
     maximum: [{ rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capped(0.2)] }],
   },
-  MinimumHolding: { threshold: [{ rows: (random) => [row('MinimumHolding', { threshold: 0.15 + 0.3 * random() }), row('Cardinality', { minimum: 8, maximum: 12 })] }] },
+  MinimumHolding: {
+    threshold: [
+      {
+        rows: (random) => [
+          row('MinimumHolding', { threshold: 0.15 + 0.3 * random() }),
+          row('Cardinality', { minimum: 8, maximum: 12 }),
+        ],
+      },
+    ],
+  },
   GroupCardinality: {
-    minimum: [{ rows: () => [row('GroupCardinality', { field: 'SECTOR', groups: ['S0'], minimum: 3, maximum: 3 }), row('Exclude', { identifiers: ['N000', 'N005'] })] }],
-    maximum: [{ rows: (random) => [row('GroupCardinality', { field: 'SECTOR', maximum: 1 }), capped(0.11 + 0.05 * random())] }],
+    minimum: [
+      {
+        rows: () => [
+          row('GroupCardinality', { field: 'SECTOR', groups: ['S0'], minimum: 3, maximum: 3 }),
+          row('Exclude', { identifiers: ['N000', 'N005'] }),
+        ],
+      },
+    ],
+    maximum: [
+      { rows: (random) => [row('GroupCardinality', { field: 'SECTOR', maximum: 1 }), capped(0.11 + 0.05 * random())] },
+    ],
   },
   Concentration5_10_40: { 'single trigger aggregate': [{ names: 6, rows: () => [row('Concentration5_10_40', SIX)] }] },
   ConcentrationRIC: { 'single trigger aggregate': [{ names: 6, rows: () => [row('ConcentrationRIC', SIX)] }] },

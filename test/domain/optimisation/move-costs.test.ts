@@ -6,7 +6,11 @@ import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-const ROWS = [{ type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } }, { type: 'PositionBounds', params: { upper: 0.4 } }, { type: 'Turnover', params: { limit: 0.5, reference: 'previous' } }];
+const ROWS = [
+  { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } },
+  { type: 'PositionBounds', params: { upper: 0.4 } },
+  { type: 'Turnover', params: { limit: 0.5, reference: 'previous' } },
+];
 
 describe('createMoveCosts', () => {
   test('no decision about a name costs less than its bound says', () => {
@@ -17,7 +21,14 @@ describe('createMoveCosts', () => {
       let informative = 0;
       for (let i = 0; i < 12; i++) {
         const decided = (least: number, most: number) => {
-          const restriction = { ...restrictionOf([], { held: new Uint8Array(12).fill(1), short: new Uint8Array(12), large: [], isFinal: false }) };
+          const restriction = {
+            ...restrictionOf([], {
+              held: new Uint8Array(12).fill(1),
+              short: new Uint8Array(12),
+              large: [],
+              isFinal: false,
+            }),
+          };
           restriction.least[i] = least;
           restriction.most[i] = most;
           return solveConvex(solvers.solver, problem, { restriction })?.value ?? Infinity;
@@ -38,7 +49,12 @@ describe('choiceBound', () => {
     for (let trial = 0; trial < 200; trial++) {
       const count = 1 + Math.floor(random() * 6);
       const parts = () => Float64Array.from({ length: count }, () => (random() < 0.3 ? 0 : random()));
-      const moves: Moves = { drop: new Float64Array(count), hold: new Float64Array(count), dropPart: parts(), holdPart: parts() };
+      const moves: Moves = {
+        drop: new Float64Array(count),
+        hold: new Float64Array(count),
+        dropPart: parts(),
+        holdPart: parts(),
+      };
       const minimum = Math.floor(random() * (count + 1));
       const maximum = minimum + Math.floor(random() * (count - minimum + 1));
       const sums = (fits: (code: number) => boolean) => {
@@ -47,16 +63,34 @@ describe('choiceBound', () => {
           const held = Array.from({ length: count }, (_, i) => (code >> i) & 1);
           const size = held.reduce((sum, value) => sum + value, 0);
           if (size < minimum || size > maximum || !fits(code)) continue;
-          least = Math.min(least, held.reduce((sum, isHeld, i) => sum + (isHeld === 1 ? moves.holdPart[i]! : moves.dropPart[i]!), 0));
+          least = Math.min(
+            least,
+            held.reduce((sum, isHeld, i) => sum + (isHeld === 1 ? moves.holdPart[i]! : moves.dropPart[i]!), 0),
+          );
         }
         return least;
       };
-      const { least, ifHeld, ifDropped } = choiceBound(moves, Int32Array.from({ length: count }, (_, i) => i), minimum, maximum);
-      expect(least).toBeCloseTo(sums(() => true), 12);
+      const { least, ifHeld, ifDropped } = choiceBound(
+        moves,
+        Int32Array.from({ length: count }, (_, i) => i),
+        minimum,
+        maximum,
+      );
+      expect(least).toBeCloseTo(
+        sums(() => true),
+        12,
+      );
       for (let i = 0; i < count; i++) {
-        const close = (found: number, expected: number) => (expected === Infinity ? expect(found).toBe(Infinity) : expect(found).toBeCloseTo(expected, 12));
-        close(ifHeld[i]!, sums((code) => ((code >> i) & 1) === 1));
-        close(ifDropped[i]!, sums((code) => ((code >> i) & 1) === 0));
+        const close = (found: number, expected: number) =>
+          expected === Infinity ? expect(found).toBe(Infinity) : expect(found).toBeCloseTo(expected, 12);
+        close(
+          ifHeld[i]!,
+          sums((code) => ((code >> i) & 1) === 1),
+        );
+        close(
+          ifDropped[i]!,
+          sums((code) => ((code >> i) & 1) === 0),
+        );
       }
     }
   });

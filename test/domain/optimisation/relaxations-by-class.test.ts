@@ -16,7 +16,11 @@ const NO_LIMITS = new Set(['window', 'soft', 'priority']);
 
 function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {
   const { properties } = z.toJSONSchema(params, { io: 'input' }) as { properties: Record<string, object> };
-  return Object.entries(properties).flatMap(([name, schema]) => (!NO_LIMITS.has(name) && /"type":"?\[?"?(number|integer)/.test(JSON.stringify(schema)) && name !== 'coefficients' ? [name] : []));
+  return Object.entries(properties).flatMap(([name, schema]) =>
+    !NO_LIMITS.has(name) && /"type":"?\[?"?(number|integer)/.test(JSON.stringify(schema)) && name !== 'coefficients'
+      ? [name]
+      : [],
+  );
 }
 
 interface Trial {
@@ -25,7 +29,8 @@ interface Trial {
 }
 
 const problemOf = (rows: readonly Row[], trial: Trial) => smallProblem({ ...trial, rows, hasPrevious: true });
-const isFeasible = (rows: readonly Row[], trial: Trial) => solveProblem(solvers, problemOf(rows, trial), { wanted: 'any' }).kind === 'solved';
+const isFeasible = (rows: readonly Row[], trial: Trial) =>
+  solveProblem(solvers, problemOf(rows, trial), { wanted: 'any' }).kind === 'solved';
 const withParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
   rows.map((each, i) => (i === index ? { ...each, params: { ...each.params, [parameter]: to } } : each));
 
@@ -33,36 +38,72 @@ function explained(rows: readonly Row[], trial: Trial): Infeasibility | undefine
   const problem = problemOf(rows, trial);
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') return undefined;
-  return outcome.kind === 'no-choice' ? explainChoice(solvers, problem, outcome.isProven) : explainInfeasibility(solvers, problem);
+  return outcome.kind === 'no-choice'
+    ? explainChoice(solvers, problem, outcome.isProven)
+    : explainInfeasibility(solvers, problem);
 }
 
 describe('relaxations of every class', () => {
   test('every number of every class that limits something has a case', () => {
-    const expected = Object.fromEntries(CONSTRAINT_CLASSES.map((entry) => [entry.type, numbersOf(entry)] as const).filter(([, names]) => names.length > 0));
-    expect(Object.fromEntries(Object.entries(INFEASIBLE_CASES).map(([type, parameters]) => [type, Object.keys(parameters).flatMap((names) => names.split(' ')).toSorted()]))).toEqual(
-      Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])),
+    const expected = Object.fromEntries(
+      CONSTRAINT_CLASSES.map((entry) => [entry.type, numbersOf(entry)] as const).filter(
+        ([, names]) => names.length > 0,
+      ),
     );
+    expect(
+      Object.fromEntries(
+        Object.entries(INFEASIBLE_CASES).map(([type, parameters]) => [
+          type,
+          Object.keys(parameters)
+            .flatMap((names) => names.split(' '))
+            .toSorted(),
+        ]),
+      ),
+    ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  const all = Object.entries(INFEASIBLE_CASES).flatMap(([type, parameters]) => Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))));
-  test.each(all)('$type gives way by $parameter ($i): it is offered, it is enough, and less is not', ({ type, parameter, each: { rows: draw, names = 12 }, i }) => {
-    const random = seeded(1000 + i);
-    const trials = draw(random).some((each) => CONSTRAINT_CLASSES.some((entry) => entry.type === each.type && !entry.convex)) ? 1 : 6;
-    for (let trial = 0; trial < trials; trial++) {
-      const market = { names, seed: trial + 1 };
-      const rows = draw(random);
-      const detail = explained(rows, market);
-      const place = `${type} ${parameter} ${trial} ${JSON.stringify(rows)}`;
-      expect(detail, place).toBeDefined();
-      expect(detail!.relaxations.map(({ index, parameter: moved }) => `${index} ${moved}`), place).toEqual(expect.arrayContaining(parameter.split(' ').map((name) => `0 ${name}`)));
-      for (const { index, parameter: moved, from, to } of detail!.relaxations) {
-        expect(isFeasible(withParameter(rows, index, moved, to), market), `${place}: ${moved} of ${index} to ${to}`).toBe(true);
-        const isWhole = Number.isInteger(from) && Number.isInteger(to) && ['minimum', 'maximum'].includes(moved) && type !== 'EffectiveNumber';
-        const less = isWhole ? to - Math.sign(to - from) : from + 0.99 * (to - from);
-        expect(isFeasible(withParameter(rows, index, moved, less), market), `${place}: ${moved} of ${index} only to ${less}, not ${to}`).toBe(false);
+  const all = Object.entries(INFEASIBLE_CASES).flatMap(([type, parameters]) =>
+    Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
+  );
+  test.each(all)(
+    '$type gives way by $parameter ($i): it is offered, it is enough, and less is not',
+    ({ type, parameter, each: { rows: draw, names = 12 }, i }) => {
+      const random = seeded(1000 + i);
+      const trials = draw(random).some((each) =>
+        CONSTRAINT_CLASSES.some((entry) => entry.type === each.type && !entry.convex),
+      )
+        ? 1
+        : 6;
+      for (let trial = 0; trial < trials; trial++) {
+        const market = { names, seed: trial + 1 };
+        const rows = draw(random);
+        const detail = explained(rows, market);
+        const place = `${type} ${parameter} ${trial} ${JSON.stringify(rows)}`;
+        expect(detail, place).toBeDefined();
+        expect(
+          detail!.relaxations.map(({ index, parameter: moved }) => `${index} ${moved}`),
+          place,
+        ).toEqual(expect.arrayContaining(parameter.split(' ').map((name) => `0 ${name}`)));
+        for (const { index, parameter: moved, from, to } of detail!.relaxations) {
+          expect(
+            isFeasible(withParameter(rows, index, moved, to), market),
+            `${place}: ${moved} of ${index} to ${to}`,
+          ).toBe(true);
+          const isWhole =
+            Number.isInteger(from) &&
+            Number.isInteger(to) &&
+            ['minimum', 'maximum'].includes(moved) &&
+            type !== 'EffectiveNumber';
+          const less = isWhole ? to - Math.sign(to - from) : from + 0.99 * (to - from);
+          expect(
+            isFeasible(withParameter(rows, index, moved, less), market),
+            `${place}: ${moved} of ${index} only to ${less}, not ${to}`,
+          ).toBe(false);
+        }
       }
-    }
-  }, 60_000);
+    },
+    60_000,
+  );
 });
 
 /** Two names of one weight, one variance and no correlation, with CARBON 10 and 20 (and BAD without any in `GAPS`). */
@@ -75,15 +116,25 @@ function carbon(rows: readonly Row[], values = [10, 20]) {
     previous: null,
     metric: denseMetric(matrix, n),
     rows: rows.map((each) => ConstraintRow.parse(each)),
-    datapoints: { numbers: () => Float64Array.from(values), categories: () => values.map(() => null), medianValueTraded: () => new Float64Array(n) },
+    datapoints: {
+      numbers: () => Float64Array.from(values),
+      categories: () => values.map(() => null),
+      medianValueTraded: () => new Float64Array(n),
+    },
   });
 }
 
 describe('a weighted average that nothing reaches', () => {
-  const average = (params: object, values?: number[], ...others: Row[]) => explainInfeasibility({ ...solvers, algebra: plainAlgebra }, carbon([row('WeightedAverage', { field: 'CARBON', ...params }), ...others], values))!.relaxations;
+  const average = (params: object, values?: number[], ...others: Row[]) =>
+    explainInfeasibility(
+      { ...solvers, algebra: plainAlgebra },
+      carbon([row('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
+    )!.relaxations;
 
   test('of ten and twenty, an upper bound of five gives way to ten and a lower one of thirty to twenty', () => {
-    expect(average({ upper: 5 })).toMatchObject([{ index: 0, type: 'WeightedAverage', parameter: 'upper', from: 5, to: 10, change: 5 }]);
+    expect(average({ upper: 5 })).toMatchObject([
+      { index: 0, type: 'WeightedAverage', parameter: 'upper', from: 5, to: 10, change: 5 },
+    ]);
     expect(average({ lower: 30 })).toMatchObject([{ index: 0, parameter: 'lower', from: 30, to: 20, change: -10 }]);
   });
 
@@ -102,7 +153,8 @@ describe('a weighted average that nothing reaches', () => {
   test('a name without a value counts as nought, or is left out of the average', () => {
     // At most a third in each: nought, 10 and 20 have the average 10; without the unknown name it is 15.
     const third = row('PositionBounds', { upper: 1 / 3 });
-    const to = (missing: string) => average({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;
+    const to = (missing: string) =>
+      average({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;
     expect(to('zero')).toBeCloseTo(10, 7);
     expect(to('renormalise')).toBeCloseTo(15, 7);
   });

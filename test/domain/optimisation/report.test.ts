@@ -36,7 +36,8 @@ describe('shadow prices', () => {
     expect(own.some(({ isBinding }) => isBinding)).toBe(true);
     const value = params[parameter] as number;
     const step = 1e-5 * Math.max(Math.abs(value), 1e-2);
-    const at = (to: number) => solveConvex(solvers.solver, problem, { changes: [{ origin: problem.origins[0]!, parameter, to }] })!.objective;
+    const at = (to: number) =>
+      solveConvex(solvers.solver, problem, { changes: [{ origin: problem.origins[0]!, parameter, to }] })!.objective;
     const difference = (at(value + step) - at(value - step)) / (2 * step);
     // A relative bound is a multiple of the average of the index.
     const scale = params['relative'] === true ? relativeScale(problem) : 1;
@@ -62,21 +63,36 @@ describe('slacks', () => {
     const { weights } = solution;
     for (const { placed, side, slack, label } of sides) {
       const { row } = placed;
-      if (row.form === 'name') expect(slack).toBeCloseTo(Math.max(0, side === 'upper' ? row.upper!.value - weights[row.name]! : weights[row.name]! - row.lower!.value), 14);
+      if (row.form === 'name')
+        expect(slack).toBeCloseTo(
+          Math.max(0, side === 'upper' ? row.upper!.value - weights[row.name]! : weights[row.name]! - row.lower!.value),
+          14,
+        );
       if (label.startsWith('GroupBounds[sec]:upper')) {
         const sum = weights.filter((_, i) => `S${i % 5}` === row.member).reduce((total, weight) => total + weight, 0);
         expect(slack).toBeCloseTo(Math.max(0, 0.3 - sum), 14);
       }
     }
-    expect(sides.find(({ label }) => label === 'TrackingError[te]:upper')!.slack).toBeCloseTo(0.2 - Math.sqrt(solution.objective), 12);
+    expect(sides.find(({ label }) => label === 'TrackingError[te]:upper')!.slack).toBeCloseTo(
+      0.2 - Math.sqrt(solution.objective),
+      12,
+    );
     const share = weights.reduce((sum, weight, i) => sum + Math.abs(weight - problem.index[i]!), 0) / 2;
     expect(sides.find(({ label }) => label === 'ActiveShare[share]:upper')!.slack).toBeCloseTo(0.6 - share, 12);
   });
 
   test('labels carry row, side and member; equalities bind', () => {
-    const { sides } = sidesOf([{ type: 'Exclude', params: { identifiers: ['N003'] } }, { id: 'pos', type: 'PositionBounds', params: { lower: -0.1, upper: 0.5, identifiers: ['N001'] } }]);
+    const { sides } = sidesOf([
+      { type: 'Exclude', params: { identifiers: ['N003'] } },
+      { id: 'pos', type: 'PositionBounds', params: { lower: -0.1, upper: 0.5, identifiers: ['N001'] } },
+    ]);
     const labels = sides.map(({ label }) => label);
-    expect(labels.slice(0, 4)).toEqual(['Exclude[0]:eq:N003', 'PositionBounds[pos]:lower:N001', 'PositionBounds[pos]:upper:N001', 'FullInvestment[default]:eq']);
+    expect(labels.slice(0, 4)).toEqual([
+      'Exclude[0]:eq:N003',
+      'PositionBounds[pos]:lower:N001',
+      'PositionBounds[pos]:upper:N001',
+      'FullInvestment[default]:eq',
+    ]);
     expect(labels).toContain('LongOnly[default]:lower:N002');
     expect(labels).not.toContain('LongOnly[default]:lower:N001');
     expect(sides.filter(({ side }) => side === 'eq').every(({ isBinding }) => isBinding)).toBe(true);
@@ -89,13 +105,30 @@ describe('defaults', () => {
     expect(names([])).toEqual(['FullInvestment[default]', 'LongOnly[default]']);
     expect(names([{ type: 'WeightSum', params: {} }])).toEqual(['WeightSum[0]', 'LongOnly[default]']);
     expect(names([{ id: 'l', type: 'LongOnly' }])).toEqual(['LongOnly[l]', 'FullInvestment[default]']);
-    expect(names([{ type: 'PositionBounds', params: { lower: -0.1 } }])).toEqual(['PositionBounds[0]', 'FullInvestment[default]']);
+    expect(names([{ type: 'PositionBounds', params: { lower: -0.1 } }])).toEqual([
+      'PositionBounds[0]',
+      'FullInvestment[default]',
+    ]);
   });
 
   test('soft rows carry their price, norms their metric', () => {
-    const { program } = assembleProgram(smallProblem({ names: 5, seed: 1, rows: [{ type: 'GroupBounds', params: { field: 'S', upper: 0.1, soft: 3 } }, { type: 'PositionBounds', params: { upper: 0.1, soft: 2 } }, { type: 'Turnover', params: { limit: 0.1, soft: 4 } }] }));
+    const { program } = assembleProgram(
+      smallProblem({
+        names: 5,
+        seed: 1,
+        rows: [
+          { type: 'GroupBounds', params: { field: 'S', upper: 0.1, soft: 3 } },
+          { type: 'PositionBounds', params: { upper: 0.1, soft: 2 } },
+          { type: 'Turnover', params: { limit: 0.1, soft: 4 } },
+        ],
+      }),
+    );
     expect(program.rows.penalty.slice(0, 5)).toEqual(Float64Array.of(3, 3, 3, 3, 3));
-    expect(program.kinks.map(({ limit, penalty }) => [limit, penalty])).toEqual([[null, 1], [null, 1], [0.2, 2]]);
+    expect(program.kinks.map(({ limit, penalty }) => [limit, penalty])).toEqual([
+      [null, 1],
+      [null, 1],
+      [0.2, 2],
+    ]);
     expect(program.kinks[1]!.right[0]).toBe(2);
   });
 });

@@ -24,8 +24,17 @@ function byEnumeration(problem: Problem, size: number): number {
   let best = Infinity;
   const choose = (from: number, chosen: number[]): void => {
     if (chosen.length === size) {
-      const choice = { held: Uint8Array.from({ length: n }, (_, i) => (chosen.includes(i) ? 1 : 0)), short: new Uint8Array(n), large: [], isFinal: false };
-      best = Math.min(best, solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice), effort: 'quick' })?.value ?? Infinity);
+      const choice = {
+        held: Uint8Array.from({ length: n }, (_, i) => (chosen.includes(i) ? 1 : 0)),
+        short: new Uint8Array(n),
+        large: [],
+        isFinal: false,
+      };
+      best = Math.min(
+        best,
+        solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice), effort: 'quick' })?.value ??
+          Infinity,
+      );
       return;
     }
     for (let i = from; i <= n - (size - chosen.length); i++) choose(i + 1, [...chosen, i]);
@@ -43,7 +52,10 @@ describe('a number of names', () => {
       index: program.centre,
       previous: null,
       metric: denseMetric(metricMatrix(program.metric!), problem.N),
-      rows: [{ type: 'PositionBounds', params: { upper: 0.4 } }, { type: 'Cardinality', params: { maximum: 5 } }].map((row) => ConstraintRow.parse(row)),
+      rows: [
+        { type: 'PositionBounds', params: { upper: 0.4 } },
+        { type: 'Cardinality', params: { maximum: 5 } },
+      ].map((row) => ConstraintRow.parse(row)),
       datapoints: { numbers: () => program.centre, categories: () => [], medianValueTraded: () => program.centre },
     });
     const solution = found(built);
@@ -64,7 +76,14 @@ describe('a number of names', () => {
 
   test('six of eighteen names are those of all 18,564 choices', () => {
     for (const seed of [1, 2]) {
-      const problem = smallProblem({ names: 18, seed, rows: [{ type: 'Cardinality', params: { maximum: 6 } }, { type: 'PositionBounds', params: { upper: 0.3 } }] });
+      const problem = smallProblem({
+        names: 18,
+        seed,
+        rows: [
+          { type: 'Cardinality', params: { maximum: 6 } },
+          { type: 'PositionBounds', params: { upper: 0.3 } },
+        ],
+      });
       const solution = found(problem);
       expect(solution.isHeuristic).toBe(false);
       expect(Math.abs(solution.objective / byEnumeration(problem, 6) - 1), `seed ${seed}`).toBeLessThan(1e-9);
@@ -73,7 +92,11 @@ describe('a number of names', () => {
 
   test('a choice weighs the price of soft rows with the tracking variance', () => {
     for (let seed = 1; seed <= 4; seed++) {
-      const rows = [{ type: 'Cardinality', params: { maximum: 3 } }, { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25, soft: 0.02 } }, { type: 'Turnover', params: { limit: 0.3, reference: 'previous', soft: 0.01 } }];
+      const rows = [
+        { type: 'Cardinality', params: { maximum: 3 } },
+        { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25, soft: 0.02 } },
+        { type: 'Turnover', params: { limit: 0.3, reference: 'previous', soft: 0.01 } },
+      ];
       const problem = smallProblem({ names: 10, seed, rows, hasPrevious: true });
       const solution = found(problem);
       expect(solution.value).toBeGreaterThan(solution.objective);
@@ -82,8 +105,15 @@ describe('a number of names', () => {
   });
 
   test('forty names are chosen from exactly, in fewer nodes than the search may have', () => {
-    for (const [maximum, threshold] of [[25, 0], [12, 0], [10, 0.03]] as const) {
-      const rows = [{ type: 'Cardinality', params: { maximum } }, ...(threshold > 0 ? [{ type: 'MinimumHolding', params: { threshold } }] : [])];
+    for (const [maximum, threshold] of [
+      [25, 0],
+      [12, 0],
+      [10, 0.03],
+    ] as const) {
+      const rows = [
+        { type: 'Cardinality', params: { maximum } },
+        ...(threshold > 0 ? [{ type: 'MinimumHolding', params: { threshold } }] : []),
+      ];
       const solution = found(smallProblem({ names: 40, seed: 1, rows }));
       expect([solution.isHeuristic, solution.bound]).toEqual([false, solution.objective]);
     }
@@ -92,7 +122,10 @@ describe('a number of names', () => {
   test('a name that is held short is one of them, as enumeration has it', () => {
     for (let seed = 1; seed <= 4; seed++) {
       const shorts = ['N002', 'N007'];
-      const rows = [{ type: 'Cardinality', params: { minimum: 4, maximum: 5 } }, { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shorts } }];
+      const rows = [
+        { type: 'Cardinality', params: { minimum: 4, maximum: 5 } },
+        { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shorts } },
+      ];
       const problem = smallProblem({ names: 10, seed, rows });
       const solution = found(problem);
       expect(held(solution.weights)).toBeLessThanOrEqual(5);
@@ -103,7 +136,10 @@ describe('a number of names', () => {
   });
 
   test('a threshold of held names leaves short ones alone', () => {
-    const rows = [{ type: 'MinimumHolding', params: { threshold: 0.12 } }, { type: 'PositionBounds', params: { lower: -0.1, upper: -0.02, identifiers: ['N003'] } }];
+    const rows = [
+      { type: 'MinimumHolding', params: { threshold: 0.12 } },
+      { type: 'PositionBounds', params: { lower: -0.1, upper: -0.02, identifiers: ['N003'] } },
+    ];
     const { weights } = found(smallProblem({ names: 11, seed: 4, rows }));
     expect(weights[3]).toBeLessThanOrEqual(-0.02 + 1e-9);
     expect(weights.every((weight, i) => i === 3 || weight < 1e-9 || weight > 0.12 - 1e-9)).toBe(true);
@@ -115,16 +151,28 @@ describe('a number of names', () => {
     expect(solution.isHeuristic).toBe(true);
     expect(held(solution.weights)).toBeLessThanOrEqual(25);
     expect(solution.bound).toBeLessThanOrEqual(solution.objective);
-    const largest = Array.from(problem.index.keys()).toSorted((a, b) => problem.index[b]! - problem.index[a]!).slice(0, 25);
-    const choice = { held: Uint8Array.from(problem.index, (_, i) => (largest.includes(i) ? 1 : 0)), short: new Uint8Array(120), large: [], isFinal: false };
+    const largest = Array.from(problem.index.keys())
+      .toSorted((a, b) => problem.index[b]! - problem.index[a]!)
+      .slice(0, 25);
+    const choice = {
+      held: Uint8Array.from(problem.index, (_, i) => (largest.includes(i) ? 1 : 0)),
+      short: new Uint8Array(120),
+      large: [],
+      isFinal: false,
+    };
     const kept = solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice) })!;
     expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(kept.objective));
   });
 
   test('at least so many names, and so many of each sector', () => {
     const problem = smallProblem({
-      names: 20, seed: 2,
-      rows: [{ type: 'Cardinality', params: { minimum: 6, maximum: 8 } }, { type: 'GroupCardinality', params: { field: 'SECTOR', minimum: 1, maximum: 2 } }, { type: 'PositionBounds', params: { upper: 0.5 } }],
+      names: 20,
+      seed: 2,
+      rows: [
+        { type: 'Cardinality', params: { minimum: 6, maximum: 8 } },
+        { type: 'GroupCardinality', params: { field: 'SECTOR', minimum: 1, maximum: 2 } },
+        { type: 'PositionBounds', params: { upper: 0.5 } },
+      ],
     });
     const { weights } = found(problem);
     expect(held(weights)).toBeGreaterThanOrEqual(6);
@@ -147,16 +195,25 @@ describe('other choices', () => {
       for (let code = 1; code < 512; code++) {
         const least = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? 0.08 : 0));
         const most = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? Infinity : 0));
-        best = Math.min(best, solveConvex(solvers.solver, problem, { restriction: { least, most, sums: [] }, effort: 'quick' })?.objective ?? Infinity);
+        best = Math.min(
+          best,
+          solveConvex(solvers.solver, problem, { restriction: { least, most, sums: [] }, effort: 'quick' })
+            ?.objective ?? Infinity,
+        );
       }
       expect(Math.abs(solution.objective / best - 1), `seed ${seed}`).toBeLessThan(1e-8);
     }
   });
 
   test('the names above the trigger sum to at most the aggregate', () => {
-    for (const [type, single, trigger, aggregate] of [['Concentration5_10_40', 0.1, 0.05, 0.4], ['ConcentrationRIC', 0.25, 0.05, 0.5]] as const) {
+    for (const [type, single, trigger, aggregate] of [
+      ['Concentration5_10_40', 0.1, 0.05, 0.4],
+      ['ConcentrationRIC', 0.25, 0.05, 0.5],
+    ] as const) {
       for (const names of [30, 60]) {
-        const { weights, isHeuristic, objective } = found(smallProblem({ names, seed: 7, rows: [{ type, params: {} }] }));
+        const { weights, isHeuristic, objective } = found(
+          smallProblem({ names, seed: 7, rows: [{ type, params: {} }] }),
+        );
         const above = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
         expect(Math.max(...weights)).toBeLessThanOrEqual(single + 1e-9);
         expect(above).toBeLessThanOrEqual(aggregate + 1e-9);
@@ -166,12 +223,24 @@ describe('other choices', () => {
   });
 
   test('a relaxation that satisfies the row is no heuristic', () => {
-    const solution = found(smallProblem({ names: 50, seed: 3, rows: [{ type: 'Cardinality', params: { maximum: 50 } }] }));
+    const solution = found(
+      smallProblem({ names: 50, seed: 3, rows: [{ type: 'Cardinality', params: { maximum: 50 } }] }),
+    );
     expect([solution.isHeuristic, solution.objective, solution.bound]).toEqual([false, 0, 0]);
   });
 
   test('too few names for the caps is proven where every choice can be ruled out', () => {
-    const outcome = solveProblem(solvers, smallProblem({ names: 10, seed: 1, rows: [{ type: 'PositionBounds', params: { upper: 0.2 } }, { type: 'Cardinality', params: { maximum: 4 } }] }));
+    const outcome = solveProblem(
+      solvers,
+      smallProblem({
+        names: 10,
+        seed: 1,
+        rows: [
+          { type: 'PositionBounds', params: { upper: 0.2 } },
+          { type: 'Cardinality', params: { maximum: 4 } },
+        ],
+      }),
+    );
     expect(outcome).toMatchObject({ kind: 'no-choice', isProven: true });
   });
 });
@@ -181,6 +250,8 @@ test('the objective is the annualised variance of the active weights', () => {
   const matrix = metricMatrix(problem.metric);
   const weights = problem.index.map((weight, i) => weight + (i % 2 === 0 ? 0.01 : -0.01));
   let variance = 0;
-  for (let i = 0; i < 6; i++) for (let j = 0; j < 6; j++) variance += (i % 2 === 0 ? 0.01 : -0.01) * matrix[i * 6 + j]! * (j % 2 === 0 ? 0.01 : -0.01);
+  for (let i = 0; i < 6; i++)
+    for (let j = 0; j < 6; j++)
+      variance += (i % 2 === 0 ? 0.01 : -0.01) * matrix[i * 6 + j]! * (j % 2 === 0 ? 0.01 : -0.01);
   expect(trackingVariance(problem, weights)).toBeCloseTo(variance, 18);
 });

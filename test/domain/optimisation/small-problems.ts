@@ -40,7 +40,11 @@ export function smallProblem({ names: n, seed, rows, hasPrevious = false }: Smal
     previous: hasPrevious ? { weights: previous, outside: 0 } : null,
     metric: denseMetric(matrix, n),
     rows: rows.map((row) => ConstraintRow.parse(row)),
-    datapoints: { numbers: (field) => (field === 'GAPS' ? gaps : values), categories: () => identifiers.map((_, i) => `S${i % 5}`), medianValueTraded: () => values.map((value) => 1e6 * value) },
+    datapoints: {
+      numbers: (field) => (field === 'GAPS' ? gaps : values),
+      categories: () => identifiers.map((_, i) => `S${i % 5}`),
+      medianValueTraded: () => values.map((value) => 1e6 * value),
+    },
   });
 }
 

@@ -6,7 +6,8 @@ import { readTemplate, validateTemplate } from '#domain/reports/validate-templat
 
 const KINDS = Object.keys(BLOCK_KINDS) as BlockKindName[];
 const template = (blocks: unknown, rest: object = {}) => ({ template_id: 'T', name: 'Template', blocks, ...rest });
-const findingsOf = (blocks: unknown, rest: object = {}) => validateTemplate(template(blocks, rest)).findings.map(({ code, path }) => `${code} ${path}`);
+const findingsOf = (blocks: unknown, rest: object = {}) =>
+  validateTemplate(template(blocks, rest)).findings.map(({ code, path }) => `${code} ${path}`);
 
 describe('the catalogue of blocks', () => {
   test.each(KINDS)('the example of %s is a complete valid block, and says what it needs', (kind) => {
@@ -32,26 +33,57 @@ describe('findings', () => {
   });
 
   test('unknown fields are dropped with a warning, wherever they are', () => {
-    const { document, findings } = validateTemplate(template([{ kind: 'chart', colour: 'red' }], { author: 'x', page: { bleed: 3 } }));
-    expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`)).toEqual(['warning UNKNOWN_FIELD author', 'warning UNKNOWN_FIELD blocks[0].colour', 'warning UNKNOWN_FIELD page.bleed']);
+    const { document, findings } = validateTemplate(
+      template([{ kind: 'chart', colour: 'red' }], { author: 'x', page: { bleed: 3 } }),
+    );
+    expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`)).toEqual([
+      'warning UNKNOWN_FIELD author',
+      'warning UNKNOWN_FIELD blocks[0].colour',
+      'warning UNKNOWN_FIELD page.bleed',
+    ]);
     expect(document).toEqual(validateTemplate(template([{ kind: 'chart' }])).document);
   });
 
   test('every field is held to its range', () => {
-    expect(findingsOf([{ kind: 'stat_grid', columns: 7 }, { kind: 'stat_grid', stats: ['beta'] }, { kind: 'table', source: 'prices' }, { kind: 'table', limit: 0 }])).toEqual([
-      'OUT_OF_RANGE blocks[0].columns', 'NOT_IN_CHOICES blocks[1].stats[0]', 'NOT_IN_CHOICES blocks[2].source', 'OUT_OF_RANGE blocks[3].limit',
+    expect(
+      findingsOf([
+        { kind: 'stat_grid', columns: 7 },
+        { kind: 'stat_grid', stats: ['beta'] },
+        { kind: 'table', source: 'prices' },
+        { kind: 'table', limit: 0 },
+      ]),
+    ).toEqual([
+      'OUT_OF_RANGE blocks[0].columns',
+      'NOT_IN_CHOICES blocks[1].stats[0]',
+      'NOT_IN_CHOICES blocks[2].source',
+      'OUT_OF_RANGE blocks[3].limit',
     ]);
-    expect(findingsOf([], { page: { size: 'A5', orientation: 'diagonal', margin: 145 } })).toEqual(['OUT_OF_RANGE page.margin', 'NOT_IN_CHOICES page.orientation', 'NOT_IN_CHOICES page.size']);
-    expect(findingsOf([{ kind: 'chart', lines: [] }, { kind: 'chart', height: Infinity }, { kind: 'header', width: 'third' }])).toEqual([
-      'OUT_OF_RANGE blocks[0].lines', 'OUT_OF_RANGE blocks[1].height', 'NOT_IN_CHOICES blocks[2].width',
+    expect(findingsOf([], { page: { size: 'A5', orientation: 'diagonal', margin: 145 } })).toEqual([
+      'OUT_OF_RANGE page.margin',
+      'NOT_IN_CHOICES page.orientation',
+      'NOT_IN_CHOICES page.size',
     ]);
+    expect(
+      findingsOf([
+        { kind: 'chart', lines: [] },
+        { kind: 'chart', height: Infinity },
+        { kind: 'header', width: 'third' },
+      ]),
+    ).toEqual(['OUT_OF_RANGE blocks[0].lines', 'OUT_OF_RANGE blocks[1].height', 'NOT_IN_CHOICES blocks[2].width']);
   });
 
   test('a literal block needs what it shows, and a table as many cells as columns', () => {
-    expect(findingsOf([{ kind: 'table', source: 'literal' }, { kind: 'bar_chart', source: 'literal' }])).toEqual(['REQUIRED blocks[0].frame', 'REQUIRED blocks[1].values']);
+    expect(
+      findingsOf([
+        { kind: 'table', source: 'literal' },
+        { kind: 'bar_chart', source: 'literal' },
+      ]),
+    ).toEqual(['REQUIRED blocks[0].frame', 'REQUIRED blocks[1].values']);
     const frame = { index: [1, 2], columns: ['a', 'b'], data: [[1, 2], [3]] };
     expect(findingsOf([{ kind: 'table', source: 'literal', frame }])).toEqual(['WRONG_TYPE blocks[0].frame.data[1]']);
-    expect(findingsOf([{ kind: 'table', source: 'literal', frame: { ...frame, data: [[1, 2]] } }])).toEqual(['WRONG_TYPE blocks[0].frame.data']);
+    expect(findingsOf([{ kind: 'table', source: 'literal', frame: { ...frame, data: [[1, 2]] } }])).toEqual([
+      'WRONG_TYPE blocks[0].frame.data',
+    ]);
   });
 
   test('100 blocks are accepted, 101 are not; none are', () => {
@@ -63,7 +95,10 @@ describe('findings', () => {
   });
 
   test('an id and a name are required', () => {
-    expect(validateTemplate({}).findings.map(({ code, path }) => `${code} ${path}`)).toEqual(['REQUIRED name', 'REQUIRED template_id']);
+    expect(validateTemplate({}).findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
+      'REQUIRED name',
+      'REQUIRED template_id',
+    ]);
   });
 });
 

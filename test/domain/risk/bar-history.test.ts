@@ -14,10 +14,14 @@ test('what a history tells of any window is what counting its sessions one by on
       fc.tuple(fc.nat(SESSIONS - 1), fc.nat(SESSIONS - 1)),
       fc.uniqueArray(fc.nat(NAMES - 1), { minLength: 1 }),
       (cells, [a, b], columns) => {
-        const { sm, growth } = windowOf({ returns: cells.map((row) => row.map((kind) => (kind === 'none' ? null : 0.01))) });
-        cells.forEach((row, s) => row.forEach((kind, i) => {
-          if (kind === 'no rate') growth[s * NAMES + i] = Number.NaN;
-        }));
+        const { sm, growth } = windowOf({
+          returns: cells.map((row) => row.map((kind) => (kind === 'none' ? null : 0.01))),
+        });
+        cells.forEach((row, s) =>
+          row.forEach((kind, i) => {
+            if (kind === 'no rate') growth[s * NAMES + i] = Number.NaN;
+          }),
+        );
         const [from, to] = [Math.min(a, b), Math.max(a, b)];
         const hasBar = (s: number, i: number): boolean => cells[s]![i] !== 'none';
         const hasReturn = (s: number, i: number): boolean => hasBar(s, i) && hasBar(s - 1, i) && cells[s]![i] === 'bar';
@@ -28,7 +32,9 @@ test('what a history tells of any window is what counting its sessions one by on
           expect(history.bars(i, from, to)).toBe(window.filter((s) => hasBar(s, i)).length);
           expect(history.returns(i, from, to)).toBe(after.filter((s) => hasReturn(s, i)).length);
         }
-        expect([...history.complete(columns, from, to)]).toEqual(after.filter((s) => columns.every((i) => hasReturn(s, i))));
+        expect([...history.complete(columns, from, to)]).toEqual(
+          after.filter((s) => columns.every((i) => hasReturn(s, i))),
+        );
       },
     ),
     { numRuns: 500 },

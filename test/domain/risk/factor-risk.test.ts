@@ -4,15 +4,29 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
 
-const weights = new Map([[0, 0.5], [1, 0.3], [2, 0.2]]);
-const benchmark = new Map([[1, 0.25], [2, 0.25], [3, 0.25], [4, 0.25]]);
+const weights = new Map([
+  [0, 0.5],
+  [1, 0.3],
+  [2, 0.2],
+]);
+const benchmark = new Map([
+  [1, 0.25],
+  [2, 0.25],
+  [3, 0.25],
+  [4, 0.25],
+]);
 const active = [0.5, 0.05, -0.05, -0.25, -0.25];
 const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
 const returns = randomReturns(90, 5);
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
 
 describe('market and sector factors', () => {
-  const risk = factorRiskOf(referenceEngine, windowOf({ returns, sectors }), { weights, benchmark, model: 'market_sector', factors: 5 });
+  const risk = factorRiskOf(referenceEngine, windowOf({ returns, sectors }), {
+    weights,
+    benchmark,
+    model: 'market_sector',
+    factors: 5,
+  });
 
   test('have the exposures of the active weights', () => {
     expect(risk.factors).toEqual(['MARKET', 'Energy', 'Health']);
@@ -27,7 +41,10 @@ describe('market and sector factors', () => {
       const energy = (row[0]! + row[1]!) / 2;
       const health = (row[2]! + row[3]! + row[4]!) / 3;
       const market = (energy + health) / 2;
-      return { factors: [market, energy - market, health - market], residuals: row.map((value, i) => value - (i < 2 ? energy : health)) };
+      return {
+        factors: [market, energy - market, health - market],
+        residuals: row.map((value, i) => value - (i < 2 ? energy : health)),
+      };
     });
     const x = [sum(active), 0.55, -0.55];
     const f = covarianceByDefinition([[], ...rows.map(({ factors }) => factors)]);
@@ -46,7 +63,12 @@ describe('market and sector factors', () => {
   });
 
   test('put names without a sector in one of their own', () => {
-    const { factors } = factorRiskOf(referenceEngine, windowOf({ returns, sectors: ['Energy'] }), { weights, benchmark, model: 'market_sector', factors: 5 });
+    const { factors } = factorRiskOf(referenceEngine, windowOf({ returns, sectors: ['Energy'] }), {
+      weights,
+      benchmark,
+      model: 'market_sector',
+      factors: 5,
+    });
     expect(factors).toEqual(['MARKET', 'Energy', 'UNCLASSIFIED']);
   });
 });
@@ -54,14 +76,20 @@ describe('market and sector factors', () => {
 test('a name without a history is left out and said to be', () => {
   const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
   for (const model of ['market_sector', 'statistical'] as const) {
-    const risk = factorRiskOf(wasmEngine(), windowOf({ returns: short, sectors }), { weights, benchmark, model, factors: 5 });
+    const risk = factorRiskOf(wasmEngine(), windowOf({ returns: short, sectors }), {
+      weights,
+      benchmark,
+      model,
+      factors: 5,
+    });
     expect(risk.uncovered).toEqual([3]);
     expect(risk.coveredWeight).toBeCloseTo(1 - 0.25 / 1.1, 14);
   }
 });
 
 describe('statistical factors', () => {
-  const risk = (factors: number, from = returns, engine = wasmEngine()) => factorRiskOf(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
+  const risk = (factors: number, from = returns, engine = wasmEngine()) =>
+    factorRiskOf(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 
   test('explain everything when there are as many as names', () => {
     const s = covarianceByDefinition(returns);
@@ -74,7 +102,12 @@ describe('statistical factors', () => {
 
   test('leave each name its own variance: with active weight in one name the total is its variance', () => {
     const s = covarianceByDefinition(returns);
-    const one = factorRiskOf(referenceEngine, windowOf({ returns }), { weights: new Map([[0, 1]]), benchmark: new Map([[1, 1e-300]]), model: 'statistical', factors: 1 });
+    const one = factorRiskOf(referenceEngine, windowOf({ returns }), {
+      weights: new Map([[0, 1]]),
+      benchmark: new Map([[1, 1e-300]]),
+      model: 'statistical',
+      factors: 1,
+    });
     expect(one.totalVariance).toBeCloseTo(s[0]![0]!, 12);
   });
 
@@ -97,22 +130,62 @@ describe('statistical factors', () => {
 
   test('say nothing is at risk when nothing is active', () => {
     const same = new Map([[0, 1]]);
-    const none = factorRiskOf(referenceEngine, windowOf({ returns }), { weights: same, benchmark: same, model: 'statistical', factors: 3 });
-    expect(none).toMatchObject({ factorVariance: 0, specificVariance: 0, totalVariance: 0, factorShare: 0, trackingError: 0, contributions: { PC1: 0 } });
+    const none = factorRiskOf(referenceEngine, windowOf({ returns }), {
+      weights: same,
+      benchmark: same,
+      model: 'statistical',
+      factors: 3,
+    });
+    expect(none).toMatchObject({
+      factorVariance: 0,
+      specificVariance: 0,
+      totalVariance: 0,
+      factorShare: 0,
+      trackingError: 0,
+      contributions: { PC1: 0 },
+    });
   });
 });
 
-test.each(['market_sector', 'statistical'] as const)('of the same names by other weights is that of a panel that was never asked before: %s', (model) => {
-  const kept = windowOf({ returns, sectors });
-  const others = new Map([[0, 0.1], [1, 0.1], [2, 0.8]]);
-  for (const [held, factors] of [[weights, 2], [others, 2], [others, 3], [weights, 2]] as const) {
-    const request = { weights: held, benchmark, model, factors };
-    expect(factorRiskOf(referenceEngine, kept, request)).toEqual(factorRiskOf(referenceEngine, windowOf({ returns, sectors }), request));
-  }
-  // Another name, and another last session: neither is the same model.
-  const fewer = { weights, benchmark: new Map([[1, 0.5], [3, 0.5]]), model, factors: 2 };
-  expect(factorRiskOf(referenceEngine, kept, fewer)).toEqual(factorRiskOf(referenceEngine, windowOf({ returns, sectors }), fewer));
-  const shorter = { weights, benchmark, model, factors: 2 };
-  expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).toEqual(factorRiskOf(referenceEngine, { ...windowOf({ returns, sectors }), to: kept.to - 7 }, shorter));
-  expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).not.toEqual(factorRiskOf(referenceEngine, kept, shorter));
-});
+test.each(['market_sector', 'statistical'] as const)(
+  'of the same names by other weights is that of a panel that was never asked before: %s',
+  (model) => {
+    const kept = windowOf({ returns, sectors });
+    const others = new Map([
+      [0, 0.1],
+      [1, 0.1],
+      [2, 0.8],
+    ]);
+    for (const [held, factors] of [
+      [weights, 2],
+      [others, 2],
+      [others, 3],
+      [weights, 2],
+    ] as const) {
+      const request = { weights: held, benchmark, model, factors };
+      expect(factorRiskOf(referenceEngine, kept, request)).toEqual(
+        factorRiskOf(referenceEngine, windowOf({ returns, sectors }), request),
+      );
+    }
+    // Another name, and another last session: neither is the same model.
+    const fewer = {
+      weights,
+      benchmark: new Map([
+        [1, 0.5],
+        [3, 0.5],
+      ]),
+      model,
+      factors: 2,
+    };
+    expect(factorRiskOf(referenceEngine, kept, fewer)).toEqual(
+      factorRiskOf(referenceEngine, windowOf({ returns, sectors }), fewer),
+    );
+    const shorter = { weights, benchmark, model, factors: 2 };
+    expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).toEqual(
+      factorRiskOf(referenceEngine, { ...windowOf({ returns, sectors }), to: kept.to - 7 }, shorter),
+    );
+    expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).not.toEqual(
+      factorRiskOf(referenceEngine, kept, shorter),
+    );
+  },
+);

@@ -14,7 +14,9 @@ describe('a packed matrix', () => {
           unpackRow(packed, i, row);
           expect([...row]).toEqual([...a.subarray(i * order, (i + 1) * order)]);
         }
-        expect([...volatilitiesOf(packed)]).toEqual(Array.from({ length: order }, (_, i) => Math.sqrt(a[i * (order + 1)]!)));
+        expect([...volatilitiesOf(packed)]).toEqual(
+          Array.from({ length: order }, (_, i) => Math.sqrt(a[i * (order + 1)]!)),
+        );
       }),
     );
   });
@@ -29,11 +31,13 @@ describe('a packed matrix', () => {
           correlationRow(packed, volatilities, i, row);
           return row;
         });
-        rows.forEach((row, i) => row.forEach((value, j) => {
-          expect(value).toBe(rows[j]![i]);
-          expect(Math.abs(value)).toBeLessThanOrEqual(1);
-          if (i === j) expect(value).toBe(1);
-        }));
+        rows.forEach((row, i) =>
+          row.forEach((value, j) => {
+            expect(value).toBe(rows[j]![i]);
+            expect(Math.abs(value)).toBeLessThanOrEqual(1);
+            if (i === j) expect(value).toBe(1);
+          }),
+        );
       }),
     );
   });

@@ -2,7 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { assertEstimable, coverageOf, readReturns } from '#domain/risk/return-panel.js';
 import { randomReturns, windowOf } from './window.js';
 
-const withHoles = (sessions: number, names: number, holes: readonly (readonly [session: number, name: number])[]): (number | null)[][] => {
+const withHoles = (
+  sessions: number,
+  names: number,
+  holes: readonly (readonly [session: number, name: number])[],
+): (number | null)[][] => {
   const returns: (number | null)[][] = randomReturns(sessions, names);
   for (const [session, name] of holes) returns[session]![name] = null;
   return returns;
@@ -34,19 +38,51 @@ describe('coverage', () => {
   });
 
   test('a name needs 20 returns even when it has most of a short window', () => {
-    const coverage = coverageOf(windowOf({ returns: withHoles(23, 2, [[21, 1], [22, 1]]) }), [0, 1]);
+    const coverage = coverageOf(
+      windowOf({
+        returns: withHoles(23, 2, [
+          [21, 1],
+          [22, 1],
+        ]),
+      }),
+      [0, 1],
+    );
     expect([...coverage.columns]).toEqual([0, 1]);
-    expect(coverageOf(windowOf({ returns: withHoles(22, 2, [[20, 1], [21, 1]]) }), [0, 1]).excluded.get(1)).toBe('19 returns in the window; 20 are needed');
+    expect(
+      coverageOf(
+        windowOf({
+          returns: withHoles(22, 2, [
+            [20, 1],
+            [21, 1],
+          ]),
+        }),
+        [0, 1],
+      ).excluded.get(1),
+    ).toBe('19 returns in the window; 20 are needed');
   });
 
   test('80 % of the sessions are enough, one fewer is not', () => {
-    const last = (missing: number) => withHoles(100, 2, Array.from({ length: missing }, (_, k) => [99 - k, 1] as const));
+    const last = (missing: number) =>
+      withHoles(
+        100,
+        2,
+        Array.from({ length: missing }, (_, k) => [99 - k, 1] as const),
+      );
     expect(coverageOf(windowOf({ returns: last(20) }), [0, 1]).excluded.size).toBe(0);
     expect(coverageOf(windowOf({ returns: last(21) }), [0, 1]).excluded.get(1)).toContain('prices on 79 of 100');
   });
 
   test('a name without any price says so', () => {
-    const coverage = coverageOf(windowOf({ returns: withHoles(30, 2, Array.from({ length: 30 }, (_, s) => [s, 0] as const)) }), [0, 1]);
+    const coverage = coverageOf(
+      windowOf({
+        returns: withHoles(
+          30,
+          2,
+          Array.from({ length: 30 }, (_, s) => [s, 0] as const),
+        ),
+      }),
+      [0, 1],
+    );
     expect(coverage.excluded.get(0)).toBe('no price in the window');
   });
 
@@ -64,14 +100,23 @@ describe('coverage', () => {
     const enough = windowOf({ returns: randomReturns(21, 2) });
     expect(() => assertEstimable(enough, coverageOf(enough, [0, 1]))).not.toThrow();
     // Each name alone has 21 returns, but their gaps do not coincide.
-    const apart = windowOf({ returns: withHoles(24, 2, [[5, 0], [15, 1]]) });
-    expect(() => assertEstimable(apart, coverageOf(apart, [0, 1]))).toThrow(/2 of 2 names are covered, with 19 complete observations; at least 1 name and 20 observations are needed\.$/);
+    const apart = windowOf({
+      returns: withHoles(24, 2, [
+        [5, 0],
+        [15, 1],
+      ]),
+    });
+    expect(() => assertEstimable(apart, coverageOf(apart, [0, 1]))).toThrow(
+      /2 of 2 names are covered, with 19 complete observations; at least 1 name and 20 observations are needed\.$/,
+    );
   });
 
   test('a refusal tells why names were left out, five of them one by one', () => {
     const short = windowOf({ returns: randomReturns(10, 7) });
     const names = Array.from({ length: 7 }, (_, column) => column);
-    const told = names.slice(0, 5).map((column) => `${short.sm.identifiers[column]} (9 returns in the window; 20 are needed)`);
+    const told = names
+      .slice(0, 5)
+      .map((column) => `${short.sm.identifiers[column]} (9 returns in the window; 20 are needed)`);
     expect(() => assertEstimable(short, coverageOf(short, names))).toThrow(
       expect.objectContaining({
         code: 'RISK_INSUFFICIENT_DATA',

@@ -12,30 +12,44 @@ function shrunkByDefinition(returns: number[][]): number[][] {
   const observations = returns.length - 1;
   const delta = n / (n + observations);
   let correlations = 0;
-  for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) if (i !== j) correlations += s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!);
+  for (let i = 0; i < n; i++)
+    for (let j = 0; j < n; j++) if (i !== j) correlations += s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!);
   const rbar = n === 1 ? 0 : correlations / (n * (n - 1));
-  return s.map((row, i) => row.map((value, j) => (i === j ? value : delta * rbar * Math.sqrt(s[i]![i]! * s[j]![j]!) + (1 - delta) * value)));
+  return s.map((row, i) =>
+    row.map((value, j) => (i === j ? value : delta * rbar * Math.sqrt(s[i]![i]! * s[j]![j]!) + (1 - delta) * value)),
+  );
 }
 
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
-const weightsFor = (names: number) => fc.array(fc.double({ min: 0.01, max: 1, noNaN: true }), { minLength: names, maxLength: names });
+const weightsFor = (names: number) =>
+  fc.array(fc.double({ min: 0.01, max: 1, noNaN: true }), { minLength: names, maxLength: names });
 
 describe('risk contributions', () => {
   test('are w (Sigma w) / sigma and sum to the volatility, for few and for many observations', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }).chain((names) => fc.tuple(fc.constant(names), fc.integer({ min: 22, max: 60 }), weightsFor(names))), ([names, sessions, raw]) => {
-        const returns = randomReturns(sessions, names);
-        const total = sum(raw);
-        const w = raw.map((value) => value / total);
-        const sigma = shrunkByDefinition(returns);
-        const variance = sum(w.map((wi, i) => wi * sum(w.map((wj, j) => wj * sigma[i]![j]!))));
-        const risk = riskOf(referenceEngine, windowOf({ returns }), new Map(w.entries()));
-        expect(risk.volatility).toBeCloseTo(Math.sqrt(variance), 12);
-        expect(Math.abs(sum(risk.contributions.values()) - risk.volatility)).toBeLessThanOrEqual(1e-12);
-        w.forEach((wi, i) => expect(risk.contributions.get(i)).toBeCloseTo((wi * sum(w.map((wj, j) => wj * sigma[i]![j]!))) / Math.sqrt(variance), 12));
-        expect(risk.coveredWeight).toBeCloseTo(1, 12);
-        expect(risk.uncovered).toEqual([]);
-      }),
+      fc.property(
+        fc
+          .integer({ min: 1, max: 40 })
+          .chain((names) => fc.tuple(fc.constant(names), fc.integer({ min: 22, max: 60 }), weightsFor(names))),
+        ([names, sessions, raw]) => {
+          const returns = randomReturns(sessions, names);
+          const total = sum(raw);
+          const w = raw.map((value) => value / total);
+          const sigma = shrunkByDefinition(returns);
+          const variance = sum(w.map((wi, i) => wi * sum(w.map((wj, j) => wj * sigma[i]![j]!))));
+          const risk = riskOf(referenceEngine, windowOf({ returns }), new Map(w.entries()));
+          expect(risk.volatility).toBeCloseTo(Math.sqrt(variance), 12);
+          expect(Math.abs(sum(risk.contributions.values()) - risk.volatility)).toBeLessThanOrEqual(1e-12);
+          w.forEach((wi, i) =>
+            expect(risk.contributions.get(i)).toBeCloseTo(
+              (wi * sum(w.map((wj, j) => wj * sigma[i]![j]!))) / Math.sqrt(variance),
+              12,
+            ),
+          );
+          expect(risk.coveredWeight).toBeCloseTo(1, 12);
+          expect(risk.uncovered).toEqual([]);
+        },
+      ),
       { numRuns: 30 },
     );
   });
@@ -51,14 +65,29 @@ describe('risk contributions', () => {
   test('keep real weights when a name has no estimate', () => {
     const returns: (number | null)[][] = randomReturns(60, 3);
     for (const row of returns.slice(0, 40)) row[1] = null;
-    const risk = riskOf(referenceEngine, windowOf({ returns }), new Map([[0, 0.5], [1, 0.2], [2, 0.3]]));
+    const risk = riskOf(
+      referenceEngine,
+      windowOf({ returns }),
+      new Map([
+        [0, 0.5],
+        [1, 0.2],
+        [2, 0.3],
+      ]),
+    );
     expect(risk.coveredWeight).toBeCloseTo(0.8, 15);
     expect(risk.uncovered).toEqual([1]);
     expect(risk.contributions.has(1)).toBe(false);
   });
 
   test('are 0 for names that never move', () => {
-    const risk = riskOf(referenceEngine, windowOf({ returns: Array.from({ length: 30 }, () => [0, 0]) }), new Map([[0, 0.5], [1, 0.5]]));
+    const risk = riskOf(
+      referenceEngine,
+      windowOf({ returns: Array.from({ length: 30 }, () => [0, 0]) }),
+      new Map([
+        [0, 0.5],
+        [1, 0.5],
+      ]),
+    );
     expect(risk.volatility).toBe(0);
     expect([...risk.contributions.values()]).toEqual([0, 0]);
   });
@@ -66,17 +95,35 @@ describe('risk contributions', () => {
   test('of active positions span the union and sum to the tracking error', () => {
     const returns = randomReturns(80, 4);
     const window = windowOf({ returns });
-    const { active: risk } = risksOf(referenceEngine, window, new Map([[0, 0.6], [1, 0.4]]), new Map([[1, 0.5], [2, 0.3], [3, 0.2]]));
+    const { active: risk } = risksOf(
+      referenceEngine,
+      window,
+      new Map([
+        [0, 0.6],
+        [1, 0.4],
+      ]),
+      new Map([
+        [1, 0.5],
+        [2, 0.3],
+        [3, 0.2],
+      ]),
+    );
     expect([...risk.contributions.keys()]).toEqual([0, 1, 2, 3]);
     expect(Math.abs(sum(risk.contributions.values()) - risk.volatility)).toBeLessThanOrEqual(1e-12);
     const a = [0.6, -0.1, -0.3, -0.2];
     const sigma = shrunkByDefinition(returns);
-    expect(risk.volatility).toBeCloseTo(Math.sqrt(sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * sigma[i]![j]!))))), 12);
+    expect(risk.volatility).toBeCloseTo(
+      Math.sqrt(sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * sigma[i]![j]!))))),
+      12,
+    );
     expect(risk.coveredWeight).toBe(1);
   });
 
   test('of a portfolio that is its benchmark are nothing', () => {
-    const same = new Map([[0, 0.5], [1, 0.5]]);
+    const same = new Map([
+      [0, 0.5],
+      [1, 0.5],
+    ]);
     const { active: risk } = risksOf(referenceEngine, windowOf({ returns: randomReturns(40, 2) }), same, same);
     expect(risk.volatility).toBe(0);
     expect(risk.coveredWeight).toBe(1);
@@ -84,34 +131,69 @@ describe('risk contributions', () => {
 
   test('of holdings are the same beside any benchmark, inside the holdings or outside', () => {
     const window = windowOf({ returns: randomReturns(60, 4) });
-    const weights = new Map([[0, 0.6], [1, 0.4]]);
+    const weights = new Map([
+      [0, 0.6],
+      [1, 0.4],
+    ]);
     const alone = riskOf(wasmEngine(), window, weights);
-    for (const benchmark of [new Map([[1, 1]]), new Map([[1, 0.5], [3, 0.5]])]) expect(risksOf(wasmEngine(), window, weights, benchmark).risk).toEqual(alone);
+    for (const benchmark of [
+      new Map([[1, 1]]),
+      new Map([
+        [1, 0.5],
+        [3, 0.5],
+      ]),
+    ])
+      expect(risksOf(wasmEngine(), window, weights, benchmark).risk).toEqual(alone);
   });
 
   test('of cash alone are nothing, and against a benchmark all of its risk', () => {
     const window = windowOf({ returns: randomReturns(90, 4) });
-    const benchmark = new Map([[0, 0.5], [2, 0.5]]);
-    expect(riskOf(wasmEngine(), window, new Map())).toEqual({ volatility: 0, coveredWeight: 0, contributions: new Map(), uncovered: [] });
+    const benchmark = new Map([
+      [0, 0.5],
+      [2, 0.5],
+    ]);
+    expect(riskOf(wasmEngine(), window, new Map())).toEqual({
+      volatility: 0,
+      coveredWeight: 0,
+      contributions: new Map(),
+      uncovered: [],
+    });
     const { risk, active } = risksOf(wasmEngine(), window, new Map(), benchmark);
     expect([risk.volatility, active.coveredWeight]).toEqual([0, 1]);
     expect(active.volatility).toBe(riskOf(wasmEngine(), window, benchmark).volatility);
   });
 
   test('are refused when too little is known', () => {
-    expect(() => riskOf(referenceEngine, windowOf({ returns: randomReturns(15, 2) }), new Map([[0, 1]]))).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
+    expect(() => riskOf(referenceEngine, windowOf({ returns: randomReturns(15, 2) }), new Map([[0, 1]]))).toThrow(
+      expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }),
+    );
   });
 });
 
 test('risk of other weights of the same names is that of a panel that was never asked before', () => {
   const returns = randomReturns(80, 4);
   const kept = windowOf({ returns });
-  const some = new Map([[0, 0.5], [1, 0.3], [2, 0.2]]);
-  const others = new Map([[0, 0.1], [1, 0.1], [2, 0.8]]);
-  const wider = new Map([[1, 0.5], [3, 0.5]]);
+  const some = new Map([
+    [0, 0.5],
+    [1, 0.3],
+    [2, 0.2],
+  ]);
+  const others = new Map([
+    [0, 0.1],
+    [1, 0.1],
+    [2, 0.8],
+  ]);
+  const wider = new Map([
+    [1, 0.5],
+    [3, 0.5],
+  ]);
   for (const weights of [some, others, wider, some]) {
     expect(riskOf(referenceEngine, kept, weights)).toEqual(riskOf(referenceEngine, windowOf({ returns }), weights));
-    expect(risksOf(referenceEngine, kept, weights, wider)).toEqual(risksOf(referenceEngine, windowOf({ returns }), weights, wider));
+    expect(risksOf(referenceEngine, kept, weights, wider)).toEqual(
+      risksOf(referenceEngine, windowOf({ returns }), weights, wider),
+    );
   }
-  expect(riskOf(referenceEngine, { ...kept, to: kept.to - 5 }, some)).toEqual(riskOf(referenceEngine, { ...windowOf({ returns }), to: kept.to - 5 }, some));
+  expect(riskOf(referenceEngine, { ...kept, to: kept.to - 5 }, some)).toEqual(
+    riskOf(referenceEngine, { ...windowOf({ returns }), to: kept.to - 5 }, some),
+  );
 });

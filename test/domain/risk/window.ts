@@ -20,13 +20,20 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
       growth[s * names + i] = s === 0 ? Number.NaN : 1 + (value ?? 0);
     });
   });
-  const sm: Pick<SessionMarket, 'names' | 'identifiers' | 'first' | 'lastBar' | 'sessions'> & { market: { reference: SessionMarket['market']['reference'] } } = {
+  const sm: Pick<SessionMarket, 'names' | 'identifiers' | 'first' | 'lastBar' | 'sessions'> & {
+    market: { reference: SessionMarket['market']['reference'] };
+  } = {
     names,
     identifiers,
     lastBar,
     first: 0,
     sessions: Int32Array.from(returns, (_, s) => 15_000 + s),
-    market: { reference: { columns: ['SECTOR'], rows: new Map(sectors.map((sector, i) => [identifiers[i]!, [{ validFrom: null, values: [sector] }]])) } },
+    market: {
+      reference: {
+        columns: ['SECTOR'],
+        rows: new Map(sectors.map((sector, i) => [identifiers[i]!, [{ validFrom: null, values: [sector] }]])),
+      },
+    },
   };
   return { sm: sm as unknown as SessionMarket, growth, from: 0, to: returns.length - 1 }; // Risk reads nothing else of a market.
 }
@@ -45,5 +52,9 @@ export function randomReturns(sessions: number, names: number, seed = 1): number
 export function covarianceByDefinition(returns: readonly (readonly number[])[]): number[][] {
   const rows = returns.slice(1);
   const means = rows[0]!.map((_, i) => rows.reduce((total, row) => total + row[i]!, 0) / rows.length);
-  return means.map((mi, i) => means.map((mj, j) => (252 * rows.reduce((total, row) => total + (row[i]! - mi) * (row[j]! - mj), 0)) / (rows.length - 1)));
+  return means.map((mi, i) =>
+    means.map(
+      (mj, j) => (252 * rows.reduce((total, row) => total + (row[i]! - mi) * (row[j]! - mj), 0)) / (rows.length - 1),
+    ),
+  );
 }

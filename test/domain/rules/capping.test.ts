@@ -11,13 +11,17 @@ const cap = (input: Partial<CapInput> & Pick<CapInput, 'raw'>): Capped => {
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const normalised = (values: readonly number[]) => Float64Array.from(values, (value) => value / sumOf(values));
 
-const rawWeights = fc.array(fc.double({ min: 0.001, max: 10, noNaN: true }), { minLength: 1, maxLength: 40 }).map(normalised);
+const rawWeights = fc
+  .array(fc.double({ min: 0.001, max: 10, noNaN: true }), { minLength: 1, maxLength: 40 })
+  .map(normalised);
 const fraction = fc.double({ min: 0.01, max: 1, noNaN: true });
 
 describe('the single cap', () => {
   test('the cascade of the golden vector', () => {
     const { weights, capped, redistributed } = cap({ raw: Float64Array.of(0.5, 0.24, 0.14, 0.12), cap: 0.3 });
-    [0.3, 0.3, 0.21538461538461537, 0.18461538461538463].forEach((weight, i) => expect(weights[i]).toBeCloseTo(weight, 14));
+    [0.3, 0.3, 0.21538461538461537, 0.18461538461538463].forEach((weight, i) =>
+      expect(weights[i]).toBeCloseTo(weight, 14),
+    );
     expect(Array.from(capped)).toEqual([0, 1]);
     expect(redistributed).toBeCloseTo(0.2, 14);
   });
@@ -71,7 +75,11 @@ describe('the single cap', () => {
   });
 
   test('without a cap nothing changes', () => {
-    expect(cap({ raw: Float64Array.of(0.7, 0.3) })).toMatchObject({ weights: Float64Array.of(0.7, 0.3), cap: null, redistributed: 0 });
+    expect(cap({ raw: Float64Array.of(0.7, 0.3) })).toMatchObject({
+      weights: Float64Array.of(0.7, 0.3),
+      cap: null,
+      redistributed: 0,
+    });
   });
 });
 
@@ -83,7 +91,9 @@ describe('a floor', () => {
         const { weights, scales, cap: effective, floor: used } = cap({ raw, cap: limit, floor });
         expect(used).toBe(Math.min(floor, 1 / raw.length));
         expect(Math.abs(sumOf(weights) - 1)).toBeLessThan(1e-12);
-        weights.forEach((weight, i) => expect(weight).toBeCloseTo(Math.min(effective!, Math.max(used, scales[0]! * raw[i]!)), 12));
+        weights.forEach((weight, i) =>
+          expect(weight).toBeCloseTo(Math.min(effective!, Math.max(used, scales[0]! * raw[i]!)), 12),
+        );
       }),
     );
   });
@@ -94,30 +104,48 @@ describe('a floor', () => {
   });
 
   test('a floor above equal weight gives equal weights', () => {
-    for (const weight of cap({ raw: Float64Array.of(0.7, 0.2, 0.1), floor: 0.9 }).weights) expect(weight).toBeCloseTo(1 / 3, 14);
+    for (const weight of cap({ raw: Float64Array.of(0.7, 0.2, 0.1), floor: 0.9 }).weights)
+      expect(weight).toBeCloseTo(1 / 3, 14);
   });
 });
 
 describe('group caps', () => {
   test('by hand: a group of 0.6 capped at 0.45 is scaled down and the rest grows in proportion', () => {
     const raw = Float64Array.of(0.4, 0.2, 0.3, 0.1);
-    const { weights } = cap({ raw, groups: [{ groupOf: Int32Array.of(0, 0, 1, 2), caps: Float64Array.of(0.45, 0.45, 0.45) }] });
+    const { weights } = cap({
+      raw,
+      groups: [{ groupOf: Int32Array.of(0, 0, 1, 2), caps: Float64Array.of(0.45, 0.45, 0.45) }],
+    });
     expect(Array.from(weights)).toEqual([0.3, 0.15, 0.4125, 0.1375].map((weight) => expect.closeTo(weight, 13)));
   });
 
   test('a group that is pushed over its cap by the redistribution is capped too', () => {
     const raw = Float64Array.of(0.6, 0.3, 0.1);
-    const { weights } = cap({ raw, groups: [{ groupOf: Int32Array.of(0, 1, 2), caps: Float64Array.of(0.4, 0.4, 0.4) }] });
+    const { weights } = cap({
+      raw,
+      groups: [{ groupOf: Int32Array.of(0, 1, 2), caps: Float64Array.of(0.4, 0.4, 0.4) }],
+    });
     expect(Array.from(weights)).toEqual([0.4, 0.4, 0.2].map((weight) => expect.closeTo(weight, 13)));
   });
 
   test('caps that leave too little room are infeasible, with both numbers', () => {
-    const result = applyCaps({ raw: Float64Array.of(0.5, 0.5), cap: null, floor: null, groups: [{ groupOf: Int32Array.of(0, 1), caps: Float64Array.of(0.3, 0.4) }] });
-    expect(result).toEqual({ kind: 'infeasible', message: 'The group caps reach only 0.7 of the weight of 1 that is needed.' });
+    const result = applyCaps({
+      raw: Float64Array.of(0.5, 0.5),
+      cap: null,
+      floor: null,
+      groups: [{ groupOf: Int32Array.of(0, 1), caps: Float64Array.of(0.3, 0.4) }],
+    });
+    expect(result).toEqual({
+      kind: 'infeasible',
+      message: 'The group caps reach only 0.7 of the weight of 1 that is needed.',
+    });
   });
 
   test('caps that just reach 1 hold', () => {
-    const { weights } = cap({ raw: Float64Array.of(0.7, 0.1, 0.1, 0.1), groups: [{ groupOf: Int32Array.of(0, 1, 2, 3), caps: new Float64Array(4).fill(0.25) }] });
+    const { weights } = cap({
+      raw: Float64Array.of(0.7, 0.1, 0.1, 0.1),
+      groups: [{ groupOf: Int32Array.of(0, 1, 2, 3), caps: new Float64Array(4).fill(0.25) }],
+    });
     for (const weight of weights) expect(weight).toBeCloseTo(0.25, 12);
   });
 
@@ -144,10 +172,15 @@ describe('group caps', () => {
         if (result.kind === 'infeasible') return;
         expect(Math.abs(sumOf(result.weights) - 1)).toBeLessThan(1e-10);
         for (const { groupOf, caps } of groups) {
-          caps.forEach((most, group) => expect(sumOf(result.weights.filter((_, i) => groupOf[i] === group))).toBeLessThanOrEqual(most + 1e-11));
+          caps.forEach((most, group) =>
+            expect(sumOf(result.weights.filter((_, i) => groupOf[i] === group))).toBeLessThanOrEqual(most + 1e-11),
+          );
         }
-        if (result.cap !== null) for (const weight of result.weights) expect(weight).toBeLessThanOrEqual(result.cap + 1e-12);
-        result.weights.forEach((weight, i) => expect(weight).toBeCloseTo(Math.min(result.cap ?? 1, result.scales[i]! * raw[i]!), 11));
+        if (result.cap !== null)
+          for (const weight of result.weights) expect(weight).toBeLessThanOrEqual(result.cap + 1e-12);
+        result.weights.forEach((weight, i) =>
+          expect(weight).toBeCloseTo(Math.min(result.cap ?? 1, result.scales[i]! * raw[i]!), 11),
+        );
       }),
       { numRuns: 200 },
     );
@@ -156,10 +189,17 @@ describe('group caps', () => {
   test('names of one group that no cap binds keep their proportions', () => {
     fc.assert(
       fc.property(grouped, ({ raw, sectors, sectorCap }) => {
-        const result = applyCaps({ raw, cap: null, floor: null, groups: [{ groupOf: Int32Array.from(sectors), caps: new Float64Array(4).fill(sectorCap) }] });
+        const result = applyCaps({
+          raw,
+          cap: null,
+          floor: null,
+          groups: [{ groupOf: Int32Array.from(sectors), caps: new Float64Array(4).fill(sectorCap) }],
+        });
         if (result.kind === 'infeasible') return;
         for (let i = 0; i < raw.length; i++) {
-          for (let j = 0; j < i; j++) if (sectors[i] === sectors[j]) expect(result.weights[i]! * raw[j]!).toBeCloseTo(result.weights[j]! * raw[i]!, 12);
+          for (let j = 0; j < i; j++)
+            if (sectors[i] === sectors[j])
+              expect(result.weights[i]! * raw[j]!).toBeCloseTo(result.weights[j]! * raw[i]!, 12);
         }
       }),
     );
@@ -174,7 +214,10 @@ describe('group caps', () => {
     const { weights } = cap({ raw, cap: 0.35, groups });
     const entropy = (w: Float64Array) => sumOf(w.map((weight, i) => weight * Math.log(weight / raw[i]!)));
     const isFeasible = (w: Float64Array) =>
-      w.every((weight) => weight <= 0.35 && weight > 0) && groups.every(({ groupOf, caps }) => caps.every((most, group) => sumOf(w.filter((_, i) => groupOf[i] === group)) <= most));
+      w.every((weight) => weight <= 0.35 && weight > 0) &&
+      groups.every(({ groupOf, caps }) =>
+        caps.every((most, group) => sumOf(w.filter((_, i) => groupOf[i] === group)) <= most),
+      );
     const least = entropy(weights);
     for (let i = 0; i < 6; i++) {
       for (let j = 0; j < 6; j++) {

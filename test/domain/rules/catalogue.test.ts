@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { checkParams } from '#domain/catalogue/check-params.js';
-import { ruleTypes, SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '#domain/rules/catalogue.js';
+import {
+  ruleTypes,
+  SELECTION_CLASSES,
+  selectionClassOf,
+  WEIGHTING_CLASSES,
+  weightingClassOf,
+} from '#domain/rules/catalogue.js';
 
 const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES];
 const specs = [...ruleTypes().selection, ...ruleTypes().weighting];
@@ -49,15 +55,20 @@ describe('the catalogue', () => {
     expect(ruleTypes().weighting).toHaveLength(11);
   });
 
-  test.each(specs.map((spec) => [spec.type, spec] as const))('%s has the parameters of the contract', (type, { parameters }) => {
-    const told = parameters
-      .filter(({ name }) => name !== 'missing')
-      .map(({ name, required, ...rest }) => (required ? `${name}!` : `${name}=${JSON.stringify(rest.default)}`));
-    expect(told.join(' ')).toBe(CONTRACT[type]);
-  });
+  test.each(specs.map((spec) => [spec.type, spec] as const))(
+    '%s has the parameters of the contract',
+    (type, { parameters }) => {
+      const told = parameters
+        .filter(({ name }) => name !== 'missing')
+        .map(({ name, required, ...rest }) => (required ? `${name}!` : `${name}=${JSON.stringify(rest.default)}`));
+      expect(told.join(' ')).toBe(CONTRACT[type]);
+    },
+  );
 
   test('rules that read data can keep names without it', () => {
-    const without = specs.filter(({ category, parameters }) => category === 'selection' && !parameters.some(({ name }) => name === 'missing'));
+    const without = specs.filter(
+      ({ category, parameters }) => category === 'selection' && !parameters.some(({ name }) => name === 'missing'),
+    );
     expect(without.map(({ type }) => type)).toEqual(['IncludeList', 'ExcludeList']);
   });
 
@@ -88,17 +99,33 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
       if (choices === null) continue;
       for (const choice of choices) {
         // A choice may ask for another parameter: what it must not meet is a finding about itself.
-        const { findings } = checkParams(entry.params, { ...example.params, [name]: choice }, { path: 'params', rowId: null });
+        const { findings } = checkParams(
+          entry.params,
+          { ...example.params, [name]: choice },
+          { path: 'params', rowId: null },
+        );
         expect(findings.filter(({ path }) => path === `params.${name}`)).toEqual([]);
       }
-      const { findings } = checkParams(entry.params, { ...example.params, [name]: 'neither' }, { path: 'params', rowId: 'r' });
-      expect(findings).toContainEqual(expect.objectContaining({ code: 'NOT_IN_CHOICES', path: `params.${name}`, accepted: choices, row_id: 'r' }));
+      const { findings } = checkParams(
+        entry.params,
+        { ...example.params, [name]: 'neither' },
+        { path: 'params', rowId: 'r' },
+      );
+      expect(findings).toContainEqual(
+        expect.objectContaining({ code: 'NOT_IN_CHOICES', path: `params.${name}`, accepted: choices, row_id: 'r' }),
+      );
     }
   });
 
   test('every default validates', () => {
-    const defaults = Object.fromEntries(spec.parameters.filter((parameter) => 'default' in parameter).map((parameter) => [parameter.name, parameter.default]));
-    const required = Object.fromEntries(spec.parameters.filter(({ required }) => required).map(({ name }) => [name, example.params[name]]));
+    const defaults = Object.fromEntries(
+      spec.parameters
+        .filter((parameter) => 'default' in parameter)
+        .map((parameter) => [parameter.name, parameter.default]),
+    );
+    const required = Object.fromEntries(
+      spec.parameters.filter(({ required }) => required).map(({ name }) => [name, example.params[name]]),
+    );
     const { findings } = checkParams(entry.params, { ...defaults, ...required }, { path: 'params', rowId: null });
     const chosenByCaller = ['CategoryFilter', 'CompositeScore']; // need one of two optional parameters
     if (!chosenByCaller.includes(entry.type)) expect(findings).toEqual([]);
@@ -108,14 +135,25 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     for (const { name, required, type } of spec.parameters) {
       if (required) {
         const { [name]: _, ...rest } = example.params;
-        expect(checkParams(entry.params, rest, { path: 'params', rowId: null }).findings).toContainEqual(expect.objectContaining({ code: 'MISSING_PARAMETER', path: `params.${name}` }));
+        expect(checkParams(entry.params, rest, { path: 'params', rowId: null }).findings).toContainEqual(
+          expect.objectContaining({ code: 'MISSING_PARAMETER', path: `params.${name}` }),
+        );
       }
       if (type === 'number' || type === 'integer' || type === 'boolean') {
-        expect(checkParams(entry.params, { ...example.params, [name]: 'text' }, { path: 'params', rowId: null }).findings).toContainEqual(expect.objectContaining({ code: 'WRONG_TYPE', path: `params.${name}` }));
+        expect(
+          checkParams(entry.params, { ...example.params, [name]: 'text' }, { path: 'params', rowId: null }).findings,
+        ).toContainEqual(expect.objectContaining({ code: 'WRONG_TYPE', path: `params.${name}` }));
       }
     }
-    expect(checkParams(entry.params, { ...example.params, colour: 1 }, { path: 'params', rowId: null }).findings).toEqual([
-      expect.objectContaining({ severity: 'error', code: 'UNKNOWN_PARAMETER', path: 'params.colour', accepted: Object.keys(entry.params.shape) }),
+    expect(
+      checkParams(entry.params, { ...example.params, colour: 1 }, { path: 'params', rowId: null }).findings,
+    ).toEqual([
+      expect.objectContaining({
+        severity: 'error',
+        code: 'UNKNOWN_PARAMETER',
+        path: 'params.colour',
+        accepted: Object.keys(entry.params.shape),
+      }),
     ]);
   });
 

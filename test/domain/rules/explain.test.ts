@@ -22,7 +22,9 @@ interface Case {
   raw(parts: Readonly<Record<string, number>>, datapoint: (field: string) => number, name: string): number | null;
 }
 
-const GIVEN: Readonly<Record<string, number>> = Object.fromEntries(market.identifiers.map((name, i) => [name, 1 + (i % 5)]));
+const GIVEN: Readonly<Record<string, number>> = Object.fromEntries(
+  market.identifiers.map((name, i) => [name, 1 + (i % 5)]),
+);
 
 const CASES: readonly Case[] = [
   { type: 'EqualWeight', params: {}, raw: () => 1 },
@@ -31,29 +33,72 @@ const CASES: readonly Case[] = [
   { type: 'FieldWeight', params: { field: 'VOLUME', power: 0.5 }, raw: ({ VOLUME, power }) => VOLUME! ** power! },
   { type: 'FixedWeight', params: { weights: GIVEN }, raw: (_parts, _datapoint, name) => GIVEN[name]! },
   { type: 'RankWeight', params: { field: 'CLOSE' }, raw: ({ count, rank }) => count! + 1 - rank! },
-  { type: 'RankWeight', params: { field: 'CLOSE', scheme: 'reciprocal', ascending: true }, raw: ({ rank }) => 1 / rank! },
-  { type: 'InverseVolatilityWeight', params: { window: 60, minimum_observations: 40 }, raw: ({ VOLATILITY }) => 1 / VOLATILITY! },
-  { type: 'EqualRiskWeight', params: { window: 200 }, raw: ({ variance, count, marginal }) => variance! / (count! * marginal!) },
+  {
+    type: 'RankWeight',
+    params: { field: 'CLOSE', scheme: 'reciprocal', ascending: true },
+    raw: ({ rank }) => 1 / rank!,
+  },
+  {
+    type: 'InverseVolatilityWeight',
+    params: { window: 60, minimum_observations: 40 },
+    raw: ({ VOLATILITY }) => 1 / VOLATILITY!,
+  },
+  {
+    type: 'EqualRiskWeight',
+    params: { window: 200 },
+    raw: ({ variance, count, marginal }) => variance! / (count! * marginal!),
+  },
   { type: 'MinimumVarianceWeight', params: { window: 200 }, raw: () => null },
-  { type: 'TiltWeight', params: { field: 'CLOSE', strength: 2 }, raw: ({ base, z, strength }) => base! * phi(z!) ** strength! },
-  { type: 'GroupWeight', params: { field: 'SECTOR', between: 'market_cap', within: 'market_cap' }, raw: ({ group_weight, within, group_total }) => (group_weight! * within!) / group_total! },
-  { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'equal' }, raw: ({ group_weight, within, group_total }) => (group_weight! * within!) / group_total! },
+  {
+    type: 'TiltWeight',
+    params: { field: 'CLOSE', strength: 2 },
+    raw: ({ base, z, strength }) => base! * phi(z!) ** strength!,
+  },
+  {
+    type: 'GroupWeight',
+    params: { field: 'SECTOR', between: 'market_cap', within: 'market_cap' },
+    raw: ({ group_weight, within, group_total }) => (group_weight! * within!) / group_total!,
+  },
+  {
+    type: 'GroupWeight',
+    params: { field: 'SECTOR', between: 'equal', within: 'equal' },
+    raw: ({ group_weight, within, group_total }) => (group_weight! * within!) / group_total!,
+  },
 ];
 
 const LIMITS = [
   { limits: 'no cap', weighting: {} },
   { limits: 'a cap', weighting: { cap: 0.06 } },
   { limits: 'a cap and a floor', weighting: { cap: 0.08, floor: 0.01 } },
-  { limits: 'a cap, a floor and group caps', weighting: { cap: 0.1, floor: 0.005, group_caps: [{ field: 'SECTOR', cap: 0.3 }] } },
+  {
+    limits: 'a cap, a floor and group caps',
+    weighting: { cap: 0.1, floor: 0.005, group_caps: [{ field: 'SECTOR', cap: 0.3 }] },
+  },
 ];
 
 /** Explanations of every name on the last day. */
 function explainedBy(weighting: unknown) {
-  const document = documentOf({ selection: [{ id: 'seasoned', type: 'HistoryFilter', params: { sessions: 80, coverage: 0.9 } }], weighting }, { base_date: '2020-12-01', rebalance: { frequency: 'monthly' } });
+  const document = documentOf(
+    { selection: [{ id: 'seasoned', type: 'HistoryFilter', params: { sessions: 80, coverage: 0.9 } }], weighting },
+    { base_date: '2020-12-01', rebalance: { frequency: 'monthly' } },
+  );
   const asOf = market.dates.at(-1)!;
-  const composer = createComposer({ market, calendars: CALENDARS, documents: { TEST: document }, until: asOf, createDecider: indexDecider });
+  const composer = createComposer({
+    market,
+    calendars: CALENDARS,
+    documents: { TEST: document },
+    until: asOf,
+    createDecider: indexDecider,
+  });
   const { list, sm } = composer.compositions('TEST');
-  return { composition: list.at(-1)!, names: sm.identifiers.map((name, column) => ({ name, column, told: explainName(composer, 'TEST', { column, asOf }) })) };
+  return {
+    composition: list.at(-1)!,
+    names: sm.identifiers.map((name, column) => ({
+      name,
+      column,
+      told: explainName(composer, 'TEST', { column, asOf }),
+    })),
+  };
 }
 
 const applied = ({ weighting, capping, stayed }: Explanation): number => {
@@ -65,7 +110,9 @@ const applied = ({ weighting, capping, stayed }: Explanation): number => {
 const numbersOf = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>; // Those a formula names are numbers.
 
 test('every weighting class is replayed here', () => {
-  expect(WEIGHTING_CLASSES.map(({ type }) => type).filter((type) => !CASES.some((one) => one.type === type))).toEqual([]);
+  expect(WEIGHTING_CLASSES.map(({ type }) => type).filter((type) => !CASES.some((one) => one.type === type))).toEqual(
+    [],
+  );
 });
 
 describe.each(LIMITS)('with $limits', ({ weighting }) => {
@@ -76,10 +123,12 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
       const place = composition.columns.indexOf(column);
       expect(told.weight).toBe(place < 0 ? null : composition.weights[place]);
       if (place < 0) continue;
-      const datapoint = (field: string): number => told.datapoints.find((read) => read.field === field)!.value as number;
+      const datapoint = (field: string): number =>
+        told.datapoints.find((read) => read.field === field)!.value as number;
       const byHand = raw(numbersOf(told.weighting!), datapoint, name);
       // Equal risk holds to 1e-8 relative, what comes out of it likewise; everything else is arithmetic.
-      if (byHand !== null) expect(Math.abs(byHand / told.weighting!.raw - 1)).toBeLessThan(type === 'EqualRiskWeight' ? 1e-8 : 1e-12);
+      if (byHand !== null)
+        expect(Math.abs(byHand / told.weighting!.raw - 1)).toBeLessThan(type === 'EqualRiskWeight' ? 1e-8 : 1e-12);
       expect(Math.abs(applied(told) - told.weight!)).toBeLessThan(1e-12);
       replayed++;
     }
@@ -89,16 +138,49 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
 
 test('names that go between decision and effect leave their weight to the others, and the explanation says how much stayed', () => {
   const gone = market.identifiers[3]!;
-  const lagged = { ...market, actions: [...market.actions, { identifier: gone, type: 'DELISTING' as const, value: 0, exDay: market.dates[260]!, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null }] };
+  const lagged = {
+    ...market,
+    actions: [
+      ...market.actions,
+      {
+        identifier: gone,
+        type: 'DELISTING' as const,
+        value: 0,
+        exDay: market.dates[260]!,
+        payDay: null,
+        status: null,
+        announcedDay: null,
+        related: null,
+        subscriptionPrice: null,
+      },
+    ],
+  };
   const bars = new Map(lagged.fields);
-  for (const [field, panel] of bars) bars.set(field, panel.map((value, cell) => (cell % market.identifiers.length === 3 && Math.floor(cell / market.identifiers.length) >= 260 ? NaN : value)));
-  const document = documentOf({ weighting: { type: 'EqualWeight' } }, { base_date: '2020-06-01', rebalance: { frequency: 'custom', dates: ['2020-12-31'], effective_lag: 5 } });
+  for (const [field, panel] of bars)
+    bars.set(
+      field,
+      panel.map((value, cell) =>
+        cell % market.identifiers.length === 3 && Math.floor(cell / market.identifiers.length) >= 260 ? NaN : value,
+      ),
+    );
+  const document = documentOf(
+    { weighting: { type: 'EqualWeight' } },
+    { base_date: '2020-06-01', rebalance: { frequency: 'custom', dates: ['2020-12-31'], effective_lag: 5 } },
+  );
   const asOf = market.dates.at(-1)!;
-  const composer = createComposer({ market: { ...lagged, fields: bars }, calendars: CALENDARS, documents: { TEST: document }, until: asOf, createDecider: indexDecider });
+  const composer = createComposer({
+    market: { ...lagged, fields: bars },
+    calendars: CALENDARS,
+    documents: { TEST: document },
+    until: asOf,
+    createDecider: indexDecider,
+  });
   const { list, sm } = composer.compositions('TEST');
   const composition = list.at(-1)!;
   expect(composition.announced).not.toBeNull();
-  expect(sm.sessions[composition.decision]! < market.dates[260]! && market.dates[260]! <= sm.sessions[composition.session]!).toBe(true);
+  expect(
+    sm.sessions[composition.decision]! < market.dates[260]! && market.dates[260]! <= sm.sessions[composition.session]!,
+  ).toBe(true);
   const count = composition.columns.length + 1;
   for (const column of composition.columns) {
     const told = explainName(composer, 'TEST', { column, asOf });

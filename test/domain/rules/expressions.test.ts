@@ -9,7 +9,11 @@ const sm = aligned(
   marketOf({
     identifiers: pairs.map(([a, b]) => `${label(a)}${label(b)}`).toSorted(),
     fields: table(),
-    reference: { GROUP: pairs.map(() => 'x'), FLAG: pairs.map((_, i) => i % 2 === 0), CODE: pairs.map((_, i) => (i === 0 ? null : String(i))) },
+    reference: {
+      GROUP: pairs.map(() => 'x'),
+      FLAG: pairs.map((_, i) => i % 2 === 0),
+      CODE: pairs.map((_, i) => (i === 0 ? null : String(i))),
+    },
   }),
 );
 
@@ -29,18 +33,41 @@ const any = (...operands: unknown[]) => ({ node: 'any', operands });
 function truths(expression: unknown): Record<string, string> {
   const certain = keptBy(sm, { type: 'ExpressionFilter', params: { expression } });
   const possible = keptBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
-  return Object.fromEntries(sm.identifiers.map((name) => [name, certain.includes(name) ? 'T' : possible.includes(name) ? 'U' : 'F']));
+  return Object.fromEntries(
+    sm.identifiers.map((name) => [name, certain.includes(name) ? 'T' : possible.includes(name) ? 'U' : 'F']),
+  );
 }
 
-const tableOf = (of: (a: string, b: string) => string) => Object.fromEntries(sm.identifiers.map((name) => [name, of(name[0]!, name[1]!)]));
+const tableOf = (of: (a: string, b: string) => string) =>
+  Object.fromEntries(sm.identifiers.map((name) => [name, of(name[0]!, name[1]!)]));
 
 describe('three-valued logic', () => {
   test('all: false if any operand is false, else unknown if any is unknown', () => {
-    expect(truths(all(A, B))).toEqual({ TT: 'T', TF: 'F', TU: 'U', FT: 'F', FF: 'F', FU: 'F', UT: 'U', UF: 'F', UU: 'U' });
+    expect(truths(all(A, B))).toEqual({
+      TT: 'T',
+      TF: 'F',
+      TU: 'U',
+      FT: 'F',
+      FF: 'F',
+      FU: 'F',
+      UT: 'U',
+      UF: 'F',
+      UU: 'U',
+    });
   });
 
   test('any: true if any operand is true, else unknown if any is unknown', () => {
-    expect(truths(any(A, B))).toEqual({ TT: 'T', TF: 'T', TU: 'T', FT: 'T', FF: 'F', FU: 'U', UT: 'T', UF: 'U', UU: 'U' });
+    expect(truths(any(A, B))).toEqual({
+      TT: 'T',
+      TF: 'T',
+      TU: 'T',
+      FT: 'T',
+      FF: 'F',
+      FU: 'U',
+      UT: 'T',
+      UF: 'U',
+      UU: 'U',
+    });
   });
 
   test('not: turns true and false round and leaves unknown unknown', () => {
@@ -69,10 +96,18 @@ describe('comparisons', () => {
     marketOf({
       identifiers: ['A', 'B', 'C', 'D'],
       fields: { CLOSE: [[1, 2, 3, 4]] },
-      reference: { SECTOR: ['Energy', 'energy', null, 'Health'], ACTIVE: [true, false, true, null], RATING: [1, 2, 3, null] },
+      reference: {
+        SECTOR: ['Energy', 'energy', null, 'Health'],
+        ACTIVE: [true, false, true, null],
+        RATING: [1, 2, 3, null],
+      },
     }),
   );
-  const kept = (name: string, comparison: string, value: unknown) => keptBy(market, { type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name }, comparison, value } } }).join('');
+  const kept = (name: string, comparison: string, value: unknown) =>
+    keptBy(market, {
+      type: 'ExpressionFilter',
+      params: { expression: { node: 'comparison', field: { node: 'field', name }, comparison, value } },
+    }).join('');
 
   test('numbers by all eight comparisons', () => {
     expect(kept('CLOSE', 'gt', 2)).toBe('CD');
@@ -96,19 +131,36 @@ describe('comparisons', () => {
   test('a datapoint of another kind than the value is refused where it stands', () => {
     const refusal = (params: unknown) => {
       try {
-        deciderOf(market, { selection: [{ id: 'x', type: 'ExpressionFilter', params }], weighting: { type: 'EqualWeight' } });
+        deciderOf(market, {
+          selection: [{ id: 'x', type: 'ExpressionFilter', params }],
+          weighting: { type: 'EqualWeight' },
+        });
       } catch (failure) {
-        return (failure as { detail: { findings: { code: string; path: string; message: string }[] } }).detail.findings[0];
+        return (failure as { detail: { findings: { code: string; path: string; message: string }[] } }).detail
+          .findings[0];
       }
       return undefined;
     };
-    const comparison = (name: string, word: string, value: unknown) => ({ node: 'comparison', field: { node: 'field', name }, comparison: word, value });
+    const comparison = (name: string, word: string, value: unknown) => ({
+      node: 'comparison',
+      field: { node: 'field', name },
+      comparison: word,
+      value,
+    });
     expect(refusal({ expression: all(comparison('SECTOR', 'gt', 1)) })).toMatchObject({
-      code: 'VALUE_TYPE_MISMATCH', path: 'pipeline.selection[0].params.expression.operands[0].field', message: 'SECTOR holds texts, which gt cannot compare with 1.',
+      code: 'VALUE_TYPE_MISMATCH',
+      path: 'pipeline.selection[0].params.expression.operands[0].field',
+      message: 'SECTOR holds texts, which gt cannot compare with 1.',
     });
     expect(refusal({ expression: comparison('CLOSE', 'eq', 'x') })?.code).toBe('VALUE_TYPE_MISMATCH');
-    expect(refusal({ expression: comparison('NOTHING', 'eq', 1) })).toMatchObject({ code: 'UNKNOWN_FIELD_NAME', path: 'pipeline.selection[0].params.expression.field' });
-    expect(refusal({ expression: comparison('MARKET_CAP', 'gt', 1) })).toMatchObject({ code: 'UNKNOWN_FIELD_NAME', message: 'The store has no SHARES_OUTSTANDING, which MARKET_CAP needs.' });
+    expect(refusal({ expression: comparison('NOTHING', 'eq', 1) })).toMatchObject({
+      code: 'UNKNOWN_FIELD_NAME',
+      path: 'pipeline.selection[0].params.expression.field',
+    });
+    expect(refusal({ expression: comparison('MARKET_CAP', 'gt', 1) })).toMatchObject({
+      code: 'UNKNOWN_FIELD_NAME',
+      message: 'The store has no SHARES_OUTSTANDING, which MARKET_CAP needs.',
+    });
   });
 });
 
@@ -117,11 +169,38 @@ describe('datapoints in expressions', () => {
     marketOf({
       identifiers: ['A', 'B', 'C'],
       // Nine sessions: B has no bar on the last seven, C none on the last two.
-      fields: { CLOSE: [[10, 1, 5], [11, 2, 6], [12, null, 7], [13, null, 8], [14, null, 9], [15, null, 10], [16, null, 11], [17, null, null], [18, null, null]] },
+      fields: {
+        CLOSE: [
+          [10, 1, 5],
+          [11, 2, 6],
+          [12, null, 7],
+          [13, null, 8],
+          [14, null, 9],
+          [15, null, 10],
+          [16, null, 11],
+          [17, null, null],
+          [18, null, null],
+        ],
+      },
     }),
   );
   const values = (field: Partial<Record<string, unknown>>, session = 8) => {
-    const test = (value: number) => keptBy(market, { type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name: 'CLOSE', ...field }, comparison: 'eq', value } } }, { session });
+    const test = (value: number) =>
+      keptBy(
+        market,
+        {
+          type: 'ExpressionFilter',
+          params: {
+            expression: {
+              node: 'comparison',
+              field: { node: 'field', name: 'CLOSE', ...field },
+              comparison: 'eq',
+              value,
+            },
+          },
+        },
+        { session },
+      );
     return (value: number) => test(value).join('');
   };
 
@@ -156,8 +235,16 @@ describe('datapoints in expressions', () => {
   });
 
   test('equal values share a rank, and one value alone has the percentile 1', () => {
-    const ties = aligned(marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }));
-    const kept = (name: string, transform: string, value: number) => keptBy(ties, { type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name, transform }, comparison: 'eq', value } } }).join('');
+    const ties = aligned(
+      marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }),
+    );
+    const kept = (name: string, transform: string, value: number) =>
+      keptBy(ties, {
+        type: 'ExpressionFilter',
+        params: {
+          expression: { node: 'comparison', field: { node: 'field', name, transform }, comparison: 'eq', value },
+        },
+      }).join('');
     expect(kept('CLOSE', 'rank', 2)).toBe('BC');
     expect(kept('CLOSE', 'rank', 4)).toBe('A');
     expect(kept('ONLY', 'percentile', 1)).toBe('B');

@@ -16,11 +16,25 @@ const CALENDARS = openCalendars();
 const XNYS = CALENDARS.get('XNYS')!;
 const SESSIONS = XNYS.sessions.filter((day) => day > 16_500).slice(0, 900);
 const MARKET = withIssuers({
-  storeId: 'test', contentHash: 'look-back', adjustment: 'none',
+  storeId: 'test',
+  contentHash: 'look-back',
+  adjustment: 'none',
   ...generateMarket(
     {
-      seed: 3, assets: 40, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 4, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
-      dividend_yield: 0.03, splits_per_year: 0.4, delistings_per_year: 0.05, listings_per_year: 0.05, missing_rate: 0.01,
+      seed: 3,
+      assets: 40,
+      sessions: SESSIONS,
+      exchange: 'XNYS',
+      currency: 'USD',
+      sectors: 4,
+      market_return: 0.07,
+      market_volatility: 0.16,
+      specific_volatility: 0.25,
+      dividend_yield: 0.03,
+      splits_per_year: 0.4,
+      delistings_per_year: 0.05,
+      listings_per_year: 0.05,
+      missing_rate: 0.01,
     },
     () => {},
   ),
@@ -33,7 +47,18 @@ const DECISIONS = [620, 700, 777, 899];
 function withIssuers(market: MarketData): MarketData {
   const { columns, rows } = market.reference;
   const issuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
-  return { ...market, reference: { columns: [...columns, 'ISSUER'], rows: new Map([...rows].map(([identifier, own]) => [identifier, own.map((row) => ({ ...row, values: [...row.values, issuer(identifier)] }))])) } };
+  return {
+    ...market,
+    reference: {
+      columns: [...columns, 'ISSUER'],
+      rows: new Map(
+        [...rows].map(([identifier, own]) => [
+          identifier,
+          own.map((row) => ({ ...row, values: [...row.values, issuer(identifier)] })),
+        ]),
+      ),
+    },
+  };
 }
 
 interface Rows {
@@ -42,22 +67,48 @@ interface Rows {
 }
 
 function documentOf({ selection = [], weighting = { type: 'EqualWeight' } }: Rows): RuleDocument {
-  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'XNYS', base_date: formatDay(SESSIONS[5]!), rebalance: { frequency: 'monthly' }, pipeline: { selection, weighting } });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'XNYS',
+    base_date: formatDay(SESSIONS[5]!),
+    rebalance: { frequency: 'monthly' },
+    pipeline: { selection, weighting },
+  });
   if (!isRuleDocument(document)) throw new Error('a document with a pipeline is one of rules');
   return document;
 }
 
 function composerOf(document: RuleDocument, market: MarketData, decision: number): Composer {
-  return createComposer({ market, calendars: CALENDARS, documents: { X: document }, until: SESSIONS[decision]!, createDecider: indexDecider });
+  return createComposer({
+    market,
+    calendars: CALENDARS,
+    documents: { X: document },
+    until: SESSIONS[decision]!,
+    createDecider: indexDecider,
+  });
 }
 
 /** A composer on no more of the market than a decision looks back to. */
-function narrowComposer(document: RuleDocument, decision: number): { readonly composer: Composer; readonly first: number } {
+function narrowComposer(
+  document: RuleDocument,
+  decision: number,
+): { readonly composer: Composer; readonly first: number } {
   const { session, paidAfter } = lookBackOf({ document, sessions: SESSIONS, decision });
   const market = openMarketSince(HANDLE, paidAfter);
   const mark = markWindow({ market, calendar: XNYS, session, later: null });
   const aligned = new Map([['XNYS', alignMarket({ market, calendar: XNYS, calendars: CALENDARS, mark })]]);
-  return { composer: createComposer({ market, calendars: CALENDARS, documents: { X: document }, until: SESSIONS[decision]!, createDecider: indexDecider, aligned }), first: session };
+  return {
+    composer: createComposer({
+      market,
+      calendars: CALENDARS,
+      documents: { X: document },
+      until: SESSIONS[decision]!,
+      createDecider: indexDecider,
+      aligned,
+    }),
+    first: session,
+  };
 }
 
 /** Names held the last time: every third. */
@@ -78,7 +129,14 @@ function expectSame(document: RuleDocument): number {
 
 /** Parameters of an example under which something is left of this market. */
 const FITTING: Readonly<Record<string, object>> = {
-  ExpressionFilter: { expression: { node: 'comparison', field: { node: 'field', name: 'VALUE_TRADED', aggregate: 'median', window: 60 }, comparison: 'ge', value: 1000 } },
+  ExpressionFilter: {
+    expression: {
+      node: 'comparison',
+      field: { node: 'field', name: 'VALUE_TRADED', aggregate: 'median', window: 60 },
+      comparison: 'ge',
+      value: 1000,
+    },
+  },
   IncludeList: { identifiers: MARKET.identifiers.slice(0, 12) },
   MarketCapFilter: { minimum: 2e9, incumbent_minimum: 1e9 },
   LiquidityFilter: { minimum: 1000, window: 60, incumbent_minimum: 500 },
@@ -92,19 +150,34 @@ describe('a decision on no more of the market than its rules say they look back 
     expect(expectSame(documentOf({ selection: [{ ...example, params }] }))).toBeGreaterThan(0);
   });
 
-  test.each(WEIGHTING_CLASSES.map(({ type, example }) => ({ type, example })))('weighted by $type', ({ type, example }) => {
-    const params = FITTING[type] ?? (example as { readonly params: object }).params;
-    expect(expectSame(documentOf({ weighting: { ...example, params } }))).toBeGreaterThan(0);
-  });
+  test.each(WEIGHTING_CLASSES.map(({ type, example }) => ({ type, example })))(
+    'weighted by $type',
+    ({ type, example }) => {
+      const params = FITTING[type] ?? (example as { readonly params: object }).params;
+      expect(expectSame(documentOf({ weighting: { ...example, params } }))).toBeGreaterThan(0);
+    },
+  );
 
   const names = ['CLOSE', ...DERIVED_NAMES];
-  test.each(names.flatMap((name) => AGGREGATES.map((aggregate) => ({ name, aggregate }))))('by $aggregate of $name, some sessions ago', ({ name, aggregate }) => {
-    const isStatistic = ['VOLATILITY', 'MOMENTUM', 'BETA'].includes(name);
-    if (isStatistic && aggregate !== 'last') return;
-    const field = { node: 'field', name, lag: 7, ...(aggregate === 'last' && !isStatistic ? {} : { window: 45 }), aggregate, transform: 'rank' };
-    const expression = { node: 'comparison', field, comparison: 'le', value: 12 };
-    expect(expectSame(documentOf({ selection: [{ id: 'r', type: 'ExpressionFilter', params: { expression } }] }))).toBeGreaterThan(0);
-  });
+  test.each(names.flatMap((name) => AGGREGATES.map((aggregate) => ({ name, aggregate }))))(
+    'by $aggregate of $name, some sessions ago',
+    ({ name, aggregate }) => {
+      const isStatistic = ['VOLATILITY', 'MOMENTUM', 'BETA'].includes(name);
+      if (isStatistic && aggregate !== 'last') return;
+      const field = {
+        node: 'field',
+        name,
+        lag: 7,
+        ...(aggregate === 'last' && !isStatistic ? {} : { window: 45 }),
+        aggregate,
+        transform: 'rank',
+      };
+      const expression = { node: 'comparison', field, comparison: 'le', value: 12 };
+      expect(
+        expectSame(documentOf({ selection: [{ id: 'r', type: 'ExpressionFilter', params: { expression } }] })),
+      ).toBeGreaterThan(0);
+    },
+  );
 });
 
 test('a market that begins too late refuses a decision that looks further back', () => {
@@ -112,10 +185,28 @@ test('a market that begins too late refuses a decision that looks further back',
   const short = openMarketSince(HANDLE, SESSIONS[decision - 20]!);
   const mark = markWindow({ market: short, calendar: XNYS, session: decision - 20, later: null });
   const aligned = new Map([['XNYS', alignMarket({ market: short, calendar: XNYS, calendars: CALENDARS, mark })]]);
-  const decide = (rows: Rows) => createComposer({ market: short, calendars: CALENDARS, documents: { X: documentOf(rows) }, until: SESSIONS[decision]!, createDecider: indexDecider, aligned }).decider('X').decide(decision, null);
-  expect(() => decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 21, minimum_observations: 5 } } })).toThrow(BeforeMarket);
+  const decide = (rows: Rows) =>
+    createComposer({
+      market: short,
+      calendars: CALENDARS,
+      documents: { X: documentOf(rows) },
+      until: SESSIONS[decision]!,
+      createDecider: indexDecider,
+      aligned,
+    })
+      .decider('X')
+      .decide(decision, null);
+  expect(() =>
+    decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 21, minimum_observations: 5 } } }),
+  ).toThrow(BeforeMarket);
   expect(() => decide({ weighting: { type: 'MinimumVarianceWeight', params: { window: 21 } } })).toThrow(BeforeMarket);
-  expect(() => decide({ selection: [{ id: 'y', type: 'DividendFilter', params: { minimum_yield: 0.001 } }] })).toThrow(BeforeMarket);
-  expect(() => decide({ selection: [{ id: 'b', type: 'RangeFilter', params: { field: 'BETA', minimum: 0.5 } }] })).toThrow(BeforeMarket);
-  expect(decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 20, minimum_observations: 5 } } }).kind).toBe('decided');
+  expect(() => decide({ selection: [{ id: 'y', type: 'DividendFilter', params: { minimum_yield: 0.001 } }] })).toThrow(
+    BeforeMarket,
+  );
+  expect(() =>
+    decide({ selection: [{ id: 'b', type: 'RangeFilter', params: { field: 'BETA', minimum: 0.5 } }] }),
+  ).toThrow(BeforeMarket);
+  expect(
+    decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 20, minimum_observations: 5 } } }).kind,
+  ).toBe('decided');
 });

@@ -13,10 +13,18 @@ import { slowMarket } from './slow-market.js';
 
 test('is served as its object says, and finds what is wrong with its parameters', () => {
   expect(typeSpec(nearHighFilter)).toMatchObject({
-    type: 'NearHighFilter', category: 'selection',
-    parameters: [{ name: 'minimum', type: 'number', required: true, help: 'Least share of the highest close. Unit: fraction.' }, { name: 'window', type: 'integer', default: 252 }, { name: 'missing', choices: ['exclude', 'include'] }],
+    type: 'NearHighFilter',
+    category: 'selection',
+    parameters: [
+      { name: 'minimum', type: 'number', required: true, help: 'Least share of the highest close. Unit: fraction.' },
+      { name: 'window', type: 'integer', default: 252 },
+      { name: 'missing', choices: ['exclude', 'include'] },
+    ],
   });
-  const found = (params: Record<string, unknown>) => checkParams(nearHighFilter.params, params, { path: 'params', rowId: 'near' }).findings.map(({ code, path }) => `${code} ${path}`);
+  const found = (params: Record<string, unknown>) =>
+    checkParams(nearHighFilter.params, params, { path: 'params', rowId: 'near' }).findings.map(
+      ({ code, path }) => `${code} ${path}`,
+    );
   expect(found(nearHighFilter.example['params'] as Record<string, unknown>)).toEqual([]);
   expect(found({ minimum: 2, windw: 3 })).toEqual(['OUT_OF_RANGE params.minimum', 'UNKNOWN_PARAMETER params.windw']);
 });
@@ -38,16 +46,33 @@ test('keeps what its definition says, and tells why', () => {
   });
   expect([...kept]).toEqual(shares.map((share) => (share !== null && share >= 0.9 ? 1 : 0)));
   expect(new Set(kept)).toEqual(new Set([0, 1]));
-  shares.forEach((share, position) => expect(because(position)).toMatchObject({ value: share, threshold: share === null ? null : 0.9, test: 'close over the highest at least 0.9' }));
-  expect(rule.sentence).toBe('Keep the names whose close is at least 0.9 of the highest over 60 sessions; names without a value are excluded.');
+  shares.forEach((share, position) =>
+    expect(because(position)).toMatchObject({
+      value: share,
+      threshold: share === null ? null : 0.9,
+      test: 'close over the highest at least 0.9',
+    }),
+  );
+  expect(rule.sentence).toBe(
+    'Keep the names whose close is at least 0.9 of the highest over 60 sessions; names without a value are excluded.',
+  );
 });
 
 test('a rule class is named in its own file, and nowhere else in the rooms that compute and serve', () => {
   const rooms = ['src/domain', 'src/services', 'src/views', 'src/http', 'workers', 'kernels'];
-  const files = rooms.flatMap((room) => readdirSync(room, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => `${room}/${name}`));
+  const files = rooms.flatMap((room) =>
+    readdirSync(room, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${room}/${name}`),
+  );
   const sources = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }));
   // A tilt offers two weightings as its base.
   const others = sources.filter(({ file }) => !file.endsWith('tilt-weight.ts'));
-  const named = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES].filter(({ type }) => type !== 'TiltWeight').map(({ type }) => ({ type, files: others.filter(({ text }) => text.includes(`'${type}'`)).map(({ file }) => file) }));
+  const named = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES]
+    .filter(({ type }) => type !== 'TiltWeight')
+    .map(({ type }) => ({
+      type,
+      files: others.filter(({ text }) => text.includes(`'${type}'`)).map(({ file }) => file),
+    }));
   expect(named.filter(({ files: own }) => own.length !== 1)).toEqual([]);
 });

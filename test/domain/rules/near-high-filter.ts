@@ -10,7 +10,11 @@ export const nearHighFilter = selectionClass({
   label: 'Near its high',
   help: 'Keeps the names whose close is near the highest of the trailing sessions.',
   params: z.strictObject({
-    minimum: z.number().gt(0).max(1).meta({ label: 'Minimum', help: 'Least share of the highest close.', unit: 'fraction' }),
+    minimum: z
+      .number()
+      .gt(0)
+      .max(1)
+      .meta({ label: 'Minimum', help: 'Least share of the highest close.', unit: 'fraction' }),
     window: parameters.window(252),
     missing: parameters.missing,
   }),
@@ -25,7 +29,12 @@ export const nearHighFilter = selectionClass({
       select(scope) {
         const high = valuesOf(scope, highest);
         const values = valuesOf(scope, close).map((price, i) => price / high[i]!);
-        return keepWithin(scope, { values, what: 'close over the highest', bounds: { minimum, maximum: null }, missing });
+        return keepWithin(scope, {
+          values,
+          what: 'close over the highest',
+          bounds: { minimum, maximum: null },
+          missing,
+        });
       },
     };
   },

@@ -6,10 +6,25 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { explainName } from '#domain/rules/explain.js';
 import { previewRules } from '#domain/rules/preview.js';
-import { aligned, CALENDARS, deciderOf, documentOf, generatedMarket, keptBy, marketOf, weightsBy } from './rule-market.js';
+import {
+  aligned,
+  CALENDARS,
+  deciderOf,
+  documentOf,
+  generatedMarket,
+  keptBy,
+  marketOf,
+  weightsBy,
+} from './rule-market.js';
 
 const composerOn = (market: MarketData, documents: readonly IndexDocument[], until: number) =>
-  createComposer({ market, calendars: CALENDARS, documents: Object.fromEntries(documents.map((document) => [document.id, document])), until, createDecider: indexDecider });
+  createComposer({
+    market,
+    calendars: CALENDARS,
+    documents: Object.fromEntries(documents.map((document) => [document.id, document])),
+    until,
+    createDecider: indexDecider,
+  });
 
 const buffered = documentOf(
   {
@@ -29,7 +44,21 @@ describe('a preview of a decision date is the decision of the run', () => {
   test.each([
     ['with buffers', buffered],
     ['with buffers and a lag', { ...buffered, id: 'LAGGED', rebalance: { ...buffered.rebalance, effective_lag: 3 } }],
-    ['in the universe of another index', documentOf({ selection: [{ id: 'x', type: 'BufferedTopN', params: { field: 'CLOSE', count: 5 } }], weighting: { type: 'PriceWeight' } }, { id: 'INNER', base_date: '2020-04-01', rebalance: { frequency: 'weekly' }, universe: { kind: 'index', id: 'BUFFERED' } })],
+    [
+      'in the universe of another index',
+      documentOf(
+        {
+          selection: [{ id: 'x', type: 'BufferedTopN', params: { field: 'CLOSE', count: 5 } }],
+          weighting: { type: 'PriceWeight' },
+        },
+        {
+          id: 'INNER',
+          base_date: '2020-04-01',
+          rebalance: { frequency: 'weekly' },
+          universe: { kind: 'index', id: 'BUFFERED' },
+        },
+      ),
+    ],
   ])('%s', (_, document) => {
     const documents = [buffered, document];
     const { list, sm } = composerOn(market, documents, last).compositions(document.id);
@@ -57,8 +86,13 @@ describe('a preview of a decision date is the decision of the run', () => {
       expect(told.weight).toBe(position < 0 ? null : composition.weights[position]);
       if (position >= 0) {
         const { cap, floor, scale } = told.capping!;
-        expect(Math.min(cap!, Math.max(floor, scale * (told.weighting!.raw / told.weighting!.rawTotal)))).toBeCloseTo(told.weight!, 13);
-        expect(told.rules.every(({ kept, reason }) => kept && (reason.distance === 0 || reason.distance === null))).toBe(true);
+        expect(Math.min(cap!, Math.max(floor, scale * (told.weighting!.raw / told.weighting!.rawTotal)))).toBeCloseTo(
+          told.weight!,
+          13,
+        );
+        expect(
+          told.rules.every(({ kept, reason }) => kept && (reason.distance === 0 || reason.distance === null)),
+        ).toBe(true);
       } else if (told.inUniverse) {
         const { kept, reason } = told.rules.at(-1)!;
         expect([kept, told.excludedBy !== null]).toEqual([false, true]);
@@ -73,7 +107,10 @@ describe('a preview of a decision date is the decision of the run', () => {
     const reasons = list.slice(1).flatMap((composition) => {
       const asOf = sm.sessions[composition.session]!;
       const composer = composerOn(market, [buffered], asOf);
-      return Array.from(composition.columns, (column) => explainName(composer, 'BUFFERED', { column, asOf }).rules[1]!.reason);
+      return Array.from(
+        composition.columns,
+        (column) => explainName(composer, 'BUFFERED', { column, asOf }).rules[1]!.reason,
+      );
     });
     const stayed = reasons.filter(({ incumbent }) => incumbent);
     expect(stayed.length).toBeGreaterThan(0);
@@ -84,16 +121,29 @@ describe('a preview of a decision date is the decision of the run', () => {
 describe('currencies', () => {
   const fields = {
     // EURUSD is 1.25, then 1.50; GBPUSD is missing altogether.
-    CLOSE: [[10, 10, 1.25, 10, 800], [10, 10, 1.5, 10, 800]],
-    SHARES_OUTSTANDING: [[100, 100, null, 100, 100], [100, 100, null, 100, 100]],
-    VOLUME: [[5, 5, null, 5, 5], [5, 5, null, 5, 5]],
+    CLOSE: [
+      [10, 10, 1.25, 10, 800],
+      [10, 10, 1.5, 10, 800],
+    ],
+    SHARES_OUTSTANDING: [
+      [100, 100, null, 100, 100],
+      [100, 100, null, 100, 100],
+    ],
+    VOLUME: [
+      [5, 5, null, 5, 5],
+      [5, 5, null, 5, 5],
+    ],
   };
   const identifiers = ['DOLLAR', 'EURO', 'EURUSD', 'NONE', 'PENCE'];
   const currency = { CURRENCY: ['USD', 'EUR', null, null, 'GBX'] };
   const market = marketOf({ identifiers, fields, reference: currency });
   const withSterling = marketOf({
     identifiers: [...identifiers, 'USDGBP'],
-    fields: { CLOSE: fields.CLOSE.map((row) => [...row, 0.5]), SHARES_OUTSTANDING: fields.SHARES_OUTSTANDING.map((row) => [...row, null]), VOLUME: fields.VOLUME.map((row) => [...row, null]) },
+    fields: {
+      CLOSE: fields.CLOSE.map((row) => [...row, 0.5]),
+      SHARES_OUTSTANDING: fields.SHARES_OUTSTANDING.map((row) => [...row, null]),
+      VOLUME: fields.VOLUME.map((row) => [...row, null]),
+    },
     reference: { CURRENCY: [...currency.CURRENCY, null] },
   });
 
@@ -102,7 +152,9 @@ describe('currencies', () => {
     // 10 USD, 10 EUR, 10 in the index currency and 800 pence of 2 USD a pound, 100 shares each.
     const caps = { DOLLAR: 1000, EURO: 1250, NONE: 1000, PENCE: 1600 };
     const total = 1000 + 1250 + 1000 + 1600;
-    const expected = Object.fromEntries(Object.entries(caps).map(([name, cap]) => [name, expect.closeTo(cap / total, 14)]));
+    const expected = Object.fromEntries(
+      Object.entries(caps).map(([name, cap]) => [name, expect.closeTo(cap / total, 14)]),
+    );
     expect(weightsBy(sm, { type: 'MarketCapWeight' }, { session: 0 })).toEqual(expected);
     expect(weightsBy(sm, { type: 'PriceWeight' }, { session: 0 })).toEqual(expected);
     expect(keptBy(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
@@ -114,21 +166,33 @@ describe('currencies', () => {
     const documents = [documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'ALL' })];
     const day = withSterling.dates.at(-1)!;
     const { resolved } = previewRules(composerOn(withSterling, documents, day), 'ALL', day);
-    expect(Array.from(resolved!.universe, (column) => withSterling.identifiers[column])).toEqual(['DOLLAR', 'EURO', 'NONE', 'PENCE']);
+    expect(Array.from(resolved!.universe, (column) => withSterling.identifiers[column])).toEqual([
+      'DOLLAR',
+      'EURO',
+      'NONE',
+      'PENCE',
+    ]);
   });
 
   test('a missing rate is refused only once a name that needs it is read', () => {
     const sm = aligned(market);
     const capped = { type: 'MarketCapWeight' };
-    expect(() => deciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'PENCE', pair: 'GBPUSD' } }));
-    const without = deciderOf(sm, { selection: [{ id: 'x', type: 'ExcludeList', params: { identifiers: ['PENCE'] } }], weighting: capped }).decide(1, null);
+    expect(() => deciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(
+      expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'PENCE', pair: 'GBPUSD' } }),
+    );
+    const without = deciderOf(sm, {
+      selection: [{ id: 'x', type: 'ExcludeList', params: { identifiers: ['PENCE'] } }],
+      weighting: capped,
+    }).decide(1, null);
     expect(without.kind).toBe('decided');
   });
 });
 
 describe('the universe of a decision', () => {
   test('a name without a bar for more than its allowance is not in it', () => {
-    const sm = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }));
+    const sm = aligned(
+      marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
+    );
     expect(keptBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);
     expect(keptBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 6 })).toEqual(['A']);
   });

@@ -1,7 +1,13 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, weekdayOf } from '#domain/days.js';
 import { IndexDocument, type RuleDocument } from '#domain/documents/index-document.js';
-import type { CorporateAction, MarketData, Membership, ReferenceRow, ReferenceValue } from '#domain/market/market-data.js';
+import type {
+  CorporateAction,
+  MarketData,
+  Membership,
+  ReferenceRow,
+  ReferenceValue,
+} from '#domain/market/market-data.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { createDecider, type RuleDecider } from '#domain/rules/decide.js';
@@ -15,7 +21,15 @@ function weekdayCalendar(): Calendar {
   const to = dayFrom('2024-12-31');
   const days = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((day) => weekdayOf(day) < 5);
   const set = new Set(days);
-  return { code: 'TEST', name: 'Test', region: 'UTC', tz: 'UTC', coverage: { from, publishedTo: to, to }, sessions: Int32Array.from(days), isSession: (day) => set.has(day) };
+  return {
+    code: 'TEST',
+    name: 'Test',
+    region: 'UTC',
+    tz: 'UTC',
+    coverage: { from, publishedTo: to, to },
+    sessions: Int32Array.from(days),
+    isSession: (day) => set.has(day),
+  };
 }
 
 export interface TableMarket {
@@ -31,7 +45,15 @@ export interface TableMarket {
 }
 
 /** A market of a few names written out as tables. */
-export function marketOf({ identifiers, fields, reference = {}, actions = [], universes = [], adjustment = 'none', start = '2020-01-01' }: TableMarket): MarketData {
+export function marketOf({
+  identifiers,
+  fields,
+  reference = {},
+  actions = [],
+  universes = [],
+  adjustment = 'none',
+  start = '2020-01-01',
+}: TableMarket): MarketData {
   const rows = Object.values(fields)[0]!.length;
   const first = WEEKDAYS.sessions.findIndex((day) => day >= dayFrom(start));
   const columns = Object.keys(reference);
@@ -45,18 +67,39 @@ export function marketOf({ identifiers, fields, reference = {}, actions = [], un
     adjustment,
     identifiers,
     dates: WEEKDAYS.sessions.slice(first, first + rows),
-    fields: new Map(Object.entries(fields).map(([name, table]) => [name, Float64Array.from(table.flat(), (value) => value ?? NaN)])),
+    fields: new Map(
+      Object.entries(fields).map(([name, table]) => [name, Float64Array.from(table.flat(), (value) => value ?? NaN)]),
+    ),
     reference: { columns, rows: new Map(referenceRows) },
-    actions: actions.map((action) => ({ identifier: '', type: 'DIVIDEND', value: 0, exDay: 0, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null, ...action })),
+    actions: actions.map((action) => ({
+      identifier: '',
+      type: 'DIVIDEND',
+      value: 0,
+      exDay: 0,
+      payDay: null,
+      status: null,
+      announcedDay: null,
+      related: null,
+      subscriptionPrice: null,
+      ...action,
+    })),
     universes,
   };
 }
 
-export const aligned = (market: MarketData): SessionMarket => alignMarket({ market, calendar: WEEKDAYS, calendars: CALENDARS });
+export const aligned = (market: MarketData): SessionMarket =>
+  alignMarket({ market, calendar: WEEKDAYS, calendars: CALENDARS });
 
 /** A document around a pipeline, by its schema. */
 export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}): RuleDocument {
-  return IndexDocument.parse({ id: 'TEST', name: 'Test', calendar: 'TEST', base_date: '2020-01-01', pipeline, ...rest }) as RuleDocument;
+  return IndexDocument.parse({
+    id: 'TEST',
+    name: 'Test',
+    calendar: 'TEST',
+    base_date: '2020-01-01',
+    pipeline,
+    ...rest,
+  }) as RuleDocument;
 }
 
 /** The names of a market that can be priced on a session, exchange rates left out. */
@@ -67,23 +110,40 @@ export function priceable(sm: SessionMarket, session: number): Int32Array {
 }
 
 export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<string, unknown> = {}): RuleDecider {
-  return createDecider({ document: documentOf(pipeline, rest), market: sm, universe: (session) => priceable(sm, session) });
+  return createDecider({
+    document: documentOf(pipeline, rest),
+    market: sm,
+    universe: (session) => priceable(sm, session),
+  });
 }
 
 /** Identifiers that one rule keeps on the last session. */
-export function keptBy(sm: SessionMarket, rule: { readonly type: string; readonly params: unknown }, options: { readonly session?: number; readonly incumbents?: readonly string[] | null } = {}): string[] {
+export function keptBy(
+  sm: SessionMarket,
+  rule: { readonly type: string; readonly params: unknown },
+  options: { readonly session?: number; readonly incumbents?: readonly string[] | null } = {},
+): string[] {
   const session = options.session ?? sm.sessions.length - 1;
   const decider = deciderOf(sm, { selection: [{ id: 'rule', ...rule }], weighting: { type: 'EqualWeight' } });
-  const incumbents = options.incumbents === undefined || options.incumbents === null ? null : options.incumbents.map((name) => sm.columnOf(name));
+  const incumbents =
+    options.incumbents === undefined || options.incumbents === null
+      ? null
+      : options.incumbents.map((name) => sm.columnOf(name));
   const decision = decider.decide(session, incumbents);
   return decision.kind === 'decided' ? Array.from(decision.columns, (column) => sm.identifiers[column]!) : [];
 }
 
 /** Applied weights by identifier on the last session, or why there are none. */
-export function weightsBy(sm: SessionMarket, weighting: unknown, options: { readonly session?: number } = {}): Record<string, number> | string {
+export function weightsBy(
+  sm: SessionMarket,
+  weighting: unknown,
+  options: { readonly session?: number } = {},
+): Record<string, number> | string {
   const decision = deciderOf(sm, { weighting }).decide(options.session ?? sm.sessions.length - 1, null);
   if (decision.kind !== 'decided') return decision.finding.message;
-  return Object.fromEntries(Array.from(decision.columns, (column, i) => [sm.identifiers[column]!, decision.weights[i]!]));
+  return Object.fromEntries(
+    Array.from(decision.columns, (column, i) => [sm.identifiers[column]!, decision.weights[i]!]),
+  );
 }
 
 export function generator(seed: number): () => number {
@@ -111,7 +171,8 @@ export function generatedMarket({ names, sessions, seed }: GeneratedOptions): Ma
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
-  const table = (): (number | null)[][] => Array.from({ length: sessions }, () => Array.from({ length: names }, () => null));
+  const table = (): (number | null)[][] =>
+    Array.from({ length: sessions }, () => Array.from({ length: names }, () => null));
   const fields = { CLOSE: table(), VOLUME: table(), SHARES_OUTSTANDING: table(), FREE_FLOAT: table(), SCORE: table() };
   const first = WEEKDAYS.sessions.findIndex((day) => day >= dayFrom('2020-01-01'));
   const actions: Partial<CorporateAction>[] = [];
@@ -131,7 +192,14 @@ export function generatedMarket({ names, sessions, seed }: GeneratedOptions): Ma
         shares *= 2;
         actions.push({ identifier, type: 'SPLIT', value: 2, exDay });
       }
-      if (pays && t > lists && t % 63 === i % 63) actions.push({ identifier, type: 'DIVIDEND', value: price * 0.01 * random(), exDay, status: random() < 0.1 ? 'cancelled' : 'paid' });
+      if (pays && t > lists && t % 63 === i % 63)
+        actions.push({
+          identifier,
+          type: 'DIVIDEND',
+          value: price * 0.01 * random(),
+          exDay,
+          status: random() < 0.1 ? 'cancelled' : 'paid',
+        });
       if (random() < 0.03) continue;
       fields.CLOSE[t]![i] = Math.round(price * 100) / 100;
       fields.VOLUME[t]![i] = Math.round(1e4 * (1 + 100 * random()));
@@ -146,5 +214,12 @@ export function generatedMarket({ names, sessions, seed }: GeneratedOptions): Ma
     RATING: identifiers.map(() => (random() < 0.2 ? null : Math.floor(random() * 5))),
     ACTIVE: identifiers.map(() => (random() < 0.1 ? null : random() < 0.7)),
   };
-  return marketOf({ identifiers, fields, reference, actions: actions.toSorted((a, b) => (a.identifier! < b.identifier! ? -1 : a.identifier! > b.identifier! ? 1 : a.exDay! - b.exDay!)) });
+  return marketOf({
+    identifiers,
+    fields,
+    reference,
+    actions: actions.toSorted((a, b) =>
+      a.identifier! < b.identifier! ? -1 : a.identifier! > b.identifier! ? 1 : a.exDay! - b.exDay!,
+    ),
+  });
 }

@@ -16,7 +16,8 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     for (let s = t; s >= 0; s--) if (cell('CLOSE', name, s) !== null) return s;
     return -1;
   };
-  const actionsOf = (name: string) => market.actions.filter((action) => action.identifier === name && action.status !== 'cancelled');
+  const actionsOf = (name: string) =>
+    market.actions.filter((action) => action.identifier === name && action.status !== 'cancelled');
   const splitBetween = (name: string, after: number, upTo: number): number =>
     actionsOf(name)
       .filter(({ type, exDay }) => ACTION_KINDS[type] === 'ratio' && exDay > dates[after]! && exDay <= dates[upTo]!)
@@ -29,20 +30,24 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     const bar = barBefore(name, t);
     return bar < 0 ? null : cell('CLOSE', name, bar)! / splitBetween(name, bar, t);
   };
-  const reference = (name: string, columnName: string) => market.reference.rows.get(name)?.[0]?.values[market.reference.columns.indexOf(columnName)] ?? null;
+  const reference = (name: string, columnName: string) =>
+    market.reference.rows.get(name)?.[0]?.values[market.reference.columns.indexOf(columnName)] ?? null;
 
   /** What a session itself says of a datapoint. */
   const own = (field: string, name: string, t: number): number | null => {
     const times = (a: number | null, b: number | null) => (a === null || b === null ? null : a * b);
     switch (field) {
-      case 'MARKET_CAP': return times(cell('CLOSE', name, t), cell('SHARES_OUTSTANDING', name, t));
+      case 'MARKET_CAP':
+        return times(cell('CLOSE', name, t), cell('SHARES_OUTSTANDING', name, t));
       case 'FREE_FLOAT_MARKET_CAP': {
         let float: number | null = null;
         for (let s = t; s >= Math.max(0, t - staleMax) && float === null; s--) float = cell('FREE_FLOAT', name, s);
         return times(own('MARKET_CAP', name, t), float ?? 1);
       }
-      case 'VALUE_TRADED': return times(cell('CLOSE', name, t), cell('VOLUME', name, t));
-      case 'RETURN': return growth(name, t) === null ? null : growth(name, t)! - 1;
+      case 'VALUE_TRADED':
+        return times(cell('CLOSE', name, t), cell('VOLUME', name, t));
+      case 'RETURN':
+        return growth(name, t) === null ? null : growth(name, t)! - 1;
       case 'AGE': {
         const first = dates.findIndex((_, s) => cell('CLOSE', name, s) !== null);
         return first < 0 || first > t ? null : t - first;
@@ -52,10 +57,21 @@ export function slowMarket(market: MarketData, staleMax = 5) {
         const day = dates[t]!;
         const paid = actionsOf(name)
           .filter(({ type, exDay }) => type === 'DIVIDEND' && exDay > addMonths(day, -12) && exDay <= day)
-          .reduce((total, { value, exDay }) => total + value / splitBetween(name, dates.findIndex((date) => date >= exDay), t), 0);
+          .reduce(
+            (total, { value, exDay }) =>
+              total +
+              value /
+                splitBetween(
+                  name,
+                  dates.findIndex((date) => date >= exDay),
+                  t,
+                ),
+            0,
+          );
         return close === null ? null : paid / close;
       }
-      default: return market.fields.has(field) ? cell(field, name, t) : null;
+      default:
+        return market.fields.has(field) ? cell(field, name, t) : null;
     }
   };
 
@@ -65,15 +81,20 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     const before = carriedClose(name, t - 1);
     if (before === null) return null;
     const today = actionsOf(name).filter(({ exDay }) => exDay > dates[t - 1]! && exDay <= dates[t]!);
-    const ratio = today.filter(({ type }) => ACTION_KINDS[type] === 'ratio').reduce((product, { value }) => product * value, 1);
-    const cash = today.filter(({ type }) => ACTION_KINDS[type] === 'cash').reduce((total, { value }) => total + value, 0);
+    const ratio = today
+      .filter(({ type }) => ACTION_KINDS[type] === 'ratio')
+      .reduce((product, { value }) => product * value, 1);
+    const cash = today
+      .filter(({ type }) => ACTION_KINDS[type] === 'cash')
+      .reduce((total, { value }) => total + value, 0);
     const price = cell('CLOSE', name, t) ?? before / ratio;
     return (ratio * (price + cash)) / before;
   };
 
   const latest = (field: string, name: string, t: number): number | null => {
     for (let s = t; s >= Math.max(0, t - staleMax); s--) {
-      const value = field === 'CLOSE' ? (cell('CLOSE', name, s) === null ? null : carriedClose(name, t)) : own(field, name, s);
+      const value =
+        field === 'CLOSE' ? (cell('CLOSE', name, s) === null ? null : carriedClose(name, t)) : own(field, name, s);
       if (value !== null) return value;
     }
     return null;
@@ -89,21 +110,53 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   /** A statistic of at least half of a window's sessions. */
-  const over = (field: string, name: string, t: number, window: number, statistic: (values: number[]) => number | null): number | null => {
+  const over = (
+    field: string,
+    name: string,
+    t: number,
+    window: number,
+    statistic: (values: number[]) => number | null,
+  ): number | null => {
     const values = windowValues(field, name, t, window);
     return values.length === 0 || values.length < window / 2 ? null : statistic(values);
   };
 
-  const volatility = (name: string, t: number, window = 252) => over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
-  const momentum = (name: string, t: number, window: number, lag: number) => (t - lag < 0 ? null : over('RETURN', name, t - lag, window, (values) => values.reduce((product, value) => product * (1 + value), 1) - 1));
+  const volatility = (name: string, t: number, window = 252) =>
+    over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
+  const momentum = (name: string, t: number, window: number, lag: number) =>
+    t - lag < 0
+      ? null
+      : over(
+          'RETURN',
+          name,
+          t - lag,
+          window,
+          (values) => values.reduce((product, value) => product * (1 + value), 1) - 1,
+        );
   const paidInYears = (name: string, t: number, years: number): boolean => {
     const { year } = civilOf(dates[t]!);
     return Array.from({ length: years }, (_, i) => year - 1 - i).every((y) =>
-      actionsOf(name).some(({ type, exDay }) => type === 'DIVIDEND' && exDay >= dayFrom(`${y}-01-01`) && exDay <= dayFrom(`${y}-12-31`)),
+      actionsOf(name).some(
+        ({ type, exDay }) => type === 'DIVIDEND' && exDay >= dayFrom(`${y}-01-01`) && exDay <= dayFrom(`${y}-12-31`),
+      ),
     );
   };
 
-  return { identifiers, dates, cell, isPriceable, latest, windowValues, over, volatility, momentum, growth, reference, paidInYears, carriedClose };
+  return {
+    identifiers,
+    dates,
+    cell,
+    isPriceable,
+    latest,
+    windowValues,
+    over,
+    volatility,
+    momentum,
+    growth,
+    reference,
+    paidInYears,
+    carriedClose,
+  };
 }
 
 export type SlowMarket = ReturnType<typeof slowMarket>;
@@ -125,11 +178,16 @@ export function zScores(values: ReadonlyMap<string, number | null>): Map<string,
   const present = [...values.values()].filter((value) => value !== null);
   const centre = mean(present);
   const spread = Math.sqrt(mean(present.map((value) => (value - centre) ** 2)));
-  return new Map([...values].map(([name, value]) => [name, value === null ? null : spread === 0 ? 0 : (value - centre) / spread]));
+  return new Map(
+    [...values].map(([name, value]) => [name, value === null ? null : spread === 0 ? 0 : (value - centre) / spread]),
+  );
 }
 
 /** Names by value, best first, ties by name; names without a value last when they are wanted at all. */
-export function rankedNames(values: ReadonlyMap<string, number | null>, options: { readonly ascending?: boolean; readonly include?: boolean } = {}): string[] {
+export function rankedNames(
+  values: ReadonlyMap<string, number | null>,
+  options: { readonly ascending?: boolean; readonly include?: boolean } = {},
+): string[] {
   const names = [...values.keys()].toSorted();
   const present = names.filter((name) => values.get(name) !== null);
   const sign = options.ascending ? 1 : -1;

@@ -11,42 +11,78 @@ interface Case {
   raw(slow: SlowMarket, universe: readonly string[], t: number): Raw;
 }
 
-const of = (universe: readonly string[], value: (name: string) => number | null): Raw => new Map(universe.map((name) => [name, value(name) ?? 0]));
-const nullable = (universe: readonly string[], value: (name: string) => number | null) => new Map(universe.map((name) => [name, value(name)]));
+const of = (universe: readonly string[], value: (name: string) => number | null): Raw =>
+  new Map(universe.map((name) => [name, value(name) ?? 0]));
+const nullable = (universe: readonly string[], value: (name: string) => number | null) =>
+  new Map(universe.map((name) => [name, value(name)]));
 
 /** The normal probability by its power series. */
 function phi(z: number): number {
   let term = z;
   let total = z;
   for (let k = 1; k < 200; k++) total += term *= (z * z) / (2 * k + 1);
-  return 0.5 + (total * Math.exp(-z * z / 2)) / Math.sqrt(2 * Math.PI);
+  return 0.5 + (total * Math.exp((-z * z) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
 const CASES: Case[] = [
   { type: 'EqualWeight', params: {}, raw: (_, universe) => of(universe, () => 1) },
-  { type: 'MarketCapWeight', params: {}, raw: (slow, universe, t) => of(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t)) },
-  { type: 'MarketCapWeight', params: { free_float: false }, raw: (slow, universe, t) => of(universe, (name) => slow.latest('MARKET_CAP', name, t)) },
-  { type: 'PriceWeight', params: {}, raw: (slow, universe, t) => of(universe, (name) => slow.latest('CLOSE', name, t)) },
-  { type: 'FieldWeight', params: { field: 'SCORE' }, raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)) },
-  { type: 'FieldWeight', params: { field: 'SCORE', power: 0.5, negative: 'abs' }, raw: (slow, universe, t) => of(universe, (name) => Math.sqrt(Math.abs(slow.latest('SCORE', name, t) ?? 0))) },
-  { type: 'FieldWeight', params: { field: 'CLOSE', power: -1 }, raw: (slow, universe, t) => of(universe, (name) => 1 / slow.latest('CLOSE', name, t)!) },
-  { type: 'FixedWeight', params: { weights: { N0001: 2, N0002: 1, N0003: 0, ABSENT: 9 } }, raw: (_, universe) => of(universe, (name) => ({ N0001: 2, N0002: 1 })[name] ?? 0) },
   {
-    type: 'RankWeight', params: { field: 'SCORE' },
+    type: 'MarketCapWeight',
+    params: {},
+    raw: (slow, universe, t) => of(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t)),
+  },
+  {
+    type: 'MarketCapWeight',
+    params: { free_float: false },
+    raw: (slow, universe, t) => of(universe, (name) => slow.latest('MARKET_CAP', name, t)),
+  },
+  {
+    type: 'PriceWeight',
+    params: {},
+    raw: (slow, universe, t) => of(universe, (name) => slow.latest('CLOSE', name, t)),
+  },
+  {
+    type: 'FieldWeight',
+    params: { field: 'SCORE' },
+    raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
+  },
+  {
+    type: 'FieldWeight',
+    params: { field: 'SCORE', power: 0.5, negative: 'abs' },
+    raw: (slow, universe, t) => of(universe, (name) => Math.sqrt(Math.abs(slow.latest('SCORE', name, t) ?? 0))),
+  },
+  {
+    type: 'FieldWeight',
+    params: { field: 'CLOSE', power: -1 },
+    raw: (slow, universe, t) => of(universe, (name) => 1 / slow.latest('CLOSE', name, t)!),
+  },
+  {
+    type: 'FixedWeight',
+    params: { weights: { N0001: 2, N0002: 1, N0003: 0, ABSENT: 9 } },
+    raw: (_, universe) => of(universe, (name) => ({ N0001: 2, N0002: 1 })[name] ?? 0),
+  },
+  {
+    type: 'RankWeight',
+    params: { field: 'SCORE' },
     raw(slow, universe, t) {
       const order = rankedNames(nullable(universe, (name) => slow.latest('SCORE', name, t)));
       return of(universe, (name) => (order.includes(name) ? order.length - order.indexOf(name) : 0));
     },
   },
   {
-    type: 'RankWeight', params: { field: 'SCORE', ascending: true, scheme: 'reciprocal' },
+    type: 'RankWeight',
+    params: { field: 'SCORE', ascending: true, scheme: 'reciprocal' },
     raw(slow, universe, t) {
-      const order = rankedNames(nullable(universe, (name) => slow.latest('SCORE', name, t)), { ascending: true });
+      const order = rankedNames(
+        nullable(universe, (name) => slow.latest('SCORE', name, t)),
+        { ascending: true },
+      );
       return of(universe, (name) => (order.includes(name) ? 1 / (1 + order.indexOf(name)) : 0));
     },
   },
   {
-    type: 'InverseVolatilityWeight', params: { window: 120, minimum_observations: 80 },
+    type: 'InverseVolatilityWeight',
+    params: { window: 120, minimum_observations: 80 },
     raw: (slow, universe, t) =>
       of(universe, (name) => {
         const returns = slow.windowValues('RETURN', name, t, 120);
@@ -54,7 +90,8 @@ const CASES: Case[] = [
       }),
   },
   {
-    type: 'TiltWeight', params: { field: 'SCORE', strength: 1.5, direction: 'low' },
+    type: 'TiltWeight',
+    params: { field: 'SCORE', strength: 1.5, direction: 'low' },
     raw(slow, universe, t) {
       const z = zScores(nullable(universe, (name) => slow.latest('SCORE', name, t)));
       return of(universe, (name) => {
@@ -65,21 +102,37 @@ const CASES: Case[] = [
     },
   },
   {
-    type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' },
+    type: 'GroupWeight',
+    params: { field: 'SECTOR', between: 'equal', within: 'market_cap' },
     raw(slow, universe, t) {
       const cap = (name: string) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t) ?? 0;
-      return of(universe, (name) => cap(name) / universe.filter((other) => slow.reference(other, 'SECTOR') === slow.reference(name, 'SECTOR')).reduce((sum, other) => sum + cap(other), 0));
+      return of(
+        universe,
+        (name) =>
+          cap(name) /
+          universe
+            .filter((other) => slow.reference(other, 'SECTOR') === slow.reference(name, 'SECTOR'))
+            .reduce((sum, other) => sum + cap(other), 0),
+      );
     },
   },
   {
-    type: 'GroupWeight', params: { field: 'SECTOR', between: 'market_cap', within: 'equal' },
+    type: 'GroupWeight',
+    params: { field: 'SECTOR', between: 'market_cap', within: 'equal' },
     raw(slow, universe, t) {
-      const members = (name: string) => universe.filter((other) => slow.reference(other, 'SECTOR') === slow.reference(name, 'SECTOR'));
-      return of(universe, (name) => members(name).reduce((sum, other) => sum + (slow.latest('FREE_FLOAT_MARKET_CAP', other, t) ?? 0), 0) / members(name).length);
+      const members = (name: string) =>
+        universe.filter((other) => slow.reference(other, 'SECTOR') === slow.reference(name, 'SECTOR'));
+      return of(
+        universe,
+        (name) =>
+          members(name).reduce((sum, other) => sum + (slow.latest('FREE_FLOAT_MARKET_CAP', other, t) ?? 0), 0) /
+          members(name).length,
+      );
     },
   },
   {
-    type: 'GroupWeight', params: { field: 'SECTOR', between: 'fixed', group_weights: { Energy: 0.6, Health: 0.4 }, within: 'equal' },
+    type: 'GroupWeight',
+    params: { field: 'SECTOR', between: 'fixed', group_weights: { Energy: 0.6, Health: 0.4 }, within: 'equal' },
     raw: (slow, universe) =>
       of(universe, (name) => {
         const sector = slow.reference(name, 'SECTOR');
@@ -91,7 +144,11 @@ const CASES: Case[] = [
 
 test('every weighting class is evaluated here', () => {
   const solved = ['EqualRiskWeight', 'MinimumVarianceWeight'];
-  expect(WEIGHTING_CLASSES.map(({ type }) => type).filter((type) => !solved.includes(type) && !CASES.some((one) => one.type === type))).toEqual([]);
+  expect(
+    WEIGHTING_CLASSES.map(({ type }) => type).filter(
+      (type) => !solved.includes(type) && !CASES.some((one) => one.type === type),
+    ),
+  ).toEqual([]);
 });
 
 describe('each weighting class gives the weights of its formula', () => {
@@ -125,28 +182,50 @@ describe('weightings solved from a covariance', () => {
   /** Section 3.12 by its definitions: covered names, complete rows, sample covariance shrunk to constant correlation. */
   function covariance(intensity: number | null) {
     const sessions = Array.from({ length: window + 1 }, (_, i) => t - window + i);
-    const returnAt = (name: string, s: number) => (s > t - window && slow.cell('CLOSE', name, s) !== null && slow.cell('CLOSE', name, s - 1) !== null ? slow.growth(name, s)! - 1 : null);
+    const returnAt = (name: string, s: number) =>
+      s > t - window && slow.cell('CLOSE', name, s) !== null && slow.cell('CLOSE', name, s - 1) !== null
+        ? slow.growth(name, s)! - 1
+        : null;
     const covered = slow.identifiers.filter((name) => {
       const bars = sessions.filter((s) => slow.cell('CLOSE', name, s) !== null).length;
       const returns = sessions.filter((s) => returnAt(name, s) !== null).length;
       return slow.isPriceable(name, t) && returns >= 20 && bars >= 0.8 * sessions.length;
     });
-    const rows = sessions.map((s) => covered.map((name) => returnAt(name, s))).filter((row): row is number[] => row.every((value) => value !== null));
+    const rows = sessions
+      .map((s) => covered.map((name) => returnAt(name, s)))
+      .filter((row): row is number[] => row.every((value) => value !== null));
     const n = covered.length;
     const centre = covered.map((_, i) => mean(rows.map((row) => row[i]!)));
-    const s = covered.map((_, i) => covered.map((__, j) => rows.reduce((sum, row) => sum + (row[i]! - centre[i]!) * (row[j]! - centre[j]!), 0) / (rows.length - 1)));
-    const correlations = covered.flatMap((_, i) => covered.slice(i + 1).map((__, j) => s[i]![i + 1 + j]! / Math.sqrt(s[i]![i]! * s[i + 1 + j]![i + 1 + j]!)));
+    const s = covered.map((_, i) =>
+      covered.map(
+        (__, j) =>
+          rows.reduce((sum, row) => sum + (row[i]! - centre[i]!) * (row[j]! - centre[j]!), 0) / (rows.length - 1),
+      ),
+    );
+    const correlations = covered.flatMap((_, i) =>
+      covered.slice(i + 1).map((__, j) => s[i]![i + 1 + j]! / Math.sqrt(s[i]![i]! * s[i + 1 + j]![i + 1 + j]!)),
+    );
     const delta = intensity ?? n / (n + rows.length);
-    const sigma = s.map((row, i) => row.map((value, j) => 252 * (delta * (i === j ? value : mean(correlations) * Math.sqrt(s[i]![i]! * s[j]![j]!)) + (1 - delta) * value)));
+    const sigma = s.map((row, i) =>
+      row.map(
+        (value, j) =>
+          252 *
+          (delta * (i === j ? value : mean(correlations) * Math.sqrt(s[i]![i]! * s[j]![j]!)) + (1 - delta) * value),
+      ),
+    );
     return { covered, sigma };
   }
 
-  const marginal = (sigma: readonly (readonly number[])[], w: readonly number[]) => sigma.map((row) => row.reduce((sum, value, j) => sum + value * w[j]!, 0));
+  const marginal = (sigma: readonly (readonly number[])[], w: readonly number[]) =>
+    sigma.map((row) => row.reduce((sum, value, j) => sum + value * w[j]!, 0));
 
   test('equal risk: every covered name contributes the same to 1e-8 relative', () => {
     for (const intensity of [null, 0.5]) {
       const { covered, sigma } = covariance(intensity);
-      const weights = weightsBy(sm, { type: 'EqualRiskWeight', params: { window, intensity } }) as Record<string, number>;
+      const weights = weightsBy(sm, { type: 'EqualRiskWeight', params: { window, intensity } }) as Record<
+        string,
+        number
+      >;
       expect(Object.keys(weights)).toEqual(covered);
       const w = covered.map((name) => weights[name]!);
       const contributions = marginal(sigma, w).map((slope, i) => slope * w[i]!);
@@ -157,7 +236,10 @@ describe('weightings solved from a covariance', () => {
   test('minimum variance: no covered name can lower the variance within its bound', () => {
     for (const upper of [1, 0.12]) {
       const { covered, sigma } = covariance(null);
-      const weights = weightsBy(sm, { type: 'MinimumVarianceWeight', params: { window, upper } }) as Record<string, number>;
+      const weights = weightsBy(sm, { type: 'MinimumVarianceWeight', params: { window, upper } }) as Record<
+        string,
+        number
+      >;
       const w = covered.map((name) => weights[name] ?? 0);
       const slope = marginal(sigma, w);
       const lowest = Math.min(...slope.filter((_, i) => w[i]! < upper - 1e-9));
@@ -169,31 +251,49 @@ describe('weightings solved from a covariance', () => {
   });
 
   test('too little history is refused with both numbers', () => {
-    expect(weightsBy(sm, { type: 'EqualRiskWeight', params: {} }, { session: 10 })).toMatch(/0 of \d+ names are covered, with \d+ complete observations over 252 sessions; 1 name and 20 observations are needed/);
+    expect(weightsBy(sm, { type: 'EqualRiskWeight', params: {} }, { session: 10 })).toMatch(
+      /0 of \d+ names are covered, with \d+ complete observations over 252 sessions; 1 name and 20 observations are needed/,
+    );
   });
 });
 
 describe('refusals of weightings', () => {
-  const sm = aligned(marketOf({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }));
+  const sm = aligned(
+    marketOf({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }),
+  );
 
   test('a negative value fails where the parameters ask for it, naming the name and the value', () => {
-    expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', negative: 'fail' } })).toBe('SCORE of A is -1; at least 0 is needed.');
+    expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', negative: 'fail' } })).toBe(
+      'SCORE of A is -1; at least 0 is needed.',
+    );
     expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE' } })).toEqual({ C: 1 });
   });
 
   test('given weights that do not reach 1 over the survivors are refused unless they are renormalised', () => {
     const weights = { A: 0.5, B: 0.25, D: 0.25 };
-    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights, renormalise: false } })).toMatch(/sum to 0.75; 1 is needed/);
-    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights } })).toEqual({ A: expect.closeTo(2 / 3, 15), B: expect.closeTo(1 / 3, 15) });
+    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights, renormalise: false } })).toMatch(
+      /sum to 0.75; 1 is needed/,
+    );
+    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights } })).toEqual({
+      A: expect.closeTo(2 / 3, 15),
+      B: expect.closeTo(1 / 3, 15),
+    });
   });
 
   test('an index of which no survivor has a weight is empty', () => {
-    expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', power: 1 } }, { session: 0 })).toEqual({ C: 1 });
-    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights: { D: 1 } } })).toMatch(/None of the 3 surviving names has a weight/);
+    expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', power: 1 } }, { session: 0 })).toEqual({
+      C: 1,
+    });
+    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights: { D: 1 } } })).toMatch(
+      /None of the 3 surviving names has a weight/,
+    );
   });
 
   test('values too large to be summed are still weighed by their ratios', () => {
     const huge = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }));
-    expect(weightsBy(huge, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({ A: expect.closeTo(0.4, 12), B: expect.closeTo(0.6, 12) });
+    expect(weightsBy(huge, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({
+      A: expect.closeTo(0.4, 12),
+      B: expect.closeTo(0.6, 12),
+    });
   });
 });

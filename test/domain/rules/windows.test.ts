@@ -12,7 +12,9 @@ const SESSIONS = 90;
 const NAMES = 7;
 
 /** The plain definition of each statistic, over the values that are there. */
-const DEFINITIONS: Readonly<Record<string, { readonly fast: Statistic; readonly slow: (values: readonly number[]) => number }>> = {
+const DEFINITIONS: Readonly<
+  Record<string, { readonly fast: Statistic; readonly slow: (values: readonly number[]) => number }>
+> = {
   mean: { fast: STATISTICS.mean, slow: (values) => total(values) / values.length },
   sum: { fast: STATISTICS.sum, slow: total },
   min: { fast: STATISTICS.min, slow: (values) => Math.min(...values) },
@@ -39,7 +41,11 @@ function spread(values: readonly number[]): number {
   return Math.sqrt(total(values.map((value) => (value - mean) ** 2)) / (values.length - 1));
 }
 
-const cell = fc.oneof({ arbitrary: fc.double({ min: 0.5, max: 2, noNaN: true }), weight: 4 }, { arbitrary: fc.constant(NaN), weight: 1 }, { arbitrary: fc.constant(1), weight: 1 });
+const cell = fc.oneof(
+  { arbitrary: fc.double({ min: 0.5, max: 2, noNaN: true }), weight: 4 },
+  { arbitrary: fc.constant(NaN), weight: 1 },
+  { arbitrary: fc.constant(1), weight: 1 },
+);
 
 /** Windows asked for one after the other, in no order of time. */
 const questions = fc.array(
@@ -47,7 +53,10 @@ const questions = fc.array(
     end: fc.integer({ min: 0, max: SESSIONS - 1 }),
     length: fc.integer({ min: 1, max: 60 }),
     observationsMin: fc.integer({ min: 0, max: 20 }),
-    columns: fc.subarray(Array.from({ length: NAMES }, (_, column) => column), { minLength: 1 }),
+    columns: fc.subarray(
+      Array.from({ length: NAMES }, (_, column) => column),
+      { minLength: 1 },
+    ),
   }),
   { minLength: 1, maxLength: 12 },
 );
@@ -55,7 +64,10 @@ const questions = fc.array(
 const panels = fc.array(cell, { minLength: SESSIONS * NAMES, maxLength: SESSIONS * NAMES });
 
 /** The same values as cells of a panel, with a session that has no row, and as a series without one. */
-function seriesOf(cells: readonly number[], { inPanel, absent }: { readonly inPanel: boolean; readonly absent: number }): Series {
+function seriesOf(
+  cells: readonly number[],
+  { inPanel, absent }: { readonly inPanel: boolean; readonly absent: number },
+): Series {
   const panel = Float64Array.from(cells);
   return {
     ...(inPanel ? { panel: { cells: panel, rowAt: (session) => (session === absent ? -1 : session * NAMES) } } : {}),
@@ -65,7 +77,15 @@ function seriesOf(cells: readonly number[], { inPanel, absent }: { readonly inPa
   };
 }
 
-function valuesIn(cells: readonly number[], { column, end, length, absent }: { readonly column: number; readonly end: number; readonly length: number; readonly absent: number }): number[] {
+function valuesIn(
+  cells: readonly number[],
+  {
+    column,
+    end,
+    length,
+    absent,
+  }: { readonly column: number; readonly end: number; readonly length: number; readonly absent: number },
+): number[] {
   const values: number[] = [];
   for (let session = Math.max(0, end - length + 1); session <= end; session++) {
     const value = cells[session * NAMES + column]!;
@@ -75,28 +95,39 @@ function valuesIn(cells: readonly number[], { column, end, length, absent }: { r
 }
 
 describe('a statistic over trailing sessions', () => {
-  const cases = Object.entries(DEFINITIONS).flatMap(([name, definition]) => [true, false].map((inPanel) => ({ name, inPanel, ...definition })));
+  const cases = Object.entries(DEFINITIONS).flatMap(([name, definition]) =>
+    [true, false].map((inPanel) => ({ name, inPanel, ...definition })),
+  );
 
-  test.for(cases)('is the $name of the values in the window whatever was asked before (of a panel: $inPanel)', ({ fast, slow, inPanel }) => {
-    fc.assert(
-      fc.property(panels, questions, fc.nat(SESSIONS - 1), fc.constantFrom(200, 1_000_000), (cells, asked, absent, cellsMax) => {
-        const series = seriesOf(cells, { inPanel, absent });
-        const trail = createTrail(series, NAMES, cellsMax);
-        for (const { end, length, observationsMin, columns } of asked) {
-          const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
-          const found = overWindow(trail, fast, ...at);
-          expect(overWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(found);
-          columns.forEach((column, k) => {
-            const values = valuesIn(cells, { column, end, length, absent });
-            const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
-            if (Number.isNaN(expected)) expect(found[k]).toBeNaN();
-            else expect(found[k]).toBeCloseTo(expected, 10);
-          });
-        }
-      }),
-      { numRuns: 40 },
-    );
-  });
+  test.for(cases)(
+    'is the $name of the values in the window whatever was asked before (of a panel: $inPanel)',
+    ({ fast, slow, inPanel }) => {
+      fc.assert(
+        fc.property(
+          panels,
+          questions,
+          fc.nat(SESSIONS - 1),
+          fc.constantFrom(200, 1_000_000),
+          (cells, asked, absent, cellsMax) => {
+            const series = seriesOf(cells, { inPanel, absent });
+            const trail = createTrail(series, NAMES, cellsMax);
+            for (const { end, length, observationsMin, columns } of asked) {
+              const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
+              const found = overWindow(trail, fast, ...at);
+              expect(overWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(found);
+              columns.forEach((column, k) => {
+                const values = valuesIn(cells, { column, end, length, absent });
+                const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
+                if (Number.isNaN(expected)) expect(found[k]).toBeNaN();
+                else expect(found[k]).toBeCloseTo(expected, 10);
+              });
+            }
+          },
+        ),
+        { numRuns: 40 },
+      );
+    },
+  );
 
   test('does not depend on how many names are laid out at once or on what is kept, to the last bit', () => {
     fc.assert(
@@ -132,13 +163,29 @@ test('a count over trailing sessions is that of the values in the window whateve
 });
 
 test('a window that ends before the first session has no values', () => {
-  const series = seriesOf(Array.from({ length: SESSIONS * NAMES }, () => 1), { inPanel: true, absent: -1 });
-  expect([...overWindow(createTrail(series, NAMES), STATISTICS.mean, { end: -1, length: 5, observationsMin: 1 }, Int32Array.of(0))]).toEqual([NaN]);
-  expect([...countOver(createTally(series, NAMES), { end: -1, length: 5, observationsMin: 0 }, Int32Array.of(0))]).toEqual([0]);
+  const series = seriesOf(
+    Array.from({ length: SESSIONS * NAMES }, () => 1),
+    { inPanel: true, absent: -1 },
+  );
+  expect([
+    ...overWindow(
+      createTrail(series, NAMES),
+      STATISTICS.mean,
+      { end: -1, length: 5, observationsMin: 1 },
+      Int32Array.of(0),
+    ),
+  ]).toEqual([NaN]);
+  expect([
+    ...countOver(createTally(series, NAMES), { end: -1, length: 5, observationsMin: 0 }, Int32Array.of(0)),
+  ]).toEqual([0]);
 });
 
 describe('the median', () => {
-  const value = fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom(0, 1, 2, 1e308, -1e308, 5e-324), fc.double({ min: 1, max: 1.000001, noNaN: true }));
+  const value = fc.oneof(
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.constantFrom(0, 1, 2, 1e308, -1e308, 5e-324),
+    fc.double({ min: 1, max: 1.000001, noNaN: true }),
+  );
 
   test('is the middle of the sorted values', () => {
     fc.assert(
@@ -160,16 +207,22 @@ describe('the median', () => {
 
 test('a ranking is the stable sort by value, names without one last', () => {
   fc.assert(
-    fc.property(fc.array(fc.oneof(fc.integer({ min: -20, max: 20 }), fc.constantFrom(NaN, Infinity, -Infinity, -0)), { maxLength: 300 }), fc.boolean(), (values, ascending) => {
-      const positions = values.map((_, position) => position).filter((position) => position % 5 !== 2);
-      const expected = positions.toSorted((a, b) => {
-        const [x, y] = [values[a]!, values[b]!];
-        if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
-        if (x === y) return 0;
-        return (x < y) === ascending ? -1 : 1;
-      });
-      expect([...ranked(Float64Array.from(values), Int32Array.from(positions), ascending)]).toEqual(expected);
-    }),
+    fc.property(
+      fc.array(fc.oneof(fc.integer({ min: -20, max: 20 }), fc.constantFrom(NaN, Infinity, -Infinity, -0)), {
+        maxLength: 300,
+      }),
+      fc.boolean(),
+      (values, ascending) => {
+        const positions = values.map((_, position) => position).filter((position) => position % 5 !== 2);
+        const expected = positions.toSorted((a, b) => {
+          const [x, y] = [values[a]!, values[b]!];
+          if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+          if (x === y) return 0;
+          return x < y === ascending ? -1 : 1;
+        });
+        expect([...ranked(Float64Array.from(values), Int32Array.from(positions), ascending)]).toEqual(expected);
+      },
+    ),
     { numRuns: 500 },
   );
 });

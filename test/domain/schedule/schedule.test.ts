@@ -10,15 +10,33 @@ const calendars = openCalendars();
 const calendarOf = (code: string): Calendar => calendars.get(code)!;
 
 type Spec = Partial<RebalanceSpec>;
-const schedule = (spec: Spec, from: string, to: string, { code = 'XNYS', base = from } = {}): readonly RebalanceDate[] =>
-  rebalanceDates({ rebalance: RebalanceSpec.parse(spec), calendar: calendarOf(code), baseDay: dayFrom(base), from: dayFrom(from), to: dayFrom(to) });
+const schedule = (
+  spec: Spec,
+  from: string,
+  to: string,
+  { code = 'XNYS', base = from } = {},
+): readonly RebalanceDate[] =>
+  rebalanceDates({
+    rebalance: RebalanceSpec.parse(spec),
+    calendar: calendarOf(code),
+    baseDay: dayFrom(base),
+    from: dayFrom(from),
+    to: dayFrom(to),
+  });
 /** Dates after the base rebalance. */
-const dates = (...args: Parameters<typeof schedule>) => schedule(...args).slice(1).map(({ date }) => formatDay(date));
+const dates = (...args: Parameters<typeof schedule>) =>
+  schedule(...args)
+    .slice(1)
+    .map(({ date }) => formatDay(date));
 
 describe('a schedule', () => {
   test('begins on the first session on or after the base date', () => {
-    expect(schedule({ frequency: 'none' }, '2024-01-01', '2024-12-31').map(({ date }) => formatDay(date))).toEqual(['2024-01-02']);
-    expect(schedule({ frequency: 'none' }, '2024-01-02', '2024-12-31').map(({ date }) => formatDay(date))).toEqual(['2024-01-02']);
+    expect(schedule({ frequency: 'none' }, '2024-01-01', '2024-12-31').map(({ date }) => formatDay(date))).toEqual([
+      '2024-01-02',
+    ]);
+    expect(schedule({ frequency: 'none' }, '2024-01-02', '2024-12-31').map(({ date }) => formatDay(date))).toEqual([
+      '2024-01-02',
+    ]);
   });
 
   test('is quarterly on last sessions unless the document says otherwise', () => {
@@ -26,19 +44,48 @@ describe('a schedule', () => {
   });
 
   test('names the last month of each half and of the year', () => {
-    expect(dates({ frequency: 'semi_annual' }, '2023-01-03', '2024-06-30')).toEqual(['2023-06-30', '2023-12-29', '2024-06-28']);
-    expect(dates({ frequency: 'annual', anchor: 'first_session' }, '2022-01-03', '2024-12-31')).toEqual(['2022-12-01', '2023-12-01', '2024-12-02']);
+    expect(dates({ frequency: 'semi_annual' }, '2023-01-03', '2024-06-30')).toEqual([
+      '2023-06-30',
+      '2023-12-29',
+      '2024-06-28',
+    ]);
+    expect(dates({ frequency: 'annual', anchor: 'first_session' }, '2022-01-03', '2024-12-31')).toEqual([
+      '2022-12-01',
+      '2023-12-01',
+      '2024-12-02',
+    ]);
   });
 
   test('keeps to the months of the document', () => {
-    expect(dates({ frequency: 'quarterly', months: [2, 5, 8, 11] }, '2024-01-02', '2024-12-31')).toEqual(['2024-02-29', '2024-05-31', '2024-08-30', '2024-11-29']);
-    expect(dates({ frequency: 'monthly', months: [1], anchor: 'first_session' }, '2023-01-03', '2025-12-31')).toEqual(['2024-01-02', '2025-01-02']);
+    expect(dates({ frequency: 'quarterly', months: [2, 5, 8, 11] }, '2024-01-02', '2024-12-31')).toEqual([
+      '2024-02-29',
+      '2024-05-31',
+      '2024-08-30',
+      '2024-11-29',
+    ]);
+    expect(dates({ frequency: 'monthly', months: [1], anchor: 'first_session' }, '2023-01-03', '2025-12-31')).toEqual([
+      '2024-01-02',
+      '2025-01-02',
+    ]);
   });
 
   test('falls on third Fridays, and on the next session where that Friday is a holiday', () => {
-    expect(dates({ anchor: 'third_friday' }, '2024-01-02', '2024-12-31')).toEqual(['2024-03-15', '2024-06-21', '2024-09-20', '2024-12-20']);
-    expect(dates({ frequency: 'monthly', months: [4], anchor: 'third_friday' }, '2014-01-02', '2014-12-31')).toEqual(['2014-04-21']);
-    expect(dates({ frequency: 'monthly', months: [4], anchor: 'third_friday', roll: 'preceding' }, '2014-01-02', '2014-12-31')).toEqual(['2014-04-17']);
+    expect(dates({ anchor: 'third_friday' }, '2024-01-02', '2024-12-31')).toEqual([
+      '2024-03-15',
+      '2024-06-21',
+      '2024-09-20',
+      '2024-12-20',
+    ]);
+    expect(dates({ frequency: 'monthly', months: [4], anchor: 'third_friday' }, '2014-01-02', '2014-12-31')).toEqual([
+      '2014-04-21',
+    ]);
+    expect(
+      dates(
+        { frequency: 'monthly', months: [4], anchor: 'third_friday', roll: 'preceding' },
+        '2014-01-02',
+        '2014-12-31',
+      ),
+    ).toEqual(['2014-04-17']);
   });
 
   test('takes the fifth weekday of a month as its last', () => {
@@ -57,7 +104,9 @@ describe('a schedule', () => {
     const may: Spec = { frequency: 'monthly', anchor: 'day_of_month', day: 4, months: [5] };
     expect(dates(may, '2020-01-02', '2020-12-31', { code: 'XNYS' })).toEqual(['2020-05-04']);
     expect(dates({ ...may, day: 8 }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual(['2020-05-11']);
-    expect(dates({ ...may, day: 8, roll: 'preceding' }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual(['2020-05-07']);
+    expect(dates({ ...may, day: 8, roll: 'preceding' }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual([
+      '2020-05-07',
+    ]);
     expect(dates({ ...may, day: 8 }, '2020-01-02', '2020-12-31', { code: 'XNYS' })).toEqual(['2020-05-08']);
     const thanksgiving: Spec = { frequency: 'monthly', anchor: 'nth_weekday', weekday: 3, nth: 4, months: [11] };
     expect(dates(thanksgiving, '2023-01-03', '2023-12-31', { code: 'XNYS' })).toEqual(['2023-11-24']);
@@ -65,33 +114,77 @@ describe('a schedule', () => {
   });
 
   test('is weekly on the last session of the ISO week, or on a weekday that rolls', () => {
-    expect(dates({ frequency: 'weekly' }, '2024-03-18', '2024-04-07')).toEqual(['2024-03-22', '2024-03-28', '2024-04-05']);
-    expect(dates({ frequency: 'weekly', weekday: 4 }, '2024-03-18', '2024-04-07')).toEqual(['2024-03-22', '2024-04-01', '2024-04-05']);
-    expect(dates({ frequency: 'weekly', weekday: 4, roll: 'preceding' }, '2024-03-18', '2024-04-07')).toEqual(['2024-03-22', '2024-03-28', '2024-04-05']);
+    expect(dates({ frequency: 'weekly' }, '2024-03-18', '2024-04-07')).toEqual([
+      '2024-03-22',
+      '2024-03-28',
+      '2024-04-05',
+    ]);
+    expect(dates({ frequency: 'weekly', weekday: 4 }, '2024-03-18', '2024-04-07')).toEqual([
+      '2024-03-22',
+      '2024-04-01',
+      '2024-04-05',
+    ]);
+    expect(dates({ frequency: 'weekly', weekday: 4, roll: 'preceding' }, '2024-03-18', '2024-04-07')).toEqual([
+      '2024-03-22',
+      '2024-03-28',
+      '2024-04-05',
+    ]);
   });
 
   test('leaves out a week without a session, and holds two weeks that roll to one session once', () => {
-    expect(dates({ frequency: 'weekly' }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual(['2024-02-02', '2024-02-08', '2024-02-23']);
-    expect(dates({ frequency: 'weekly', weekday: 4 }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual(['2024-02-02', '2024-02-19', '2024-02-23']);
+    expect(dates({ frequency: 'weekly' }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual([
+      '2024-02-02',
+      '2024-02-08',
+      '2024-02-23',
+    ]);
+    expect(dates({ frequency: 'weekly', weekday: 4 }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual([
+      '2024-02-02',
+      '2024-02-19',
+      '2024-02-23',
+    ]);
   });
 
   test('leaves out a month without a session that asks for one', () => {
-    expect(dates({ frequency: 'monthly' }, '2015-06-01', '2015-08-31', { code: 'ASEX' })).toEqual(['2015-06-26', '2015-08-31']);
+    expect(dates({ frequency: 'monthly' }, '2015-06-01', '2015-08-31', { code: 'ASEX' })).toEqual([
+      '2015-06-26',
+      '2015-08-31',
+    ]);
   });
 
   test('is daily on every session', () => {
-    expect(schedule({ frequency: 'daily' }, '2024-03-27', '2024-04-03').map(({ date }) => formatDay(date))).toEqual(['2024-03-27', '2024-03-28', '2024-04-01', '2024-04-02', '2024-04-03']);
+    expect(schedule({ frequency: 'daily' }, '2024-03-27', '2024-04-03').map(({ date }) => formatDay(date))).toEqual([
+      '2024-03-27',
+      '2024-03-28',
+      '2024-04-01',
+      '2024-04-02',
+      '2024-04-03',
+    ]);
   });
 
   test('takes the dates of the document in their order of time, rolled and once a session', () => {
-    const custom: Spec = { frequency: 'custom', dates: ['2024-07-04', '2024-03-30', '2024-03-31', '2023-12-01', '2024-04-01'] };
+    const custom: Spec = {
+      frequency: 'custom',
+      dates: ['2024-07-04', '2024-03-30', '2024-03-31', '2023-12-01', '2024-04-01'],
+    };
     expect(dates(custom, '2024-01-02', '2024-12-31')).toEqual(['2024-04-01', '2024-07-05']);
-    expect(dates({ ...custom, roll: 'preceding' }, '2024-01-02', '2024-12-31')).toEqual(['2024-03-28', '2024-04-01', '2024-07-03']);
+    expect(dates({ ...custom, roll: 'preceding' }, '2024-01-02', '2024-12-31')).toEqual([
+      '2024-03-28',
+      '2024-04-01',
+      '2024-07-03',
+    ]);
   });
 
   test('keeps an unadjusted date and takes effect on the session before it', () => {
-    const found = schedule({ frequency: 'monthly', anchor: 'day_of_month', day: 31, months: [3], roll: 'unadjusted' }, '2024-01-02', '2024-12-31');
-    expect(found[1]).toEqual({ date: dayFrom('2024-03-31'), session: dayFrom('2024-03-28'), decision: dayFrom('2024-03-28') });
+    const found = schedule(
+      { frequency: 'monthly', anchor: 'day_of_month', day: 31, months: [3], roll: 'unadjusted' },
+      '2024-01-02',
+      '2024-12-31',
+    );
+    expect(found[1]).toEqual({
+      date: dayFrom('2024-03-31'),
+      session: dayFrom('2024-03-28'),
+      decision: dayFrom('2024-03-28'),
+    });
   });
 
   test('keeps every unadjusted date of days on which the exchange is closed, for one rebalance', () => {
@@ -99,8 +192,19 @@ describe('a schedule', () => {
     const mondays: Spec = { frequency: 'weekly', weekday: 0, roll: 'unadjusted' };
     const found = schedule(mondays, '2019-04-17', '2019-05-20', { code: 'XTKS' });
     const friday = dayFrom('2019-04-26');
-    expect(found.map(({ date }) => formatDay(date))).toEqual(['2019-04-17', '2019-04-22', '2019-04-29', '2019-05-13', '2019-05-20']);
-    expect(found[2]).toEqual({ date: dayFrom('2019-04-29'), session: friday, decision: friday, also: [dayFrom('2019-05-06')] });
+    expect(found.map(({ date }) => formatDay(date))).toEqual([
+      '2019-04-17',
+      '2019-04-22',
+      '2019-04-29',
+      '2019-05-13',
+      '2019-05-20',
+    ]);
+    expect(found[2]).toEqual({
+      date: dayFrom('2019-04-29'),
+      session: friday,
+      decision: friday,
+      also: [dayFrom('2019-05-06')],
+    });
   });
 
   test('drops an unadjusted date that would take effect on the base session or before it', () => {
@@ -111,38 +215,63 @@ describe('a schedule', () => {
 
   test('decides a lag of sessions before the effect', () => {
     const found = schedule({ anchor: 'third_friday', effective_lag: 5 }, '2024-01-02', '2024-03-31');
-    expect(found.map(({ session, decision }) => [formatDay(session), formatDay(decision)])).toEqual([['2024-01-02', '2023-12-22'], ['2024-03-15', '2024-03-08']]);
+    expect(found.map(({ session, decision }) => [formatDay(session), formatDay(decision)])).toEqual([
+      ['2024-01-02', '2023-12-22'],
+      ['2024-03-15', '2024-03-08'],
+    ]);
   });
 
   test('decides on the effective date where the calendar does not reach back', () => {
     const [base] = schedule({ frequency: 'none', effective_lag: 3 }, '2019-01-01', '2019-12-31', { code: 'XTAE' });
-    expect(base).toEqual({ date: dayFrom('2019-01-01'), session: dayFrom('2019-01-01'), decision: dayFrom('2019-01-01') });
+    expect(base).toEqual({
+      date: dayFrom('2019-01-01'),
+      session: dayFrom('2019-01-01'),
+      decision: dayFrom('2019-01-01'),
+    });
   });
 
   test('begins where the calendar begins when the base date is before it, and is empty after its end', () => {
-    expect(formatDay(schedule({ frequency: 'none' }, '2015-01-01', '2025-12-31', { code: 'XTAE' })[0]!.date)).toBe('2019-01-01');
+    expect(formatDay(schedule({ frequency: 'none' }, '2015-01-01', '2025-12-31', { code: 'XTAE' })[0]!.date)).toBe(
+      '2019-01-01',
+    );
     expect(schedule({}, '2027-06-01', '2028-12-31', { code: 'XTAE' })).toEqual([]);
   });
 
   test('ends with the last period that the calendar covers wholly', () => {
     const end = { code: 'XTAE', base: '2026-09-01' };
-    expect(dates({ frequency: 'monthly' }, '2026-09-01', '2027-12-31', end)).toEqual(['2026-09-30', '2026-10-30', '2026-11-30', '2026-12-31']);
-    expect(dates({ frequency: 'weekly' }, '2026-12-01', '2027-12-31', { ...end, base: '2026-12-01' }).at(-1)).toBe('2026-12-25');
-    expect(dates({ frequency: 'custom', dates: ['2026-12-30', '2027-01-04'] }, '2026-12-01', '2027-12-31', { ...end, base: '2026-12-01' })).toEqual(['2026-12-30']);
+    expect(dates({ frequency: 'monthly' }, '2026-09-01', '2027-12-31', end)).toEqual([
+      '2026-09-30',
+      '2026-10-30',
+      '2026-11-30',
+      '2026-12-31',
+    ]);
+    expect(dates({ frequency: 'weekly' }, '2026-12-01', '2027-12-31', { ...end, base: '2026-12-01' }).at(-1)).toBe(
+      '2026-12-25',
+    );
+    expect(
+      dates({ frequency: 'custom', dates: ['2026-12-30', '2027-01-04'] }, '2026-12-01', '2027-12-31', {
+        ...end,
+        base: '2026-12-01',
+      }),
+    ).toEqual(['2026-12-30']);
   });
 });
 
-const specs = fc.record({
-  frequency: fc.constantFrom('daily', 'weekly', 'monthly', 'quarterly', 'semi_annual', 'annual', 'custom', 'none'),
-  anchor: fc.constantFrom('first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'),
-  months: fc.option(fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 12 }), { nil: null }),
-  weekday: fc.integer({ min: 0, max: 4 }),
-  nth: fc.integer({ min: 1, max: 5 }),
-  day: fc.integer({ min: 1, max: 31 }),
-  roll: fc.constantFrom('following', 'preceding', 'unadjusted'),
-  effective_lag: fc.integer({ min: 0, max: 20 }),
-  dates: fc.array(fc.integer({ min: dayFrom('2010-01-01'), max: dayFrom('2025-12-31') }).map(formatDay), { maxLength: 20 }),
-}).map((spec) => RebalanceSpec.parse(spec));
+const specs = fc
+  .record({
+    frequency: fc.constantFrom('daily', 'weekly', 'monthly', 'quarterly', 'semi_annual', 'annual', 'custom', 'none'),
+    anchor: fc.constantFrom('first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'),
+    months: fc.option(fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 12 }), { nil: null }),
+    weekday: fc.integer({ min: 0, max: 4 }),
+    nth: fc.integer({ min: 1, max: 5 }),
+    day: fc.integer({ min: 1, max: 31 }),
+    roll: fc.constantFrom('following', 'preceding', 'unadjusted'),
+    effective_lag: fc.integer({ min: 0, max: 20 }),
+    dates: fc.array(fc.integer({ min: dayFrom('2010-01-01'), max: dayFrom('2025-12-31') }).map(formatDay), {
+      maxLength: 20,
+    }),
+  })
+  .map((spec) => RebalanceSpec.parse(spec));
 const codes = fc.constantFrom('XNYS', 'XLON', 'XTKS', 'XSHG', 'ASEX', 'XTAE');
 const baseDays = fc.integer({ min: dayFrom('2005-01-01'), max: dayFrom('2025-06-30') });
 const cases = fc.record({ rebalance: specs, code: codes, baseDay: baseDays });
@@ -161,7 +290,8 @@ describe('every schedule', () => {
         const broken = found.filter(({ date, session, decision }, i) => {
           const previous = found[i - 1];
           const onSessions = calendar.isSession(session) && calendar.isSession(decision) && decision <= session;
-          const dated = date === session || (given.rebalance.roll === 'unadjusted' && date > session && !calendar.isSession(date));
+          const dated =
+            date === session || (given.rebalance.roll === 'unadjusted' && date > session && !calendar.isSession(date));
           const ascending = previous === undefined || (session > previous.session && date > previous.date);
           return !(onSessions && dated && ascending);
         });
@@ -190,7 +320,13 @@ describe('every schedule', () => {
     fc.assert(
       fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (given, from, length) => {
         const { calendar, found } = whole(given);
-        const part = rebalanceDates({ rebalance: given.rebalance, calendar, baseDay: given.baseDay, from, to: from + length });
+        const part = rebalanceDates({
+          rebalance: given.rebalance,
+          calendar,
+          baseDay: given.baseDay,
+          from,
+          to: from + length,
+        });
         expect(part).toEqual(found.filter(({ session }) => session >= from && session <= from + length));
       }),
       { numRuns: 100 },
@@ -198,18 +334,27 @@ describe('every schedule', () => {
   });
 
   test('cut by months is what a walk over all days of each month finds', () => {
-    const monthly = cases.filter(({ rebalance }) => !['none', 'daily', 'weekly', 'custom'].includes(rebalance.frequency));
+    const monthly = cases.filter(
+      ({ rebalance }) => !['none', 'daily', 'weekly', 'custom'].includes(rebalance.frequency),
+    );
     fc.assert(
       fc.property(monthly, (given) => {
         const { calendar, found } = whole(given);
-        expect(found.map(({ date }) => formatDay(date))).toEqual(walkMonths(given.rebalance, calendar, found[0]!.session).map(formatDay));
+        expect(found.map(({ date }) => formatDay(date))).toEqual(
+          walkMonths(given.rebalance, calendar, found[0]!.session).map(formatDay),
+        );
       }),
       { numRuns: 150 },
     );
   });
 });
 
-const DEFAULT_MONTHS: Record<string, readonly number[]> = { monthly: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], quarterly: [3, 6, 9, 12], semi_annual: [6, 12], annual: [12] };
+const DEFAULT_MONTHS: Record<string, readonly number[]> = {
+  monthly: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+  quarterly: [3, 6, 9, 12],
+  semi_annual: [6, 12],
+  annual: [12],
+};
 
 /** The definition, read off the documentation day by day. */
 function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
@@ -219,7 +364,9 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
   const { year, month } = civilOf(base);
   for (let count = year * 12 + month - 1; ; count++) {
     const at = { year: Math.floor(count / 12), month: (count % 12) + 1 };
-    const days = Array.from({ length: daysInMonth(at.year, at.month) }, (_, i) => dayFrom(`${at.year}-${String(at.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`));
+    const days = Array.from({ length: daysInMonth(at.year, at.month) }, (_, i) =>
+      dayFrom(`${at.year}-${String(at.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`),
+    );
     if (days.at(-1)! > to) return result;
     if (!(spec.months ?? DEFAULT_MONTHS[spec.frequency]!).includes(at.month)) continue;
     const anchor = anchorIn(spec, days, calendar);

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { RebalanceSpec } from '#domain/documents/index-document.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 
-const pathsOf = (spec: Partial<RebalanceSpec>) => validateRebalance(RebalanceSpec.parse(spec), 'rebalance').map(({ code, path }) => `${code} ${path}`);
+const pathsOf = (spec: Partial<RebalanceSpec>) =>
+  validateRebalance(RebalanceSpec.parse(spec), 'rebalance').map(({ code, path }) => `${code} ${path}`);
 
 describe('the check of a cadence', () => {
   test('finds nothing wrong with the defaults or with a complete anchor', () => {
@@ -13,13 +14,17 @@ describe('the check of a cadence', () => {
   });
 
   test('misses the parameters of an anchor', () => {
-    expect(pathsOf({ anchor: 'nth_weekday' })).toEqual(['MISSING_PARAMETER rebalance.nth', 'MISSING_PARAMETER rebalance.weekday']);
+    expect(pathsOf({ anchor: 'nth_weekday' })).toEqual([
+      'MISSING_PARAMETER rebalance.nth',
+      'MISSING_PARAMETER rebalance.weekday',
+    ]);
     expect(pathsOf({ anchor: 'nth_weekday', nth: 1 })).toEqual(['MISSING_PARAMETER rebalance.weekday']);
     expect(pathsOf({ frequency: 'annual', anchor: 'day_of_month' })).toEqual(['MISSING_PARAMETER rebalance.day']);
   });
 
   test('asks nothing of an anchor that the frequency does not read', () => {
-    for (const frequency of ['none', 'daily', 'weekly'] as const) expect(pathsOf({ frequency, anchor: 'day_of_month' })).toEqual([]);
+    for (const frequency of ['none', 'daily', 'weekly'] as const)
+      expect(pathsOf({ frequency, anchor: 'day_of_month' })).toEqual([]);
   });
 
   test('misses the dates of a custom cadence', () => {

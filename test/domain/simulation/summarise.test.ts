@@ -1,17 +1,32 @@
 import { describe, expect, test } from 'vitest';
-import { growthOfLevel, momentsOf, planSimulation, sharedTallies, SimulationRequest, tallyBytes, type SimulationPlan } from '#domain/simulation/simulation.js';
+import {
+  growthOfLevel,
+  momentsOf,
+  planSimulation,
+  sharedTallies,
+  SimulationRequest,
+  tallyBytes,
+  type SimulationPlan,
+} from '#domain/simulation/simulation.js';
 import { distributionOf, summariseSimulation } from '#domain/simulation/summarise.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 
 const growth = Float64Array.from({ length: 60 }, (_, t) => 1 + 0.01 * Math.sin(7 * t + 1));
-const request = (changes: Partial<SimulationRequest> = {}) => SimulationRequest.parse({ paths: 6000, horizon: 30, block: 5, ...changes });
+const request = (changes: Partial<SimulationRequest> = {}) =>
+  SimulationRequest.parse({ paths: 6000, horizon: 30, block: 5, ...changes });
 
 function drawn(plan: SimulationPlan) {
   const tallies = sharedTallies(new SharedArrayBuffer(tallyBytes(plan)), plan);
   const engine = wasmEngine();
   plan.cuts.slice(1).forEach((end, part) => {
     const first = plan.cuts[part]!;
-    const part4 = { counts: tallies.counts[part]!, finals: tallies.finals.subarray(first, end), lows: tallies.lows.subarray(first, end), drawdowns: tallies.drawdowns.subarray(first, end), underwater: tallies.underwater.subarray(first, end) };
+    const part4 = {
+      counts: tallies.counts[part]!,
+      finals: tallies.finals.subarray(first, end),
+      lows: tallies.lows.subarray(first, end),
+      drawdowns: tallies.drawdowns.subarray(first, end),
+      underwater: tallies.underwater.subarray(first, end),
+    };
     engine.simulatePaths({ model: plan.model, horizon: plan.horizon, seed: plan.seed, first, bins: plan.bins }, part4);
   });
   return tallies;
@@ -19,20 +34,32 @@ function drawn(plan: SimulationPlan) {
 
 describe('a plan', () => {
   test('cuts paths by the problem, not by the workers', () => {
-    const cuts = planSimulation(request({ paths: 100_000 }), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth)).cuts;
+    const cuts = planSimulation(
+      request({ paths: 100_000 }),
+      { kind: 'block_bootstrap', growth, block: 5 },
+      momentsOf(growth),
+    ).cuts;
     expect(cuts).toHaveLength(17);
     expect([cuts[0], cuts.at(-1)]).toEqual([0, 100_000]);
-    expect(planSimulation(request({ paths: 100 }), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth)).cuts).toEqual([0, 100]);
+    expect(
+      planSimulation(request({ paths: 100 }), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth)).cuts,
+    ).toEqual([0, 100]);
   });
 
   test('keeps a million paths of ten years within 200 MiB', () => {
-    const plan = planSimulation(request({ paths: 1_000_000, horizon: 2520 }), { kind: 'gaussian', mean: 0, deviation: 0.01 }, { mean: 0, deviation: 0.01 });
+    const plan = planSimulation(
+      request({ paths: 1_000_000, horizon: 2520 }),
+      { kind: 'gaussian', mean: 0, deviation: 0.01 },
+      { mean: 0, deviation: 0.01 },
+    );
     expect(tallyBytes(plan)).toBeLessThan(200 * 2 ** 20);
   });
 
   test('needs twenty returns, and a block no longer than them', () => {
     expect(() => momentsOf(growth.subarray(0, 19))).toThrow(/19 returns; 20 are needed/);
-    expect(() => planSimulation(request({ block: 61 }), { kind: 'block_bootstrap', growth, block: 61 }, momentsOf(growth))).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
+    expect(() =>
+      planSimulation(request({ block: 61 }), { kind: 'block_bootstrap', growth, block: 61 }, momentsOf(growth)),
+    ).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });
 
   test('reads growth off levels', () => {
@@ -69,7 +96,19 @@ describe('a summary', () => {
   });
 
   test('of known values is that of the textbook', () => {
-    expect(distributionOf(Float64Array.of(4, 1, 3, 2), [0.25, 0.5])).toEqual({ mean: 2.5, deviation: Math.sqrt(5 / 3), minimum: 1, maximum: 4, percentiles: { 0.25: 1.75, 0.5: 2.5 } });
-    expect(distributionOf(Float64Array.of(7), [0.5])).toEqual({ mean: 7, deviation: 0, minimum: 7, maximum: 7, percentiles: { 0.5: 7 } });
+    expect(distributionOf(Float64Array.of(4, 1, 3, 2), [0.25, 0.5])).toEqual({
+      mean: 2.5,
+      deviation: Math.sqrt(5 / 3),
+      minimum: 1,
+      maximum: 4,
+      percentiles: { 0.25: 1.75, 0.5: 2.5 },
+    });
+    expect(distributionOf(Float64Array.of(7), [0.5])).toEqual({
+      mean: 7,
+      deviation: 0,
+      minimum: 7,
+      maximum: 7,
+      percentiles: { 0.5: 7 },
+    });
   });
 });

@@ -15,17 +15,29 @@ const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHa
 const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 
 const randomTerms: fc.Arbitrary<StrategyTerms> = fc.record({
-  rebalance: fc.constantFrom(null, RebalanceSpec.parse({ frequency: 'none' }), RebalanceSpec.parse({ frequency: 'weekly' }), RebalanceSpec.parse({ frequency: 'daily' })),
+  rebalance: fc.constantFrom(
+    null,
+    RebalanceSpec.parse({ frequency: 'none' }),
+    RebalanceSpec.parse({ frequency: 'weekly' }),
+    RebalanceSpec.parse({ frequency: 'daily' }),
+  ),
   drift_tolerance: fc.constantFrom(null, 0, 0.01, 0.1),
   exposure: fc.constantFrom(0, 0.4, 0.97, 1),
 });
 
 function onStrategies(law: (run: Run, terms: StrategyTerms) => void): void {
   fc.assert(
-    fc.property(randomMarket, randomDocument, randomRequest, randomDecider, randomTerms, ({ market }, document, request, createDecider, strategy) => {
-      const found = tryRun(market, document, { ...request, createDecider, strategy });
-      if (found) law(found, strategy);
-    }),
+    fc.property(
+      randomMarket,
+      randomDocument,
+      randomRequest,
+      randomDecider,
+      randomTerms,
+      ({ market }, document, request, createDecider, strategy) => {
+        const found = tryRun(market, document, { ...request, createDecider, strategy });
+        if (found) law(found, strategy);
+      },
+    ),
     { numRuns: RUNS },
   );
 }
@@ -66,7 +78,9 @@ describe('a strategy on random markets', () => {
       expect(nav.data[0]).toBe(capital);
       const held = new Map<string, number>();
       for (const [date, , , , value] of positions.data) held.set(date, (held.get(date) ?? 0) + value);
-      nav.index.slice(1).forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
+      nav.index
+        .slice(1)
+        .forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
       near(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
     });
   });
@@ -75,7 +89,10 @@ describe('a strategy on random markets', () => {
     onStrategies((found) => {
       if (found.level.some((value) => value === 0)) return;
       const bytes = runToColumns(found, { contentHash: 's' });
-      const view = attributionView(openColumns((start, end) => bytes.slice(start, end)), { start: null, end: null });
+      const view = attributionView(
+        openColumns((start, end) => bytes.slice(start, end)),
+        { start: null, end: null },
+      );
       near(sum(view.contributions.map(({ contribution }) => contribution)), found.metrics.total_return);
       expect(view.reconciles).toBe(true);
     });
@@ -97,17 +114,23 @@ describe('a strategy on random markets', () => {
 
   test('on plain terms it is the backtest of its index, bit for bit', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, randomDecider, ({ market }, document, request, createDecider) => {
-        const plain = tryRun(market, document, { ...request, createDecider });
-        const strategy = tryRun(market, document, { ...request, createDecider, strategy: PLAIN });
-        expect(strategy === undefined).toBe(plain === undefined);
-        if (!plain || !strategy) return;
-        expect(strategy.level).toEqual(plain.level);
-        expect(strategy.metrics).toEqual(plain.metrics);
-        expect(strategy.portfolio.weights).toEqual(plain.portfolio.weights);
-        expect(strategy.portfolio.costs).toEqual(plain.portfolio.costs);
-        expect(strategy.rebalances).toEqual(plain.rebalances);
-      }),
+      fc.property(
+        randomMarket,
+        randomDocument,
+        randomRequest,
+        randomDecider,
+        ({ market }, document, request, createDecider) => {
+          const plain = tryRun(market, document, { ...request, createDecider });
+          const strategy = tryRun(market, document, { ...request, createDecider, strategy: PLAIN });
+          expect(strategy === undefined).toBe(plain === undefined);
+          if (!plain || !strategy) return;
+          expect(strategy.level).toEqual(plain.level);
+          expect(strategy.metrics).toEqual(plain.metrics);
+          expect(strategy.portfolio.weights).toEqual(plain.portfolio.weights);
+          expect(strategy.portfolio.costs).toEqual(plain.portfolio.costs);
+          expect(strategy.rebalances).toEqual(plain.rebalances);
+        },
+      ),
       { numRuns: RUNS },
     );
   });

@@ -16,7 +16,14 @@ const cadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
 /** An equally weighted index over every name, rebalanced daily or never. */
 const equalWeights = (frequency: 'daily' | 'none') =>
-  IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency }, pipeline: { weighting: { type: 'EqualWeight' } } });
+  IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DATES[0],
+    rebalance: { frequency },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
 
 interface Case {
   readonly close: MarketSketch['close'];
@@ -28,7 +35,11 @@ interface Case {
 
 function runCase({ close, index, terms, capital, bps = 0 }: Case): Run {
   const market = buildMarket({ dates: DATES.slice(0, Object.values(close)[0]!.length), close });
-  return runOn(CALENDARS, market, equalWeights(index), { strategy: { ...PLAIN, ...terms }, initial_capital: capital, transaction_cost_bps: bps });
+  return runOn(CALENDARS, market, equalWeights(index), {
+    strategy: { ...PLAIN, ...terms },
+    initial_capital: capital,
+    transaction_cost_bps: bps,
+  });
 }
 
 /** Money in each name, then cash, after a close. */
@@ -40,21 +51,33 @@ function moneyAt({ portfolio }: Run, t: number): number[] {
 
 function near(actual: readonly number[], expected: readonly number[]): void {
   expect(actual.length).toBe(expected.length);
-  actual.forEach((value, i) => expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(1e-12 * Math.max(1, Math.abs(expected[i]!))));
+  actual.forEach((value, i) =>
+    expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(1e-12 * Math.max(1, Math.abs(expected[i]!))),
+  );
 }
 
 const TWO = { A: [10, 20, 20, 20], B: [10, 10, 10, 20] };
 
 describe('a cadence of its own', () => {
   test('bought once and held, the strategy leaves a daily index where prices carry it', () => {
-    const found = runCase({ close: TWO, index: 'daily', terms: { rebalance: cadence({ frequency: 'none' }) }, capital: 1000 });
+    const found = runCase({
+      close: TWO,
+      index: 'daily',
+      terms: { rebalance: cadence({ frequency: 'none' }) },
+      capital: 1000,
+    });
     near([...found.level], [100, 150, 150, 200]);
     near([...found.indexLevel], [100, 150, 150, 225]);
     expect(found.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01']);
   });
 
   test('targets are what the index holds at the close of the date', () => {
-    const found = runCase({ close: TWO, index: 'none', terms: { rebalance: cadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 }, capital: 1000 });
+    const found = runCase({
+      close: TWO,
+      index: 'none',
+      terms: { rebalance: cadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 },
+      capital: 1000,
+    });
     near(moneyAt(found, 0), [250, 250, 500]);
     near(moneyAt(found, 1), [500, 250, 500]);
     // The index, never rebalanced, holds two thirds of A by now.
@@ -88,10 +111,27 @@ describe('exposure', () => {
   test('views hold what is held against the fraction that was asked for', () => {
     const found = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
     const bytes = runToColumns(found, { contentHash: 's' });
-    const weights = heldWeights(openColumns((start, end) => bytes.slice(start, end)), '2024-01-02');
-    const view = weightsView({ runId: 'S', requestedAsOf: null, weights, benchmark: null, sharesOf: () => null, risk: null, activeRisk: null });
-    near(view.weights.map(({ weight }) => weight), [0.4, 0.2]);
-    near(view.weights.map(({ delta_since_rebalance: delta }) => delta!), [0.15, -0.05]);
+    const weights = heldWeights(
+      openColumns((start, end) => bytes.slice(start, end)),
+      '2024-01-02',
+    );
+    const view = weightsView({
+      runId: 'S',
+      requestedAsOf: null,
+      weights,
+      benchmark: null,
+      sharesOf: () => null,
+      risk: null,
+      activeRisk: null,
+    });
+    near(
+      view.weights.map(({ weight }) => weight),
+      [0.4, 0.2],
+    );
+    near(
+      view.weights.map(({ delta_since_rebalance: delta }) => delta!),
+      [0.15, -0.05],
+    );
     near([view.drift!.maximum, view.drift!.total_absolute, view.drift!.turnover], [0.15, 0.2, 0.1]);
   });
 });
@@ -133,7 +173,12 @@ describe('drift tolerance', () => {
   });
 
   test('a distance of exactly the tolerance is no reason to trade', () => {
-    const found = runCase({ close: { A: [10, 30], B: [10, 10] }, index: 'daily', terms: { drift_tolerance: 0.25 }, capital: 100 });
+    const found = runCase({
+      close: { A: [10, 30], B: [10, 10] },
+      index: 'daily',
+      terms: { drift_tolerance: 0.25 },
+      capital: 100,
+    });
     near(moneyAt(found, 1), [150, 50, 0]);
   });
 
@@ -148,12 +193,20 @@ describe('a constraint set', () => {
   const row = (type: string, params: Record<string, unknown>) => ({ id: '', type, params });
 
   test('caps targets at each rebalance; without risk history they are the nearest weights', () => {
-    const found = runCase({ close: THREE, index: 'none', terms: { rebalance: cadence({ frequency: 'daily' }), constraints: [row('PositionBounds', { upper: 0.4 })] }, capital: 300 });
+    const found = runCase({
+      close: THREE,
+      index: 'none',
+      terms: { rebalance: cadence({ frequency: 'daily' }), constraints: [row('PositionBounds', { upper: 0.4 })] },
+      capital: 300,
+    });
     near(moneyAt(found, 0), [100, 100, 100, 0]);
     // The index holds 4/9, 5/18, 5/18: what A has too much goes to B and C alike.
     near(moneyAt(found, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
     near([...found.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
-    expect(found.findings.map(({ code, path }) => [code, path])).toContainEqual(['RISK_FALLBACK_IDENTITY', 'constraint_set_id']);
+    expect(found.findings.map(({ code, path }) => [code, path])).toContainEqual([
+      'RISK_FALLBACK_IDENTITY',
+      'constraint_set_id',
+    ]);
   });
 
   test('that allows cash is followed into it, times the exposure', () => {
@@ -165,30 +218,64 @@ describe('a constraint set', () => {
   test('that cannot be met on a later date holds the rebalance and says so', () => {
     // From the second date on A is two thirds of the index: not less than that, and not more than half, cannot be.
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
-    const terms = { rebalance: cadence({ frequency: 'daily' }), constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5 })] };
+    const terms = {
+      rebalance: cadence({ frequency: 'daily' }),
+      constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5 })],
+    };
     const found = runCase({ close, index: 'none', terms, capital: 300 });
     expect(found.rebalances.length).toBe(1);
-    expect(found.findings.filter(({ code }) => code === 'REBALANCE_HELD').map(({ path }) => path)).toEqual(['constraint_set_id', 'constraint_set_id']);
+    expect(found.findings.filter(({ code }) => code === 'REBALANCE_HELD').map(({ path }) => path)).toEqual([
+      'constraint_set_id',
+      'constraint_set_id',
+    ]);
     near(moneyAt(found, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on a later date, with a row that has a priority, is met with that row moved and says so', () => {
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
-    const terms = { rebalance: cadence({ frequency: 'daily' }), constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5, priority: 1 })] };
+    const terms = {
+      rebalance: cadence({ frequency: 'daily' }),
+      constraints: [
+        row('RelativePositionBounds', { lower: 1, upper: 5 }),
+        row('PositionBounds', { upper: 0.5, priority: 1 }),
+      ],
+    };
     const found = runCase({ close, index: 'none', terms, capital: 300 });
     expect(found.rebalances.length).toBe(3);
     const told = found.findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED' || code === 'REBALANCE_HELD');
     expect(told.map(({ code, path, message }) => [code, path, message.slice(0, 49)])).toEqual(
-      ['2024-01-02', '2024-01-03'].map((date) => ['CONSTRAINT_RELAXED', 'constraint_set_id', `On ${date} PositionBounds[1] gave way by 0.166`]),
+      ['2024-01-02', '2024-01-03'].map((date) => [
+        'CONSTRAINT_RELAXED',
+        'constraint_set_id',
+        `On ${date} PositionBounds[1] gave way by 0.166`,
+      ]),
     );
     // Two thirds of A is what the index holds.
     near(moneyAt(found, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on the first date fails the run with its conflict and what would resolve it', () => {
-    const detail = { proven: true, conflict: [{ type: 'PositionBounds' }, { type: 'FullInvestment' }], relaxations: [{ index: 0, parameter: 'upper', from: 0.2, to: 0.333333334 }] };
-    expect(() => runCase({ close: THREE, index: 'none', terms: { constraints: [row('PositionBounds', { upper: 0.2 })] }, capital: 300 })).toThrow(
-      expect.objectContaining({ code: 'INFEASIBLE', message: expect.stringContaining('cannot hold together'), detail: expect.objectContaining({ conflict: detail.conflict.map((each) => expect.objectContaining(each)), relaxations: detail.relaxations.map((each) => expect.objectContaining(each)) }) }),
+    const detail = {
+      proven: true,
+      conflict: [{ type: 'PositionBounds' }, { type: 'FullInvestment' }],
+      relaxations: [{ index: 0, parameter: 'upper', from: 0.2, to: 0.333333334 }],
+    };
+    expect(() =>
+      runCase({
+        close: THREE,
+        index: 'none',
+        terms: { constraints: [row('PositionBounds', { upper: 0.2 })] },
+        capital: 300,
+      }),
+    ).toThrow(
+      expect.objectContaining({
+        code: 'INFEASIBLE',
+        message: expect.stringContaining('cannot hold together'),
+        detail: expect.objectContaining({
+          conflict: detail.conflict.map((each) => expect.objectContaining(each)),
+          relaxations: detail.relaxations.map((each) => expect.objectContaining(each)),
+        }),
+      }),
     );
   });
 });

@@ -34,15 +34,27 @@ const outcomesOf = (market: MarketData, variants: readonly Variant[]) =>
 
 test('variants that share what they can are their single runs, bit for bit', () => {
   fc.assert(
-    fc.property(randomMarket, fc.array(randomDocument, { minLength: 2, maxLength: 3 }), fc.array(randomRequest, { minLength: 2, maxLength: 3 }), ({ market }, documents, requests) => {
-      const variants = documents.flatMap((document) =>
-        requests.flatMap((request) => [null, HALF].map((strategy): Variant => ({ patch: {}, document, request: { benchmark: null, end: null, ...request }, strategy }))),
-      );
-      const outcomes = outcomesOf(market, variants);
-      variants.forEach((variant, i) => expect(outcomes[i]).toEqual(singleRun(market, variant)));
-      const reversed = outcomesOf(market, variants.toReversed());
-      expect(reversed.toReversed()).toEqual(outcomes);
-    }),
+    fc.property(
+      randomMarket,
+      fc.array(randomDocument, { minLength: 2, maxLength: 3 }),
+      fc.array(randomRequest, { minLength: 2, maxLength: 3 }),
+      ({ market }, documents, requests) => {
+        const variants = documents.flatMap((document) =>
+          requests.flatMap((request) =>
+            [null, HALF].map((strategy): Variant => ({
+              patch: {},
+              document,
+              request: { benchmark: null, end: null, ...request },
+              strategy,
+            })),
+          ),
+        );
+        const outcomes = outcomesOf(market, variants);
+        variants.forEach((variant, i) => expect(outcomes[i]).toEqual(singleRun(market, variant)));
+        const reversed = outcomesOf(market, variants.toReversed());
+        expect(reversed.toReversed()).toEqual(outcomes);
+      },
+    ),
     { numRuns: RUNS },
   );
 });
@@ -50,37 +62,74 @@ test('variants that share what they can are their single runs, bit for bit', () 
 test('the table is ranked, refused variants come last, and ties keep their order', () => {
   const level = (...values: number[]): VariantOutcome => ({
     kind: 'run',
-    metrics: { annualised_return: 0, max_drawdown: 0, sharpe_ratio: values.at(-1)!, total_return: 0, tracking_difference: 0, tracking_error: values[1]!, volatility: 0 },
+    metrics: {
+      annualised_return: 0,
+      max_drawdown: 0,
+      sharpe_ratio: values.at(-1)!,
+      total_return: 0,
+      tracking_difference: 0,
+      tracking_error: values[1]!,
+      volatility: 0,
+    },
     totalCosts: 0,
     days: Int32Array.from(values, (_, t) => t),
     level: Float64Array.from(values),
   });
   const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
   const outcomes = [level(100, 101, 102), refused, level(100, 99, 104), level(100, 99, 102)];
-  const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') => sweepTable({ outcomes, rankBy, partitions: 2 }).rows.map(({ rank, variant }) => [rank, variant]);
-  expect(ranks('sharpe_ratio')).toEqual([[1, 2], [2, 0], [3, 3], [null, 1]]);
-  expect(ranks('tracking_error')).toEqual([[1, 2], [2, 3], [3, 0], [null, 1]]);
+  const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') =>
+    sweepTable({ outcomes, rankBy, partitions: 2 }).rows.map(({ rank, variant }) => [rank, variant]);
+  expect(ranks('sharpe_ratio')).toEqual([
+    [1, 2],
+    [2, 0],
+    [3, 3],
+    [null, 1],
+  ]);
+  expect(ranks('tracking_error')).toEqual([
+    [1, 2],
+    [2, 3],
+    [3, 0],
+    [null, 1],
+  ]);
   const { selection, overfitting } = sweepTable({ outcomes: [refused], rankBy: 'sharpe_ratio', partitions: 2 });
   expect([selection, overfitting]).toEqual([null, null]);
 });
 
 test('a definition that the market cannot run is refused by itself', () => {
-  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-03-01', pipeline: { weighting: { type: 'EqualWeight' } } });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: '2024-03-01',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
   const { market } = fc.sample(randomMarket, { numRuns: 1, seed: 1 })[0]!;
   const request = { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 };
-  const [first, second] = outcomesOf(market, [{ patch: {}, document, request, strategy: null }, { patch: {}, document: { ...document, base_date: '2023-12-27' }, request, strategy: null }]);
+  const [first, second] = outcomesOf(market, [
+    { patch: {}, document, request, strategy: null },
+    { patch: {}, document: { ...document, base_date: '2023-12-27' }, request, strategy: null },
+  ]);
   expect(first!.kind).toBe('refused');
   expect(second!.kind).toBe('run');
 });
 
 test('a variant that loses everything is refused by itself, with the day', () => {
   const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
-  const market = buildMarket({ dates, close: { A: [100, 110, null, null, null], B: [50, 51, 52, 53, 54] }, actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-06' }] });
+  const market = buildMarket({
+    dates,
+    close: { A: [100, 110, null, null, null], B: [50, 51, 52, 53, 54] },
+    actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-06' }],
+  });
   const variant = (delisting: string): Variant => ({
     patch: {},
     document: IndexDocument.parse({
-      id: 'X', name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' },
-      universe: { kind: 'list', identifiers: ['A'] }, pipeline: { treatment: { delisting }, weighting: { type: 'EqualWeight' } },
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: dates[0],
+      rebalance: { frequency: 'none' },
+      universe: { kind: 'list', identifiers: ['A'] },
+      pipeline: { treatment: { delisting }, weighting: { type: 'EqualWeight' } },
     }),
     request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
     strategy: null,
@@ -98,14 +147,25 @@ test('a variant whose short position loses more than there was is refused by its
   const variant = (lower: number): Variant => ({
     patch: {},
     document: IndexDocument.parse({
-      ...common, id: 'X',
-      derivation: { source_index_id: 'P', constraints: [{ id: 'short', type: 'PositionBounds', params: { lower, upper: lower, identifiers: ['B'] } }] },
+      ...common,
+      id: 'X',
+      derivation: {
+        source_index_id: 'P',
+        constraints: [{ id: 'short', type: 'PositionBounds', params: { lower, upper: lower, identifiers: ['B'] } }],
+      },
     }),
     request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
     strategy: null,
   });
   const variants = [variant(-0.1), variant(-0.5)];
-  const [kept, lost] = runVariants({ market, calendars: CALENDARS, variants, documents: { P: parent }, createDecider: indexDecider, report: () => {} });
+  const [kept, lost] = runVariants({
+    market,
+    calendars: CALENDARS,
+    variants,
+    documents: { P: parent },
+    createDecider: indexDecider,
+    report: () => {},
+  });
   expect(kept).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(-0.3, 8) as number } });
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-07' } } });
 });

@@ -6,12 +6,20 @@ import { overfitting } from '#domain/sweeps/overfitting.js';
 
 const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf8')) as {
   returns: number[][];
-  cscv: { partitions: number; probability: number; probability_of_loss: number; median_logit: number; combinations: number; observations: number }[];
+  cscv: {
+    partitions: number;
+    probability: number;
+    probability_of_loss: number;
+    median_logit: number;
+    combinations: number;
+    observations: number;
+  }[];
   moments: { sharpe: number; skewness: number; kurtosis: number }[];
 };
 
 /** Rows of time as rows of variants. */
-const byVariant = (rows: readonly (readonly number[])[]): Float64Array => Float64Array.from(rows[0]!.flatMap((_, n) => rows.map((row) => row[n]!)));
+const byVariant = (rows: readonly (readonly number[])[]): Float64Array =>
+  Float64Array.from(rows[0]!.flatMap((_, n) => rows.map((row) => row[n]!)));
 
 function near(actual: number | undefined, expected: number, tolerance = 1e-12): void {
   expect(Math.abs(actual! - expected)).toBeLessThanOrEqual(tolerance * Math.max(1, Math.abs(expected)));
@@ -33,7 +41,9 @@ describe('the deflated Sharpe ratio', () => {
   });
 
   test('falls as trials are added', () => {
-    const values = [1, 2, 10, 100, 1000].map((trials) => probabilisticSharpe(paper, expectedMaximumSharpe({ trials, variance }))!);
+    const values = [1, 2, 10, 100, 1000].map((trials) =>
+      probabilisticSharpe(paper, expectedMaximumSharpe({ trials, variance }))!,
+    );
     expect(values).toEqual(values.toSorted((a, b) => b - a));
   });
 
@@ -58,20 +68,30 @@ describe('the probability of backtest overfitting', () => {
 
   test.each(golden.cscv)('is that of an independent calculation with $partitions blocks', (expected) => {
     const found = overfitting({ ...shape, partitions: expected.partitions })!;
-    expect([found.combinations, found.observations, found.partitions]).toEqual([expected.combinations, expected.observations, expected.partitions]);
+    expect([found.combinations, found.observations, found.partitions]).toEqual([
+      expected.combinations,
+      expected.observations,
+      expected.partitions,
+    ]);
     near(found.probability, expected.probability);
     near(found.probabilityOfLoss, expected.probability_of_loss);
     near(found.medianLogit, expected.median_logit);
   });
 
   test('is 0 where one variant is best in every block', () => {
-    const rows = Array.from({ length: 16 }, (_, t) => [0.001, 0.01, -0.01].map((mean) => mean + (t % 2 === 0 ? 0.0005 : -0.0005)));
-    expect(overfitting({ returns: byVariant(rows), variants: 3, observations: 16, partitions: 4 })!.probability).toBe(0);
+    const rows = Array.from({ length: 16 }, (_, t) =>
+      [0.001, 0.01, -0.01].map((mean) => mean + (t % 2 === 0 ? 0.0005 : -0.0005)),
+    );
+    expect(overfitting({ returns: byVariant(rows), variants: 3, observations: 16, partitions: 4 })!.probability).toBe(
+      0,
+    );
   });
 
   test('is 1 where what is best in one half is worst in the other', () => {
     const noise = (t: number): number => (t % 2 === 0 ? 0.0005 : -0.0005);
-    const rows = Array.from({ length: 8 }, (_, t) => [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + noise(t)));
+    const rows = Array.from({ length: 8 }, (_, t) =>
+      [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + noise(t)),
+    );
     const found = overfitting({ returns: byVariant(rows), variants: 3, observations: 8, partitions: 2 })!;
     expect([found.probability, found.probabilityOfLoss]).toEqual([1, 1]);
   });

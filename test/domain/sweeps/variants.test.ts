@@ -26,7 +26,14 @@ describe('JSON pointers', () => {
 
   test('members and elements are replaced or added, nothing on the way is made up', () => {
     const target = { a: { b: 1 }, list: [1, 2] };
-    for (const [pointer, value] of [['/a/b', 2], ['/a/c', 3], ['/list/0', 9], ['/list/2', 8], ['/list/-', 7]] as const) expect(setAt(target, parsePointer(pointer)!, value)).toBeUndefined();
+    for (const [pointer, value] of [
+      ['/a/b', 2],
+      ['/a/c', 3],
+      ['/list/0', 9],
+      ['/list/2', 8],
+      ['/list/-', 7],
+    ] as const)
+      expect(setAt(target, parsePointer(pointer)!, value)).toBeUndefined();
     expect(target).toEqual({ a: { b: 2, c: 3 }, list: [9, 2, 8, 7] });
     expect(setAt(target, parsePointer('/x/y')!, 1)).toEqual({ at: '/x' });
     expect(setAt(target, parsePointer('/list/9')!, 1)).toEqual({ at: '/list/9' });
@@ -38,28 +45,55 @@ describe('JSON pointers', () => {
 });
 
 describe('variants', () => {
-  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'XNYS', base_date: '2020-01-02', universe: { kind: 'all' }, pipeline: { weighting: { type: 'EqualWeight' } } });
-  const base = { document, request: { start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 }, strategy: null };
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'XNYS',
+    base_date: '2020-01-02',
+    universe: { kind: 'all' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const base = {
+    document,
+    request: { start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 },
+    strategy: null,
+  };
   const check = (body: unknown) => ({ document: readIndex(body), findings: [] });
   const apply = (patch: Patch) => applyPatch(base, patch, { path: 'patches[0]', check });
 
   test('a grid is every combination, its last pointer varying fastest', () => {
     const grid = { '/request/transaction_cost_bps': [0, 5], '/document/base_value': [100, 1000, 10] };
-    expect(patchesOf({ grid, patches: null }).map((patch) => Object.values(patch))).toEqual([[0, 100], [0, 1000], [0, 10], [5, 100], [5, 1000], [5, 10]]);
+    expect(patchesOf({ grid, patches: null }).map((patch) => Object.values(patch))).toEqual([
+      [0, 100],
+      [0, 1000],
+      [0, 10],
+      [5, 100],
+      [5, 1000],
+      [5, 10],
+    ]);
     expect(variantCount({ grid, patches: null })).toBe(6);
   });
 
   test('a grid too large is refused without being made', () => {
     const values = Array.from({ length: 2000 }, (_, i) => i);
     const grid = Object.fromEntries(['/a', '/b', '/c', '/d'].map((pointer) => [pointer, values]));
-    expect(sizeFindings({ grid, patches: null })).toMatchObject([{ code: 'OUT_OF_RANGE', path: 'grid', message: 'The sweep has 16000000000000 variants; at most 2000 are run.' }]);
+    expect(sizeFindings({ grid, patches: null })).toMatchObject([
+      { code: 'OUT_OF_RANGE', path: 'grid', message: 'The sweep has 16000000000000 variants; at most 2000 are run.' },
+    ]);
   });
 
   test('a patch changes what it points at and leaves the base alone', () => {
     const before = structuredClone(base);
-    const { variant, findings } = apply({ '/document/pipeline/weighting/cap': 0.2, '/request/transaction_cost_bps': 7, '/strategy/exposure': 0.5 });
+    const { variant, findings } = apply({
+      '/document/pipeline/weighting/cap': 0.2,
+      '/request/transaction_cost_bps': 7,
+      '/strategy/exposure': 0.5,
+    });
     expect(findings).toEqual([]);
-    expect(variant!.document).toEqual({ ...document, pipeline: { ...document.pipeline, weighting: { ...document.pipeline!.weighting, cap: 0.2 } } });
+    expect(variant!.document).toEqual({
+      ...document,
+      pipeline: { ...document.pipeline, weighting: { ...document.pipeline!.weighting, cap: 0.2 } },
+    });
     expect(variant!.request).toEqual({ ...base.request, benchmark: null, transaction_cost_bps: 7 });
     expect(variant!.strategy).toEqual({ rebalance: null, drift_tolerance: null, exposure: 0.5 });
     expect(base).toEqual(before);
@@ -73,11 +107,26 @@ describe('variants', () => {
     ['a pointer outside', { '/index/name': 'Y' }, 'UNKNOWN_FIELD_NAME', 'patches[0]/index/name'],
     ['no pointer', { name: 'Y' }, 'UNKNOWN_FIELD_NAME', 'patches[0]'],
     ['an empty pointer', { '': 'Y' }, 'UNKNOWN_FIELD_NAME', 'patches[0]'],
-    ['a range turned round', { '/request/start': '2021-02-01', '/request/end': '2021-01-04' }, 'INVALID_RANGE', 'patches[0]/request.start'],
+    [
+      'a range turned round',
+      { '/request/start': '2021-02-01', '/request/end': '2021-01-04' },
+      'INVALID_RANGE',
+      'patches[0]/request.start',
+    ],
     ['a pointer to the whole', { '/document': {} }, 'UNKNOWN_FIELD_NAME', 'patches[0]/document'],
-    ['a pointer that leads nowhere', { '/document/derivation/objective': 'x' }, 'UNKNOWN_FIELD_NAME', 'patches[0]/document/derivation/objective'],
+    [
+      'a pointer that leads nowhere',
+      { '/document/derivation/objective': 'x' },
+      'UNKNOWN_FIELD_NAME',
+      'patches[0]/document/derivation/objective',
+    ],
     ['another id', { '/document/id': 'Y' }, 'IMMUTABLE_FIELD', 'patches[0]/document.id'],
-    ['a value out of range', { '/request/transaction_cost_bps': -1 }, 'OUT_OF_RANGE', 'patches[0]/request.transaction_cost_bps'],
+    [
+      'a value out of range',
+      { '/request/transaction_cost_bps': -1 },
+      'OUT_OF_RANGE',
+      'patches[0]/request.transaction_cost_bps',
+    ],
     ['a field that requests do not have', { '/request/costs': 1 }, 'UNKNOWN_FIELD', 'patches[0]/request.costs'],
     ['an exposure above 1', { '/strategy/exposure': 2 }, 'OUT_OF_RANGE', 'patches[0]/strategy.exposure'],
   ])('%s is refused at its place', (_, patch, code, path) => {
@@ -87,20 +136,46 @@ describe('variants', () => {
   });
 
   test('everything wrong with a patch is told at once', () => {
-    const { findings } = apply({ name: 'Y', '/document/x/y': 1, '/document/id': 'Y', '/request/transaction_cost_bps': -1, '/strategy/exposure': 2 });
-    expect(findings.map(({ path }) => path)).toEqual(['patches[0]', 'patches[0]/document/x/y', 'patches[0]/request.transaction_cost_bps', 'patches[0]/strategy.exposure', 'patches[0]/document.id']);
+    const { findings } = apply({
+      name: 'Y',
+      '/document/x/y': 1,
+      '/document/id': 'Y',
+      '/request/transaction_cost_bps': -1,
+      '/strategy/exposure': 2,
+    });
+    expect(findings.map(({ path }) => path)).toEqual([
+      'patches[0]',
+      'patches[0]/document/x/y',
+      'patches[0]/request.transaction_cost_bps',
+      'patches[0]/strategy.exposure',
+      'patches[0]/document.id',
+    ]);
   });
 
   test('a field that documents do not have is an error, because the variant would be the base', () => {
-    const warned = applyPatch(base, { '/document/pipeline/weighting/capp': 0.2 }, {
-      path: 'grid',
-      check: () => ({ document, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', message: '', path: 'pipeline.weighting.capp' }] }),
-    });
-    expect(warned.findings).toMatchObject([{ severity: 'error', path: 'grid/document.pipeline.weighting.capp', message: 'The field pipeline.weighting.capp is not known: the variant would be its base.' }]);
+    const warned = applyPatch(
+      base,
+      { '/document/pipeline/weighting/capp': 0.2 },
+      {
+        path: 'grid',
+        check: () => ({
+          document,
+          findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', message: '', path: 'pipeline.weighting.capp' }],
+        }),
+      },
+    );
+    expect(warned.findings).toMatchObject([
+      {
+        severity: 'error',
+        path: 'grid/document.pipeline.weighting.capp',
+        message: 'The field pipeline.weighting.capp is not known: the variant would be its base.',
+      },
+    ]);
   });
 
   test('a request has one base and one way to vary it', () => {
-    const issues = (body: unknown) => SweepRequest.safeParse(body).error?.issues.map(({ path }) => path.join('.')) ?? [];
+    const issues = (body: unknown) =>
+      SweepRequest.safeParse(body).error?.issues.map(({ path }) => path.join('.')) ?? [];
     expect(issues({ index_id: 'X', patches: [{}] })).toEqual([]);
     expect(issues({ index_id: 'X', document: {}, patches: [{}] })).toEqual(['index_id']);
     expect(issues({ patches: [{}], grid: {} })).toEqual(['index_id', 'grid']);

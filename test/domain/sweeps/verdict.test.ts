@@ -11,12 +11,27 @@ function runOf(seed: number, mean: number): VariantOutcome {
   const level = [100];
   for (let t = 0; t < 80; t++) level.push(level.at(-1)! * (1 + mean + 0.01 * (random() - 0.5)));
   const { sharpe } = sharpeSample(Float64Array.from(level.slice(1), (value, t) => value / level[t]! - 1));
-  const metrics = { annualised_return: 0, max_drawdown: 0, sharpe_ratio: sharpe, total_return: 0, tracking_difference: 0, tracking_error: 0, volatility: 0 };
-  return { kind: 'run', metrics, totalCosts: 0, days: Int32Array.from(level, (_, t) => t), level: Float64Array.from(level) };
+  const metrics = {
+    annualised_return: 0,
+    max_drawdown: 0,
+    sharpe_ratio: sharpe,
+    total_return: 0,
+    tracking_difference: 0,
+    tracking_error: 0,
+    volatility: 0,
+  };
+  return {
+    kind: 'run',
+    metrics,
+    totalCosts: 0,
+    days: Int32Array.from(level, (_, t) => t),
+    level: Float64Array.from(level),
+  };
 }
 
 const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
-const table = (outcomes: readonly VariantOutcome[], plans?: readonly string[]): SweepTable => sweepTable({ outcomes, rankBy: 'sharpe_ratio', partitions: 4, ...(plans ? { plans } : {}) });
+const table = (outcomes: readonly VariantOutcome[], plans?: readonly string[]): SweepTable =>
+  sweepTable({ outcomes, rankBy: 'sharpe_ratio', partitions: 4, ...(plans ? { plans } : {}) });
 
 describe('variants of one plan', () => {
   const [a, b, c] = RUNS as [VariantOutcome, VariantOutcome, VariantOutcome];
@@ -27,7 +42,9 @@ describe('variants of one plan', () => {
     expect(twice.selection).toEqual(once.selection);
     expect(once.selection!.trials).toBe(3);
     expect(twice.overfitting).toEqual(once.overfitting);
-    expect(new Set(twice.rows.map(({ deflatedSharpe }) => deflatedSharpe))).toEqual(new Set(once.rows.map(({ deflatedSharpe }) => deflatedSharpe)));
+    expect(new Set(twice.rows.map(({ deflatedSharpe }) => deflatedSharpe))).toEqual(
+      new Set(once.rows.map(({ deflatedSharpe }) => deflatedSharpe)),
+    );
   });
 
   test('would make the choice look stricter and its rank surer, counted one by one', () => {
@@ -37,7 +54,10 @@ describe('variants of one plan', () => {
   });
 
   test('are named, and all of them ranked', () => {
-    expect(twice.identical).toEqual([[0, 2, 5], [1, 4]]);
+    expect(twice.identical).toEqual([
+      [0, 2, 5],
+      [1, 4],
+    ]);
     expect(twice.rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(verdictOf(twice)[0]).toBe('Variants of one plan count as one trial: 0 = 2 = 5, 1 = 4.');
     expect(once.identical).toEqual([]);
@@ -45,24 +65,50 @@ describe('variants of one plan', () => {
 
   test('leave nothing to choose when all are of one', () => {
     const single = table([a, a], ['a', 'a']);
-    expect(single).toMatchObject({ selection: { trials: 1, expectedMaximumSharpe: 0 }, overfitting: null, identical: [[0, 1]] });
-    expect(verdictOf(single).at(-1)).toMatch(/^Tested against a true Sharpe ratio of zero, the first beats what it would show by chance with a probability of \d+\.\d %\.$/);
+    expect(single).toMatchObject({
+      selection: { trials: 1, expectedMaximumSharpe: 0 },
+      overfitting: null,
+      identical: [[0, 1]],
+    });
+    expect(verdictOf(single).at(-1)).toMatch(
+      /^Tested against a true Sharpe ratio of zero, the first beats what it would show by chance with a probability of \d+\.\d %\.$/,
+    );
   });
 });
 
 describe('what is said of skill', () => {
-  const selection = { trials: 12, sharpeVariance: 1, expectedMaximumSharpe: 1, best: { sharpe: 1, skewness: 0, kurtosis: 3, observations: 9 }, deflatedSharpe: 0.893 };
-  const overfitting = (probability: number) => ({ probability, probabilityOfLoss: 0, medianLogit: 0, combinations: 12_870, partitions: 16, observations: 100 });
-  const said = (rest: Partial<SweepTable>) => verdictOf({ rows: [], selection, overfitting: null, identical: [], ...rest });
-  const TESTED = 'Tested against a true Sharpe ratio of zero, the first beats what the best of 12 trials would show by chance with a probability of 89.3 %';
+  const selection = {
+    trials: 12,
+    sharpeVariance: 1,
+    expectedMaximumSharpe: 1,
+    best: { sharpe: 1, skewness: 0, kurtosis: 3, observations: 9 },
+    deflatedSharpe: 0.893,
+  };
+  const overfitting = (probability: number) => ({
+    probability,
+    probabilityOfLoss: 0,
+    medianLogit: 0,
+    combinations: 12_870,
+    partitions: 16,
+    observations: 100,
+  });
+  const said = (rest: Partial<SweepTable>) =>
+    verdictOf({ rows: [], selection, overfitting: null, identical: [], ...rest });
+  const TESTED =
+    'Tested against a true Sharpe ratio of zero, the first beats what the best of 12 trials would show by chance with a probability of 89.3 %';
 
   test('is said with what it is tested against', () => {
     expect(said({})).toEqual([`${TESTED}.`]);
-    expect(said({ overfitting: overfitting(0.5) })).toEqual([`${TESTED}.`, 'In 50.0 % of 12,870 splits of time the best of one half was no better than the median of the other.']);
+    expect(said({ overfitting: overfitting(0.5) })).toEqual([
+      `${TESTED}.`,
+      'In 50.0 % of 12,870 splits of time the best of one half was no better than the median of the other.',
+    ]);
   });
 
   test('is not said beside a probability of overfitting above one half without that', () => {
-    expect(said({ overfitting: overfitting(0.772) })[0]).toBe(`${TESTED}, but the probability of overfitting is 77.2 %, above one half: that it is first among these says nothing of how it will rank.`);
+    expect(said({ overfitting: overfitting(0.772) })[0]).toBe(
+      `${TESTED}, but the probability of overfitting is 77.2 %, above one half: that it is first among these says nothing of how it will rank.`,
+    );
   });
 
   test('is not said where nothing ran, or nothing is known', () => {

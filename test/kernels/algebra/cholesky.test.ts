@@ -6,7 +6,11 @@ import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 import { golden } from '../golden.js';
 
-interface FactorCase { order: number; a: number[]; cholesky: number[] }
+interface FactorCase {
+  order: number;
+  a: number[];
+  cholesky: number[];
+}
 
 describe('cholesky', () => {
   test('agrees with LAPACK', () => {

@@ -6,7 +6,13 @@ import { values } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
 const products = fc
-  .record({ rows: fc.integer({ min: 1, max: 6 }), inner: fc.integer({ min: 0, max: 6 }), columns: fc.integer({ min: 1, max: 6 }), transposeA: fc.boolean(), transposeB: fc.boolean() })
+  .record({
+    rows: fc.integer({ min: 1, max: 6 }),
+    inner: fc.integer({ min: 0, max: 6 }),
+    columns: fc.integer({ min: 1, max: 6 }),
+    transposeA: fc.boolean(),
+    transposeB: fc.boolean(),
+  })
   .chain((shape) =>
     fc.record({
       shape: fc.constant(shape),
@@ -26,7 +32,10 @@ describe('gemm', () => {
           const i = Math.floor(at / columns);
           const j = at % columns;
           let total = 0;
-          for (let k = 0; k < inner; k++) total += (transposeA ? a[k * rows + i]! : a[i * inner + k]!) * (transposeB ? b[j * inner + k]! : b[k * columns + j]!);
+          for (let k = 0; k < inner; k++)
+            total +=
+              (transposeA ? a[k * rows + i]! : a[i * inner + k]!) *
+              (transposeB ? b[j * inner + k]! : b[k * columns + j]!);
           return total;
         });
         expectClose(out, expected, 1e-14, 100);

@@ -10,8 +10,18 @@ test('takes columns in the order asked for, less a constant', () => {
 
 test.each([
   ['a panel that is none', new Float64Array(5), { width: 2, columns: Int32Array.of(0), less: 0 }, new Float64Array(2)],
-  ['a column beside the panel', new Float64Array(4), { width: 2, columns: Int32Array.of(2), less: 0 }, new Float64Array(2)],
-  ['a result of another shape', new Float64Array(4), { width: 2, columns: Int32Array.of(1), less: 0 }, new Float64Array(3)],
+  [
+    'a column beside the panel',
+    new Float64Array(4),
+    { width: 2, columns: Int32Array.of(2), less: 0 },
+    new Float64Array(2),
+  ],
+  [
+    'a result of another shape',
+    new Float64Array(4),
+    { width: 2, columns: Int32Array.of(1), less: 0 },
+    new Float64Array(3),
+  ],
 ])('refuses %s', (_, x, selection, out) => {
   expect(() => selectColumns(x, selection, out)).toThrow(KernelFault);
 });

@@ -6,7 +6,11 @@ import { matrices } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 import { golden } from '../golden.js';
 
-interface FactorCase { order: number; indefinite: number[]; eigenvalues: number[] }
+interface FactorCase {
+  order: number;
+  indefinite: number[];
+  eigenvalues: number[];
+}
 
 describe('symmetricEigen', () => {
   test('agrees with LAPACK to 1e-12 of the largest', () => {
@@ -25,15 +29,23 @@ describe('symmetricEigen', () => {
       fc.property(matrices({ rowsMax: 8, columnsMax: 8 }), ({ rows, columns, data }) => {
         const n = Math.min(rows, columns);
         const a = new Float64Array(n * n);
-        for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) a[i * n + j] = data[Math.max(i, j) * columns + Math.min(i, j)]!;
+        for (let i = 0; i < n; i++)
+          for (let j = 0; j < n; j++) a[i * n + j] = data[Math.max(i, j) * columns + Math.min(i, j)]!;
         const values = new Float64Array(n);
         const vectors = new Float64Array(n * n);
         expect(symmetricEigen(a, n, values, vectors)).toBe(true);
         for (let k = 0; k < n; k++) {
           if (k > 0) expect(values[k]!).toBeGreaterThanOrEqual(values[k - 1]!);
           const v = vectors.subarray(k * n, k * n + n);
-          const stretched = Float64Array.from({ length: n }, (_, i) => v.reduce((total, x, j) => total + a[i * n + j]! * x, 0));
-          expectClose(stretched, v.map((x) => values[k]! * x), 1e-12, 100);
+          const stretched = Float64Array.from({ length: n }, (_, i) =>
+            v.reduce((total, x, j) => total + a[i * n + j]! * x, 0),
+          );
+          expectClose(
+            stretched,
+            v.map((x) => values[k]! * x),
+            1e-12,
+            100,
+          );
           for (let m = 0; m <= k; m++) {
             const product = v.reduce((total, x, j) => total + x * vectors[m * n + j]!, 0);
             expect(Math.abs(product - (m === k ? 1 : 0))).toBeLessThanOrEqual(1e-13);

@@ -5,7 +5,12 @@ import { KernelFault } from '#kernels/assert.js';
 import { expectClose } from '../closeness.js';
 import { golden } from '../golden.js';
 
-interface FactorCase { order: number; a: number[]; b: number[]; solution: number[] }
+interface FactorCase {
+  order: number;
+  a: number[];
+  b: number[];
+  solution: number[];
+}
 
 describe('triangular solves', () => {
   test('both halves after a Cholesky factor solve the system as LAPACK does', () => {

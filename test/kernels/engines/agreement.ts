@@ -16,7 +16,9 @@ export function randomPanel(rows: number, columns: number, seed = 1): Float64Arr
 
 export function randomSymmetric(n: number, seed = 2): Float64Array {
   const values = randomPanel(n, n, seed);
-  return values.map((_, at) => values[Math.max(Math.floor(at / n), at % n) * n + Math.min(Math.floor(at / n), at % n)]!);
+  return values.map(
+    (_, at) => values[Math.max(Math.floor(at / n), at % n) * n + Math.min(Math.floor(at / n), at % n)]!,
+  );
 }
 
 /** Positive definite and far from singular. */
@@ -35,7 +37,10 @@ export function testAgreement(engine: Engine): void {
     copy.set(array);
     return copy;
   };
-  const outOf = (length: number, work: (engine: Engine, out: Float64Array) => void): readonly [Float64Array, Float64Array] => {
+  const outOf = (
+    length: number,
+    work: (engine: Engine, out: Float64Array) => void,
+  ): readonly [Float64Array, Float64Array] => {
     const expected = new Float64Array(length);
     const actual = new Float64Array(length).fill(7);
     work(plain, expected);
@@ -43,11 +48,23 @@ export function testAgreement(engine: Engine): void {
     return [actual, expected];
   };
 
-  test.each([[1, 1], [3, 1], [5, 2], [20, 3], [7, 4], [319, 5], [320, 9], [321, 30], [650, 67], [50, 131]])('multiplies a panel of %i x %i by itself', (rows, columns) => {
+  test.each([
+    [1, 1],
+    [3, 1],
+    [5, 2],
+    [20, 3],
+    [7, 4],
+    [319, 5],
+    [320, 9],
+    [321, 30],
+    [650, 67],
+    [50, 131],
+  ])('multiplies a panel of %i x %i by itself', (rows, columns) => {
     const x = randomPanel(rows, columns);
     const [actual, expected] = outOf(columns * columns, (each, out) => each.symmetricRankK(x, columns, out));
     expectCovariance(actual, expected, columns, 1e-12);
-    for (let i = 0; i < columns; i++) for (let j = 0; j < i; j++) expect(actual[i * columns + j]).toBe(actual[j * columns + i]);
+    for (let i = 0; i < columns; i++)
+      for (let j = 0; j < i; j++) expect(actual[i * columns + j]).toBe(actual[j * columns + i]);
     engine.scope(() => {
       const out = engine.allocate(columns * columns);
       engine.symmetricRankK(own(x), columns, out);
@@ -55,22 +72,40 @@ export function testAgreement(engine: Engine): void {
     });
   });
 
-  test.each([[1, 1, 1], [2, 3, 5], [4, 4, 4], [5, 193, 6], [129, 20, 3], [3, 400, 195], [66, 67, 68]])('multiplies %i x %i by %i columns, stored either way', (rows, inner, columns) => {
+  test.each([
+    [1, 1, 1],
+    [2, 3, 5],
+    [4, 4, 4],
+    [5, 193, 6],
+    [129, 20, 3],
+    [3, 400, 195],
+    [66, 67, 68],
+  ])('multiplies %i x %i by %i columns, stored either way', (rows, inner, columns) => {
     const a = randomPanel(rows, inner, 5);
     const b = randomPanel(inner, columns, 6);
     for (const transposeA of [false, true]) {
       for (const transposeB of [false, true]) {
-        const [actual, expected] = outOf(rows * columns, (each, out) => each.gemm({ rows, inner, columns, transposeA, transposeB }, a, b, out));
+        const [actual, expected] = outOf(rows * columns, (each, out) =>
+          each.gemm({ rows, inner, columns, transposeA, transposeB }, a, b, out),
+        );
         expectClose(actual, expected, 1e-12);
       }
     }
   });
 
-  test.each([[1, 1], [2, 3], [4, 4], [5, 9], [67, 130]])('multiplies a matrix of %i x %i by vectors', (rows, columns) => {
+  test.each([
+    [1, 1],
+    [2, 3],
+    [4, 4],
+    [5, 9],
+    [67, 130],
+  ])('multiplies a matrix of %i x %i by vectors', (rows, columns) => {
     const a = randomPanel(rows, columns);
     const [product, expected] = outOf(rows, (each, out) => each.gemv(a, randomPanel(columns, 1), out));
     expectClose(product, expected, 1e-12);
-    const [transposed, expectedTransposed] = outOf(columns, (each, out) => each.gemvTransposed(a, randomPanel(rows, 1), out));
+    const [transposed, expectedTransposed] = outOf(columns, (each, out) =>
+      each.gemvTransposed(a, randomPanel(rows, 1), out),
+    );
     expectClose(transposed, expectedTransposed, 1e-12);
   });
 
@@ -98,15 +133,18 @@ export function testAgreement(engine: Engine): void {
     }
   });
 
-  test.each([2, 5, 64, 130, 200])('names the pivot at which a matrix of order %i stops being positive definite', (n) => {
-    const a = randomDefinite(n);
-    const bad = n - 1;
-    for (let j = 0; j < n; j++) a[bad * n + j] = a[j * n + bad] = a[j]!; // a duplicate of the first name
-    a[bad * n + bad] = a[0]! * (1 - 1e-6);
-    expect(engine.cholesky(a.slice(), n)).toBe(bad);
-    a[Math.floor(n / 2) * (n + 1)] = -1;
-    expect(engine.cholesky(a.slice(), n)).toBe(Math.floor(n / 2));
-  });
+  test.each([2, 5, 64, 130, 200])(
+    'names the pivot at which a matrix of order %i stops being positive definite',
+    (n) => {
+      const a = randomDefinite(n);
+      const bad = n - 1;
+      for (let j = 0; j < n; j++) a[bad * n + j] = a[j * n + bad] = a[j]!; // a duplicate of the first name
+      a[bad * n + bad] = a[0]! * (1 - 1e-6);
+      expect(engine.cholesky(a.slice(), n)).toBe(bad);
+      a[Math.floor(n / 2) * (n + 1)] = -1;
+      expect(engine.cholesky(a.slice(), n)).toBe(Math.floor(n / 2));
+    },
+  );
 
   test.each(ORDERS)('finds the eigenvalues of order %i', (n) => {
     const a = randomSymmetric(n);
@@ -127,28 +165,40 @@ export function testAgreement(engine: Engine): void {
     const size = Math.max(...expected.map(Math.abs));
     const products = new Float64Array(n * n);
     plain.gemm({ rows: n, inner: n, columns: n, transposeB: true }, vectors, vectors, products);
-    expectClose(products, Float64Array.from({ length: n * n }, (_, at) => (at % (n + 1) === 0 ? 1 : 0)), 1e-13);
+    expectClose(
+      products,
+      Float64Array.from({ length: n * n }, (_, at) => (at % (n + 1) === 0 ? 1 : 0)),
+      1e-13,
+    );
     plain.gemm({ rows: n, inner: n, columns: n }, vectors, a, products);
-    expectClose(products, vectors.map((v, at) => v * values[Math.floor(at / n)]!), 1e-13 * n, size);
+    expectClose(
+      products,
+      vectors.map((v, at) => v * values[Math.floor(at / n)]!),
+      1e-13 * n,
+      size,
+    );
   });
 
-  test.each([...ORDERS, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])('finds the largest eigenpairs of order %d with the bits they have among all', (kind) => {
-    const n = Math.floor(kind);
-    const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
-    const before = [...a];
-    const all = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
-    expect(engine.symmetricEigen(a, n, all.values, all.vectors)).toBe(true);
-    for (const count of new Set([0, Math.min(1, n), Math.min(3, n), n >> 1, Math.max(0, n - 1), n])) {
-      const values = new Float64Array(count).fill(Number.NaN);
-      const vectors = new Float64Array(count * n).fill(Number.NaN);
-      expect(engine.largestEigen(a, n, values, vectors)).toBe(true);
-      expect([...values]).toEqual([...all.values.subarray(n - count)]);
-      expect([...vectors]).toEqual([...all.vectors.subarray((n - count) * n)]);
-    }
-    expect([...a]).toEqual(before);
-    expect(() => engine.largestEigen(a, n, new Float64Array(n + 1), new Float64Array((n + 1) * n))).toThrow();
-    expect(() => engine.largestEigen(a, n, new Float64Array(n), new Float64Array(n * n + 1))).toThrow();
-  });
+  test.each([...ORDERS, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])(
+    'finds the largest eigenpairs of order %d with the bits they have among all',
+    (kind) => {
+      const n = Math.floor(kind);
+      const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
+      const before = [...a];
+      const all = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
+      expect(engine.symmetricEigen(a, n, all.values, all.vectors)).toBe(true);
+      for (const count of new Set([0, Math.min(1, n), Math.min(3, n), n >> 1, Math.max(0, n - 1), n])) {
+        const values = new Float64Array(count).fill(Number.NaN);
+        const vectors = new Float64Array(count * n).fill(Number.NaN);
+        expect(engine.largestEigen(a, n, values, vectors)).toBe(true);
+        expect([...values]).toEqual([...all.values.subarray(n - count)]);
+        expect([...vectors]).toEqual([...all.vectors.subarray((n - count) * n)]);
+      }
+      expect([...a]).toEqual(before);
+      expect(() => engine.largestEigen(a, n, new Float64Array(n + 1), new Float64Array((n + 1) * n))).toThrow();
+      expect(() => engine.largestEigen(a, n, new Float64Array(n), new Float64Array(n * n + 1))).toThrow();
+    },
+  );
 
   test('leaves the matrix whose eigenpairs it finds as it was', () => {
     engine.scope(() => {
@@ -161,7 +211,9 @@ export function testAgreement(engine: Engine): void {
 
   test('says that NaN has no eigenvalues, and takes entries of extreme size', () => {
     expect(engine.symmetricEigenvalues(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(2))).toBe(false);
-    expect(engine.largestEigen(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(1), new Float64Array(2))).toBe(false);
+    expect(engine.largestEigen(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(1), new Float64Array(2))).toBe(
+      false,
+    );
     const largest = [new Float64Array(1), new Float64Array(2)] as const;
     expect(engine.largestEigen(Float64Array.of(2e200, 1e200, 1e200, 2e200), 2, ...largest)).toBe(true);
     expectClose(largest[0], [3e200], 1e-15);
@@ -182,39 +234,75 @@ export function testAgreement(engine: Engine): void {
       if (n > 0) each.scaleRows(out, n, Float64Array.of(0.5, 0, 2));
     });
     expect([...scaled]).toEqual([...expectedScaled]);
-    expectClose([engine.pairwiseSum(x)], [plain.pairwiseSum(x)], 1e-12, x.reduce((total, value) => total + Math.abs(value), 1e-300));
+    expectClose(
+      [engine.pairwiseSum(x)],
+      [plain.pairwiseSum(x)],
+      1e-12,
+      x.reduce((total, value) => total + Math.abs(value), 1e-300),
+    );
   });
 
-  test.each([[2, 1], [2, 2], [7, 3], [40, 8], [61, 33]])('centres the columns of a panel of %i x %i and sums their squares, with the bits of the definition', (rows, columns) => {
-    const weights = Float64Array.from({ length: rows }, (_, t) => (2 * (t + 1)) / (rows * (rows + 1)));
-    for (const weighted of [undefined, weights]) {
-      const [centred, expectedCentred] = outOf(rows * columns, (each, out) => {
-        out.set(randomPanel(rows, columns));
-        each.centreColumns(out, weighted, new Float64Array(columns));
+  test.each([
+    [2, 1],
+    [2, 2],
+    [7, 3],
+    [40, 8],
+    [61, 33],
+  ])(
+    'centres the columns of a panel of %i x %i and sums their squares, with the bits of the definition',
+    (rows, columns) => {
+      const weights = Float64Array.from({ length: rows }, (_, t) => (2 * (t + 1)) / (rows * (rows + 1)));
+      for (const weighted of [undefined, weights]) {
+        const [centred, expectedCentred] = outOf(rows * columns, (each, out) => {
+          out.set(randomPanel(rows, columns));
+          each.centreColumns(out, weighted, new Float64Array(columns));
+        });
+        expect([...centred]).toEqual([...expectedCentred]);
+        const [means, expectedMeans] = outOf(columns, (each, out) =>
+          each.centreColumns(randomPanel(rows, columns), weighted, out),
+        );
+        expect([...means]).toEqual([...expectedMeans]);
+      }
+      const [squares, expectedSquares] = outOf(columns, (each, out) =>
+        each.columnSquares(randomPanel(rows, columns), out),
+      );
+      expect([...squares]).toEqual([...expectedSquares]);
+      const [deviations, expectedDeviations] = outOf(columns, (each, out) =>
+        each.columnDeviations(randomPanel(rows, columns), out),
+      );
+      expect([...deviations]).toEqual([...expectedDeviations]);
+    },
+  );
+
+  test.each([
+    [1, 1],
+    [3, 2],
+    [4, 5],
+    [40, 8],
+    [61, 33],
+  ])(
+    'takes columns of a panel of %i x %i and centres them in groups, with the bits of the definition',
+    (rows, width) => {
+      const columns = Int32Array.from({ length: Math.ceil(width * 0.8) }, (_, k) => (7 * k + 3) % width);
+      const [taken, expectedTaken] = outOf(rows * columns.length, (each, out) =>
+        each.selectColumns(randomPanel(rows, width), { width, columns, less: 1 }, out),
+      );
+      expect([...taken]).toEqual([...expectedTaken]);
+      const groups = {
+        groupAt: Int32Array.from(columns, (_, k) => (k * k) % Math.min(2, columns.length)),
+        count: Math.min(2, columns.length),
+      };
+      const [means, expectedMeans] = outOf(rows * groups.count, (each, out) =>
+        each.centreGroups(expectedTaken.slice(), groups, out),
+      );
+      expect([...means]).toEqual([...expectedMeans]);
+      const [centred, expectedCentred] = outOf(expectedTaken.length, (each, out) => {
+        out.set(expectedTaken);
+        each.centreGroups(out, groups, new Float64Array(rows * groups.count));
       });
       expect([...centred]).toEqual([...expectedCentred]);
-      const [means, expectedMeans] = outOf(columns, (each, out) => each.centreColumns(randomPanel(rows, columns), weighted, out));
-      expect([...means]).toEqual([...expectedMeans]);
-    }
-    const [squares, expectedSquares] = outOf(columns, (each, out) => each.columnSquares(randomPanel(rows, columns), out));
-    expect([...squares]).toEqual([...expectedSquares]);
-    const [deviations, expectedDeviations] = outOf(columns, (each, out) => each.columnDeviations(randomPanel(rows, columns), out));
-    expect([...deviations]).toEqual([...expectedDeviations]);
-  });
-
-  test.each([[1, 1], [3, 2], [4, 5], [40, 8], [61, 33]])('takes columns of a panel of %i x %i and centres them in groups, with the bits of the definition', (rows, width) => {
-    const columns = Int32Array.from({ length: Math.ceil(width * 0.8) }, (_, k) => (7 * k + 3) % width);
-    const [taken, expectedTaken] = outOf(rows * columns.length, (each, out) => each.selectColumns(randomPanel(rows, width), { width, columns, less: 1 }, out));
-    expect([...taken]).toEqual([...expectedTaken]);
-    const groups = { groupAt: Int32Array.from(columns, (_, k) => (k * k) % Math.min(2, columns.length)), count: Math.min(2, columns.length) };
-    const [means, expectedMeans] = outOf(rows * groups.count, (each, out) => each.centreGroups(expectedTaken.slice(), groups, out));
-    expect([...means]).toEqual([...expectedMeans]);
-    const [centred, expectedCentred] = outOf(expectedTaken.length, (each, out) => {
-      out.set(expectedTaken);
-      each.centreGroups(out, groups, new Float64Array(rows * groups.count));
-    });
-    expect([...centred]).toEqual([...expectedCentred]);
-  });
+    },
+  );
 
   test.each([1, 2, 3, 8, 33])('updates a symmetric matrix of order %i by an outer product', (n) => {
     const before = randomSymmetric(n).map((value, at) => (at % n < Math.floor(at / n) ? Number.NaN : value));
@@ -225,12 +313,20 @@ export function testAgreement(engine: Engine): void {
     expect([...actual]).toEqual([...expected]);
   });
 
-  test.each([[1, 1], [2, 1], [30, 3], [61, 8], [200, 35]])('follows the value of a portfolio over %i sessions of %i names', (sessions, assets) => {
+  test.each([
+    [1, 1],
+    [2, 1],
+    [30, 3],
+    [61, 8],
+    [200, 35],
+  ])('follows the value of a portfolio over %i sessions of %i names', (sessions, assets) => {
     const prices = randomPanel(sessions, assets, 11).map((value) => 5 + Math.abs(value));
     const rebalances = Int32Array.from({ length: Math.ceil(sessions / 13) }, (_, r) => r * 13);
     const random = counterRandom({ seed: 4, stream: 0 });
     const weights = Float64Array.from({ length: rebalances.length * assets }, () => random.uniform() / assets); // part stays in cash
-    const [actual, expected] = outOf(sessions, (each, out) => each.navPath({ prices, assets, rebalances, weights }, out));
+    const [actual, expected] = outOf(sessions, (each, out) =>
+      each.navPath({ prices, assets, rebalances, weights }, out),
+    );
     expectClose(actual, expected, 1e-12);
   });
 }
@@ -238,7 +334,8 @@ export function testAgreement(engine: Engine): void {
 /** Duplicated names, or rank 10: clusters of equal eigenvalues, where divide and conquer deflates most. */
 function degenerate(n: number, duplicated: boolean): Float64Array {
   const panel = randomPanel(duplicated ? 2 * n : 10, n, 8);
-  if (duplicated) for (let at = 0; at < panel.length; at++) if (at % n >= n / 2) panel[at] = panel[at - Math.floor(n / 2)]!;
+  if (duplicated)
+    for (let at = 0; at < panel.length; at++) if (at % n >= n / 2) panel[at] = panel[at - Math.floor(n / 2)]!;
   const out = new Float64Array(n * n);
   plain.symmetricRankK(panel, n, out);
   return out;

@@ -15,23 +15,41 @@ function written(values: readonly number[]): string {
 const stringified = (values: readonly number[]): string => JSON.stringify(values).slice(1, -1);
 
 /** A double of any bits that is finite. */
-const anyDouble = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((bits) => new Float64Array(BigUint64Array.of(bits).buffer)[0]!).filter(Number.isFinite);
+const anyDouble = fc
+  .bigInt({ min: 0n, max: 2n ** 64n - 1n })
+  .map((bits) => new Float64Array(BigUint64Array.of(bits).buffer)[0]!)
+  .filter(Number.isFinite);
 
 function neighbours(value: number): number[] {
   const cell = new Float64Array([value]);
   const bits = new BigUint64Array(cell.buffer);
-  const around = [-1n, 0n, 1n].map((step) => new Float64Array(BigUint64Array.of(BigInt.asUintN(64, bits[0]! + step)).buffer)[0]!);
+  const around = [-1n, 0n, 1n].map(
+    (step) => new Float64Array(BigUint64Array.of(BigInt.asUintN(64, bits[0]! + step)).buffer)[0]!,
+  );
   return around.filter(Number.isFinite);
 }
 
 describe('the text of a number is that of JSON.stringify', () => {
   test('for doubles of any bits', () => {
-    fc.assert(fc.property(fc.array(anyDouble, { minLength: 1, maxLength: 600 }), (values) => void expect(written(values)).toBe(stringified(values))), { numRuns: 300 });
+    fc.assert(
+      fc.property(
+        fc.array(anyDouble, { minLength: 1, maxLength: 600 }),
+        (values) => void expect(written(values)).toBe(stringified(values)),
+      ),
+      { numRuns: 300 },
+    );
   });
 
   test('for decimals as people write them', () => {
-    const decimals = fc.tuple(fc.integer(), fc.integer({ min: -12, max: 12 })).map(([digits, exponent]) => Number(`${digits}e${exponent}`));
-    fc.assert(fc.property(fc.array(decimals, { minLength: 1, maxLength: 600 }), (values) => void expect(written(values)).toBe(stringified(values))));
+    const decimals = fc
+      .tuple(fc.integer(), fc.integer({ min: -12, max: 12 }))
+      .map(([digits, exponent]) => Number(`${digits}e${exponent}`));
+    fc.assert(
+      fc.property(
+        fc.array(decimals, { minLength: 1, maxLength: 600 }),
+        (values) => void expect(written(values)).toBe(stringified(values)),
+      ),
+    );
   });
 
   test('for every power of two and of ten and what lies beside them', () => {
@@ -44,7 +62,26 @@ describe('the text of a number is that of JSON.stringify', () => {
   });
 
   test('for whole numbers, zeros and the ends of each notation', () => {
-    const values = [0, -0, 1, -1, 10, 100, 2 ** 53, 2 ** 53 + 2, 1e20, 1e21, Number('999999999999999900000'), 1e-6, 1e-7, 1e-6 * (1 - 2 ** -52), 5e-324, Number.MAX_VALUE, 0.1, 1 / 3];
+    const values = [
+      0,
+      -0,
+      1,
+      -1,
+      10,
+      100,
+      2 ** 53,
+      2 ** 53 + 2,
+      1e20,
+      1e21,
+      Number('999999999999999900000'),
+      1e-6,
+      1e-7,
+      1e-6 * (1 - 2 ** -52),
+      5e-324,
+      Number.MAX_VALUE,
+      0.1,
+      1 / 3,
+    ];
     expect(written(values)).toBe(stringified(values));
   });
 });

@@ -25,6 +25,12 @@ test('always ends with an engine, and says why it is not the one asked for', asy
 test('a library that multiplies wrongly fails its self-test', () => {
   const engine = wasmEngine();
   expect(() => selfTest(engine)).not.toThrow();
-  const wrong = { ...engine, symmetricRankK: (x: Float64Array, columns: number, out: Float64Array) => { engine.symmetricRankK(x, columns, out); out[5]! *= 1 + 1e-9; } };
+  const wrong = {
+    ...engine,
+    symmetricRankK: (x: Float64Array, columns: number, out: Float64Array) => {
+      engine.symmetricRankK(x, columns, out);
+      out[5]! *= 1 + 1e-9;
+    },
+  };
   expect(() => selfTest(wrong)).toThrow(/X'X is off by/);
 });

@@ -11,7 +11,8 @@ if (opened instanceof Error) {
 } else {
   describe('the OpenBLAS engine agrees with the definitions', () => testAgreement(opened));
 
-  describe('the OpenBLAS engine on the memory of the WebAssembly engine agrees with the definitions', async () => testAgreement(await openblasEngine(wasmEngine())));
+  describe('the OpenBLAS engine on the memory of the WebAssembly engine agrees with the definitions', async () =>
+    testAgreement(await openblasEngine(wasmEngine())));
 
   test('names its library, its instruction set and its one thread', () => {
     expect(opened.description).toMatch(/OpenBLAS .+, 1 thread|Accelerate/);

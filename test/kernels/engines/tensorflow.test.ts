@@ -9,32 +9,47 @@ import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from './agreement.js';
 
 /** A stand-in with the calls the engine makes, in float32 like the real one. */
-interface Stub { values: Float32Array; shape: [number, number] }
+interface Stub {
+  values: Float32Array;
+  shape: [number, number];
+}
 const arithmetic = {
   ready: async () => {},
   setBackend: async () => true,
   getBackend: () => 'stub',
   tensor2d: (values: Float32Array, shape: [number, number]): Stub => ({ values, shape }),
   transpose: ({ values, shape: [rows, columns] }: Stub): Stub => ({
-    values: Float32Array.from({ length: values.length }, (_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!),
+    values: Float32Array.from(
+      { length: values.length },
+      (_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!,
+    ),
     shape: [columns, rows],
   }),
   matMul: (a: Stub, b: Stub) => {
     const [rows, inner] = a.shape;
     const columns = b.shape[1];
     const out = new Float32Array(rows * columns);
-    for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) for (let k = 0; k < inner; k++) out[i * columns + j] = Math.fround(out[i * columns + j]! + Math.fround(a.values[i * inner + k]! * b.values[k * columns + j]!));
+    for (let i = 0; i < rows; i++)
+      for (let j = 0; j < columns; j++)
+        for (let k = 0; k < inner; k++)
+          out[i * columns + j] = Math.fround(
+            out[i * columns + j]! + Math.fround(a.values[i * inner + k]! * b.values[k * columns + j]!),
+          );
     return { dataSync: () => out };
   },
   cumprod: ({ values, shape: [rows, columns] }: Stub) => {
     const out = values.slice();
-    for (let i = 0; i < rows; i++) for (let j = 1; j < columns; j++) out[i * columns + j] = Math.fround(out[i * columns + j]! * out[i * columns + j - 1]!);
+    for (let i = 0; i < rows; i++)
+      for (let j = 1; j < columns; j++)
+        out[i * columns + j] = Math.fround(out[i * columns + j]! * out[i * columns + j - 1]!);
     return { dataSync: () => out };
   },
   dispose: () => {},
 };
 
-const absent = async (name: string): Promise<never> => { throw new Error(`Cannot find package '${name}'`); };
+const absent = async (name: string): Promise<never> => {
+  throw new Error(`Cannot find package '${name}'`);
+};
 
 describe('the TensorFlow engine', () => {
   test('serves the covariance product in float32 and says so', async () => {
@@ -54,9 +69,21 @@ describe('the TensorFlow engine', () => {
   test('compounds the same paths as the definition, to float32', async () => {
     const engine = await tensorflowEngine(referenceEngine, async () => arithmetic);
     const horizon = 30;
-    const request = { model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }, horizon, seed: 4, first: 7, bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 64 }) } as const;
+    const request = {
+      model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 },
+      horizon,
+      seed: 4,
+      first: 7,
+      bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 64 }),
+    } as const;
     const run = (each: Engine) => {
-      const tallies = { counts: new Uint32Array(horizon * 64), finals: new Float64Array(40), lows: new Float64Array(40), drawdowns: new Float64Array(40), underwater: new Int32Array(40) };
+      const tallies = {
+        counts: new Uint32Array(horizon * 64),
+        finals: new Float64Array(40),
+        lows: new Float64Array(40),
+        drawdowns: new Float64Array(40),
+        underwater: new Int32Array(40),
+      };
       each.simulatePaths(request, tallies);
       return tallies;
     };
@@ -77,12 +104,25 @@ describe('the TensorFlow engine', () => {
   });
 
   test('refuses a backend whose product is wrong', async () => {
-    const broken = { ...arithmetic, matMul: (a: Stub, b: Stub) => ({ dataSync: () => arithmetic.matMul(a, b).dataSync().map((value) => value * 1.001) }) };
-    await expect(tensorflowEngine(referenceEngine, async () => broken)).rejects.toThrow(/self-test of X'X is off by .*, 0.00001 allowed/);
+    const broken = {
+      ...arithmetic,
+      matMul: (a: Stub, b: Stub) => ({
+        dataSync: () =>
+          arithmetic
+            .matMul(a, b)
+            .dataSync()
+            .map((value) => value * 1.001),
+      }),
+    };
+    await expect(tensorflowEngine(referenceEngine, async () => broken)).rejects.toThrow(
+      /self-test of X'X is off by .*, 0.00001 allowed/,
+    );
   });
 
   test('says which packages are missing', async () => {
-    await expect(tensorflowEngine(referenceEngine, absent)).rejects.toThrow(/tfjs-node is not installed; .*tfjs-core is not installed/);
+    await expect(tensorflowEngine(referenceEngine, absent)).rejects.toThrow(
+      /tfjs-node is not installed; .*tfjs-core is not installed/,
+    );
   });
 });
 
@@ -94,28 +134,52 @@ if (opened instanceof Error) {
 } else {
   describe('TensorFlow', () => {
     test('names its package, its version and its backend', () => {
-      expect(opened.description).toMatch(/^@tensorflow\/tfjs-(backend-wasm|node) \d+\.\d+\.\d+, backend \w+, float32; factorisations by wasm$/);
+      expect(opened.description).toMatch(
+        /^@tensorflow\/tfjs-(backend-wasm|node) \d+\.\d+\.\d+, backend \w+, float32; factorisations by wasm$/,
+      );
     });
 
-    test.each([[1, 1], [3, 7], [504, 50], [40, 131]])('multiplies a panel of %i x %i by itself to float32, exactly symmetric', (rows, columns) => {
+    test.each([
+      [1, 1],
+      [3, 7],
+      [504, 50],
+      [40, 131],
+    ])('multiplies a panel of %i x %i by itself to float32, exactly symmetric', (rows, columns) => {
       const x = randomPanel(rows, columns);
       const expected = new Float64Array(columns * columns);
       referenceEngine.symmetricRankK(x, columns, expected);
       const actual = new Float64Array(columns * columns);
       opened.symmetricRankK(x, columns, actual);
       expectCovariance(actual, expected, columns, 1e-5);
-      for (let i = 0; i < columns; i++) for (let j = 0; j < i; j++) expect(actual[i * columns + j]).toBe(actual[j * columns + i]);
+      for (let i = 0; i < columns; i++)
+        for (let j = 0; j < i; j++) expect(actual[i * columns + j]).toBe(actual[j * columns + i]);
     });
 
     const models: readonly PathModel[] = [
       { kind: 'gaussian', mean: 0.0003, deviation: 0.01 },
-      { kind: 'block_bootstrap', growth: Float64Array.from({ length: 90 }, (_, t) => 1 + 0.01 * Math.sin(t * t)), block: 7 },
+      {
+        kind: 'block_bootstrap',
+        growth: Float64Array.from({ length: 90 }, (_, t) => 1 + 0.01 * Math.sin(t * t)),
+        block: 7,
+      },
     ];
     test.each(models)('compounds more paths than go together, by $kind', (model) => {
       const [horizon, paths, count] = [25, 2_100, 64];
-      const request = { model, horizon, seed: 4, first: 7, bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count }) };
+      const request = {
+        model,
+        horizon,
+        seed: 4,
+        first: 7,
+        bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count }),
+      };
       const run = (each: Engine) => {
-        const tallies = { counts: new Uint32Array(horizon * count), finals: new Float64Array(paths), lows: new Float64Array(paths), drawdowns: new Float64Array(paths), underwater: new Int32Array(paths) };
+        const tallies = {
+          counts: new Uint32Array(horizon * count),
+          finals: new Float64Array(paths),
+          lows: new Float64Array(paths),
+          drawdowns: new Float64Array(paths),
+          underwater: new Int32Array(paths),
+        };
         each.simulatePaths(request, tallies);
         return tallies;
       };

@@ -3,7 +3,11 @@ import { createArena } from '#kernels/engines/arena.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
 /** X'X in one go and cut into ranges of tile rows, straight on the module's exports. */
-export function instantiateForTest(x: Float64Array, columns: number, cuts: readonly number[]): readonly [Float64Array, Float64Array] {
+export function instantiateForTest(
+  x: Float64Array,
+  columns: number,
+  cuts: readonly number[],
+): readonly [Float64Array, Float64Array] {
   const arena = createArena();
   const bytes = readFileSync(new URL('../../../kernels/wasm/kernels.wasm', import.meta.url));
   const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory: arena.memory } });
@@ -15,7 +19,8 @@ export function instantiateForTest(x: Float64Array, columns: number, cuts: reado
     const at = arena.reserve(columns * columns * 8);
     const out = arena.view(at, columns * columns).fill(Number.NaN); // whatever the memory held
     const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
-    for (let k = 1; k < edges.length; k++) kernels.symmetricRankK(px, rows, columns, at, edges[k - 1]!, edges[k]!, scratch);
+    for (let k = 1; k < edges.length; k++)
+      kernels.symmetricRankK(px, rows, columns, at, edges[k - 1]!, edges[k]!, scratch);
     return out;
   });
   return [results[0]!, results[1]!];

@@ -9,7 +9,7 @@ import { randomPanel, randomSymmetric, testAgreement } from './agreement.js';
 describe('the WebAssembly engine agrees with the definitions', () => testAgreement(wasmEngine()));
 
 describe('the arena', () => {
-  test('gives a scope\'s memory back and keeps what was allocated around it', () => {
+  test("gives a scope's memory back and keeps what was allocated around it", () => {
     const arena = createArena();
     const engine = wasmEngine({ arena });
     engine.scope(() => {
@@ -26,7 +26,12 @@ describe('the arena', () => {
     const arena = createArena();
     const engine = wasmEngine({ arena });
     const before = arena.mark();
-    expect(() => engine.scope(() => { engine.allocate(10); throw new Error('stop'); })).toThrow('stop');
+    expect(() =>
+      engine.scope(() => {
+        engine.allocate(10);
+        throw new Error('stop');
+      }),
+    ).toThrow('stop');
     expect(arena.mark()).toBe(before);
   });
 
@@ -60,38 +65,61 @@ test('permuting names permutes a product bit for bit: each pair is summed in an 
   const moved = new Float64Array(columns * columns);
   engine.symmetricRankK(x, columns, plain);
   engine.symmetricRankK(permuted, columns, moved);
-  for (let i = 0; i < columns; i++) for (let j = 0; j < columns; j++) expect(moved[i * columns + j]).toBe(plain[order[i]! * columns + order[j]!]);
+  for (let i = 0; i < columns; i++)
+    for (let j = 0; j < columns; j++) expect(moved[i * columns + j]).toBe(plain[order[i]! * columns + order[j]!]);
 });
 
-test.each([[0, 5], [1, 1], [3, 2], [191, 6], [192, 8], [193, 10], [255, 9], [256, 12], [257, 67], [387, 145], [600, 203], [258, 802]])('a panel of %i x %i times itself has the bits of its definition: each pair in the order of the rows', (rows, columns) => {
-  const x = randomPanel(rows, columns);
-  const expected = new Float64Array(columns * columns);
-  const actual = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
-  referenceEngine.symmetricRankK(x, columns, expected);
-  wasmEngine().symmetricRankK(x, columns, actual);
-  expect(actual).toEqual(expected);
-});
+test.each([
+  [0, 5],
+  [1, 1],
+  [3, 2],
+  [191, 6],
+  [192, 8],
+  [193, 10],
+  [255, 9],
+  [256, 12],
+  [257, 67],
+  [387, 145],
+  [600, 203],
+  [258, 802],
+])(
+  'a panel of %i x %i times itself has the bits of its definition: each pair in the order of the rows',
+  (rows, columns) => {
+    const x = randomPanel(rows, columns);
+    const expected = new Float64Array(columns * columns);
+    const actual = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
+    referenceEngine.symmetricRankK(x, columns, expected);
+    wasmEngine().symmetricRankK(x, columns, actual);
+    expect(actual).toEqual(expected);
+  },
+);
 
-test('one, two and four threads find the same eigenvalues and vectors of a large matrix, to the bit', { timeout: 300_000 }, () => {
-  const n = 1_501; // past the order from which threads are asked for, and no multiple of a tile
-  const a = randomSymmetric(n);
-  const eigen = (threads: number, whole: boolean): readonly Float64Array[] => {
-    const asked: number[] = [];
-    const engine = wasmEngine({ threads: () => (asked.push(threads), threads) });
-    const values = new Float64Array(n);
-    const vectors = new Float64Array(whole ? n * n : 0);
-    expect(whole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(true);
-    expect(asked).toEqual([threads]);
-    return [values, vectors];
-  };
-  const alone = eigen(1, false);
-  const trace = Array.from({ length: n }, (_, i) => a[i * (n + 1)]!).reduce((sum, value) => sum + value);
-  const size = Math.max(...alone[0]!.map(Math.abs));
-  expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
-  expect(eigen(2, false)).toEqual(alone);
-  expect(eigen(4, false)).toEqual(alone);
-  expect(eigen(2, true)).toEqual(eigen(1, true));
-});
+test(
+  'one, two and four threads find the same eigenvalues and vectors of a large matrix, to the bit',
+  { timeout: 300_000 },
+  () => {
+    const n = 1_501; // past the order from which threads are asked for, and no multiple of a tile
+    const a = randomSymmetric(n);
+    const eigen = (threads: number, whole: boolean): readonly Float64Array[] => {
+      const asked: number[] = [];
+      const engine = wasmEngine({ threads: () => (asked.push(threads), threads) });
+      const values = new Float64Array(n);
+      const vectors = new Float64Array(whole ? n * n : 0);
+      expect(whole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(
+        true,
+      );
+      expect(asked).toEqual([threads]);
+      return [values, vectors];
+    };
+    const alone = eigen(1, false);
+    const trace = Array.from({ length: n }, (_, i) => a[i * (n + 1)]!).reduce((sum, value) => sum + value);
+    const size = Math.max(...alone[0]!.map(Math.abs));
+    expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
+    expect(eigen(2, false)).toEqual(alone);
+    expect(eigen(4, false)).toEqual(alone);
+    expect(eigen(2, true)).toEqual(eigen(1, true));
+  },
+);
 
 test('tile rows shared among workers give the bits of one, on both sides of the diagonal', async () => {
   const { instantiateForTest } = await import('./tile-rows.js');

@@ -9,9 +9,20 @@ import { randomPanel } from '../engines/agreement.js';
 import { golden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
 
-const defaults: CovarianceRequest = { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252, repair: false };
+const defaults: CovarianceRequest = {
+  target: 'constant_correlation',
+  intensity: null,
+  method: 'shape',
+  scale: 252,
+  repair: false,
+};
 
-function estimate(engine: Engine, returns: ArrayLike<number>, assets: number, request: Partial<CovarianceRequest> = {}) {
+function estimate(
+  engine: Engine,
+  returns: ArrayLike<number>,
+  assets: number,
+  request: Partial<CovarianceRequest> = {},
+) {
   const out = new Float64Array(assets * assets);
   const diagnostics = estimateCovariance(engine, Float64Array.from(returns), assets, { ...defaults, ...request }, out);
   return { matrix: out, diagnostics };
@@ -30,17 +41,23 @@ function producing(engine: Engine, product: Float64Array): Engine {
   };
 }
 
-describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] as const)('estimateCovariance by %s', (_, engine) => {
-  test.each(golden<CovarianceCase[]>('covariance'))('with intensity 0 is numpy\'s covariance and its eigenvalues: $name', ({ returns, assets, covariance, eigenvalues }) => {
-    const { matrix, diagnostics } = estimate(engine, returns, assets, { intensity: 0, scale: 1 });
-    expectCovariance(matrix, covariance, assets, 1e-12);
-    const largest = eigenvalues.at(-1)!;
-    expect(Math.abs(diagnostics.smallestEigenvalue - eigenvalues[0]!)).toBeLessThanOrEqual(1e-12 * largest);
-    expect(diagnostics).toMatchObject({ intensity: 0, isPositiveSemiDefinite: true, isRepaired: false });
-    const singular = eigenvalues[0]! <= 1e-15 * assets * largest;
-    if (singular) expect(diagnostics.conditionNumber).toBe(1e300);
-    else expect(diagnostics.conditionNumber / (largest / eigenvalues[0]!)).toBeCloseTo(1, 9);
-  });
+describe.each([
+  ['definitions', referenceEngine],
+  ['WebAssembly', wasmEngine()],
+] as const)('estimateCovariance by %s', (_, engine) => {
+  test.each(golden<CovarianceCase[]>('covariance'))(
+    "with intensity 0 is numpy's covariance and its eigenvalues: $name",
+    ({ returns, assets, covariance, eigenvalues }) => {
+      const { matrix, diagnostics } = estimate(engine, returns, assets, { intensity: 0, scale: 1 });
+      expectCovariance(matrix, covariance, assets, 1e-12);
+      const largest = eigenvalues.at(-1)!;
+      expect(Math.abs(diagnostics.smallestEigenvalue - eigenvalues[0]!)).toBeLessThanOrEqual(1e-12 * largest);
+      expect(diagnostics).toMatchObject({ intensity: 0, isPositiveSemiDefinite: true, isRepaired: false });
+      const singular = eigenvalues[0]! <= 1e-15 * assets * largest;
+      if (singular) expect(diagnostics.conditionNumber).toBe(1e300);
+      else expect(diagnostics.conditionNumber / (largest / eigenvalues[0]!)).toBeCloseTo(1, 9);
+    },
+  );
 
   test('shrinks by N / (N + T) unless told otherwise', () => {
     expect(estimate(engine, randomPanel(60, 20), 20).diagnostics.intensity).toBe(20 / 80);
@@ -48,19 +65,29 @@ describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] 
   });
 
   test('finds the same extremes through the rows as through the matrix', () => {
-    for (const request of [{ target: 'scaled_identity', intensity: 0.3 }, { target: 'scaled_identity', intensity: null }, { target: 'constant_correlation', intensity: 0 }] as const) {
+    for (const request of [
+      { target: 'scaled_identity', intensity: 0.3 },
+      { target: 'scaled_identity', intensity: null },
+      { target: 'constant_correlation', intensity: 0 },
+    ] as const) {
       const { matrix, diagnostics } = estimate(engine, randomPanel(25, 40), 40, request);
       const values = new Float64Array(40);
       engine.symmetricEigenvalues(matrix, 40, values);
       expect(Math.abs(diagnostics.smallestEigenvalue - values[0]!)).toBeLessThanOrEqual(1e-12 * values[39]!);
-      if (diagnostics.conditionNumber < 1e300) expect(diagnostics.conditionNumber * diagnostics.smallestEigenvalue).toBeCloseTo(values[39]!, 8);
+      if (diagnostics.conditionNumber < 1e300)
+        expect(diagnostics.conditionNumber * diagnostics.smallestEigenvalue).toBeCloseTo(values[39]!, 8);
     }
   });
 
   test('of constant prices is 0 and singular, of one name its variance', () => {
     const flat = estimate(engine, new Float64Array(60), 3);
     expect([...flat.matrix]).toEqual(Array.from({ length: 9 }, () => 0));
-    expect(flat.diagnostics).toMatchObject({ averageCorrelation: 0, smallestEigenvalue: 0, conditionNumber: 1e300, isPositiveSemiDefinite: true });
+    expect(flat.diagnostics).toMatchObject({
+      averageCorrelation: 0,
+      smallestEigenvalue: 0,
+      conditionNumber: 1e300,
+      isPositiveSemiDefinite: true,
+    });
     const one = estimate(engine, [0.01, -0.01, 0.03, -0.03], 1);
     expect(one.matrix[0]).toBeCloseTo((252 * 0.002) / 3, 15);
     expect(one.diagnostics).toMatchObject({ averageCorrelation: 0, conditionNumber: 1 });
@@ -70,28 +97,37 @@ describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] 
     const single = randomPanel(50, 1);
     const twice = Float64Array.from({ length: 100 }, (__, at) => single[Math.floor(at / 2)]!);
     expect(estimate(engine, twice, 2, { intensity: 0 }).diagnostics.conditionNumber).toBe(1e300);
-    expect(estimate(engine, twice, 2, { intensity: 0.5, target: 'scaled_identity' }).diagnostics.conditionNumber).toBeCloseTo(3, 10);
+    expect(
+      estimate(engine, twice, 2, { intensity: 0.5, target: 'scaled_identity' }).diagnostics.conditionNumber,
+    ).toBeCloseTo(3, 10);
   });
 
   test('tells the mean off-diagonal correlation of the matrix it serves', () => {
     for (const intensity of [0, 0.4, 1]) {
       const { matrix, diagnostics } = estimate(engine, randomPanel(60, 7), 7, { intensity, target: 'scaled_identity' });
       let total = 0;
-      for (let i = 0; i < 7; i++) for (let j = 0; j < 7; j++) if (i !== j) total += matrix[i * 7 + j]! / Math.sqrt(matrix[i * 8]! * matrix[j * 8]!);
+      for (let i = 0; i < 7; i++)
+        for (let j = 0; j < 7; j++)
+          if (i !== j) total += matrix[i * 7 + j]! / Math.sqrt(matrix[i * 8]! * matrix[j * 8]!);
       expect(diagnostics.averageCorrelation).toBeCloseTo(total / 42, 14);
     }
   });
 
   test('counts a name that never moves in the mean correlation of the target, with 0', () => {
     const moving = randomPanel(40, 2);
-    const returns = Float64Array.from({ length: 120 }, (__, at) => (at % 3 === 2 ? 0 : moving[2 * Math.floor(at / 3) + (at % 3)]!));
+    const returns = Float64Array.from({ length: 120 }, (__, at) =>
+      at % 3 === 2 ? 0 : moving[2 * Math.floor(at / 3) + (at % 3)]!,
+    );
     const sample = estimate(engine, returns, 3, { intensity: 0 }).matrix;
     const target = estimate(engine, returns, 3, { intensity: 1 }).matrix;
     expect(Math.abs(target[1]! - sample[1]! / 3)).toBeLessThan(1e-15); // one pair of three has a correlation
     expect([target[2], target[5], target[8]]).toEqual([0, 0, 0]);
   });
 
-  test.each([[1e-7, 1e14], [1e-8, 1e300]])('calls a matrix singular from 1e-15 a name on: volatilities %d apart', (ratio, condition) => {
+  test.each([
+    [1e-7, 1e14],
+    [1e-8, 1e300],
+  ])('calls a matrix singular from 1e-15 a name on: volatilities %d apart', (ratio, condition) => {
     const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // uncorrelated
     expect(estimate(engine, returns, 2, { intensity: 0 }).diagnostics.conditionNumber / condition).toBeCloseTo(1, 9);
   });
@@ -101,45 +137,63 @@ describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] 
     [1e-4, 1e-5, false],
     [100, 1e-13, true],
     [100, 1e-9, false], // 1e-7 below 0, and 2e-8 are allowed beside an eigenvalue of 200
-  ])('takes a variance of %d with a correlation %d past 1 for semi-definite: %s', (variance, beyond, isSemidefinite) => {
-    const covariance = variance * (1 + beyond);
-    const product = Float64Array.of(variance, covariance, covariance, variance);
-    const returns = randomPanel(5, 2);
-    const { diagnostics } = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1 });
-    expect(diagnostics).toMatchObject({ isPositiveSemiDefinite: isSemidefinite, isRepaired: false });
-    const mended = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1, repair: true });
-    expect(mended.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: !isSemidefinite });
-    expect([mended.matrix[0], mended.matrix[3]]).toEqual([variance, variance]);
-    if (!isSemidefinite) expect(Math.abs(mended.diagnostics.smallestEigenvalue)).toBeLessThan(1e-14 * variance);
-  });
+  ])(
+    'takes a variance of %d with a correlation %d past 1 for semi-definite: %s',
+    (variance, beyond, isSemidefinite) => {
+      const covariance = variance * (1 + beyond);
+      const product = Float64Array.of(variance, covariance, covariance, variance);
+      const returns = randomPanel(5, 2);
+      const { diagnostics } = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1 });
+      expect(diagnostics).toMatchObject({ isPositiveSemiDefinite: isSemidefinite, isRepaired: false });
+      const mended = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1, repair: true });
+      expect(mended.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: !isSemidefinite });
+      expect([mended.matrix[0], mended.matrix[3]]).toEqual([variance, variance]);
+      if (!isSemidefinite) expect(Math.abs(mended.diagnostics.smallestEigenvalue)).toBeLessThan(1e-14 * variance);
+    },
+  );
 
   test('repair leaves a semi-definite matrix alone', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 3, max: 30 }), fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 1000 }), (observations, assets, seed) => {
-        const panel = randomPanel(observations, assets, seed);
-        const repaired = estimate(engine, panel, assets, { repair: true });
-        const plain = estimate(engine, panel, assets, { repair: false });
-        expect(repaired.diagnostics.isRepaired).toBe(false);
-        expect([...repaired.matrix]).toEqual([...plain.matrix]);
-      }),
+      fc.property(
+        fc.integer({ min: 3, max: 30 }),
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 1, max: 1000 }),
+        (observations, assets, seed) => {
+          const panel = randomPanel(observations, assets, seed);
+          const repaired = estimate(engine, panel, assets, { repair: true });
+          const plain = estimate(engine, panel, assets, { repair: false });
+          expect(repaired.diagnostics.isRepaired).toBe(false);
+          expect([...repaired.matrix]).toEqual([...plain.matrix]);
+        },
+      ),
       { numRuns: 25 },
     );
   });
 
   test('repair mends what float32 products break, in float64', () => {
     // Products in float32 miss semi-definiteness by a little; here the diagonal misses it by a hundredth, each time.
-    const coarse: Engine = { ...engine, precision: 'float32', symmetricRankK: (x, columns, out) => { engine.symmetricRankK(x, columns, out); for (let i = 0; i < columns; i++) out[i * (columns + 1)]! *= 0.99; } };
+    const coarse: Engine = {
+      ...engine,
+      precision: 'float32',
+      symmetricRankK: (x, columns, out) => {
+        engine.symmetricRankK(x, columns, out);
+        for (let i = 0; i < columns; i++) out[i * (columns + 1)]! *= 0.99;
+      },
+    };
     const panel = randomPanel(10, 30).map((value) => value / 10);
     const broken = estimate(coarse, panel, 30, { intensity: 1e-9 });
     expect(broken.diagnostics).toMatchObject({ isPositiveSemiDefinite: false, isRepaired: false });
     const mended = estimate(coarse, panel, 30, { intensity: 1e-9, repair: true });
     expect(mended.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: true });
-    for (let i = 0; i < 30; i++) for (let j = 0; j < i; j++) expect(mended.matrix[i * 30 + j]).toBe(mended.matrix[j * 30 + i]);
+    for (let i = 0; i < 30; i++)
+      for (let j = 0; j < i; j++) expect(mended.matrix[i * 30 + j]).toBe(mended.matrix[j * 30 + i]);
   });
 });
 
 test('both engines tell each stage once, in order', () => {
   const stages: string[] = [];
-  estimateCovariance(referenceEngine, randomPanel(30, 4), 4, defaults, new Float64Array(16), (stage) => stages.push(stage));
+  estimateCovariance(referenceEngine, randomPanel(30, 4), 4, defaults, new Float64Array(16), (stage) =>
+    stages.push(stage),
+  );
   expect(stages).toEqual(['moments', 'product', 'eigenvalues']);
 });

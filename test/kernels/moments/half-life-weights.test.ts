@@ -15,7 +15,8 @@ test('sum to 1, rise towards the present and halve over a half-life', () => {
       const weights = weightsOf(halfLife, observations);
       expect(Math.abs(weights.reduce((a, b) => a + b, 0) - 1)).toBeLessThanOrEqual(1e-14);
       for (let t = 1; t < observations; t++) expect(weights[t]! > weights[t - 1]!).toBe(true);
-      for (let t = halfLife; t < observations; t++) expect(Math.abs(weights[t - halfLife]! / weights[t]! - 0.5)).toBeLessThanOrEqual(1e-12);
+      for (let t = halfLife; t < observations; t++)
+        expect(Math.abs(weights[t - halfLife]! / weights[t]! - 0.5)).toBeLessThanOrEqual(1e-12);
     }),
   );
 });

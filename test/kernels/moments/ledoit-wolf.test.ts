@@ -18,24 +18,39 @@ function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarge
   for (let k = 0; k < panel.length; k++) panel[k]! *= Math.sqrt(rescale);
   const target = shrinkageTarget(kind, covariance, assets, averageCorrelation(covariance, assets));
   const dispersion = 1 / (observations - ddof);
-  return ledoitWolfIntensity(panel, target, targetDistances(covariance, target), { rowFactors: new Float64Array(observations).fill(dispersion), dispersion });
+  return ledoitWolfIntensity(panel, target, targetDistances(covariance, target), {
+    rowFactors: new Float64Array(observations).fill(dispersion),
+    dispersion,
+  });
 }
 
 /** The published formulas with every product formed. Slow on purpose, and it shares nothing with the kernel. */
-function intensityByDefinition(returns: Float64Array, assets: number, kind: ShrinkageTarget): { intensity: number; distance: number } {
+function intensityByDefinition(
+  returns: Float64Array,
+  assets: number,
+  kind: ShrinkageTarget,
+): { intensity: number; distance: number } {
   const observations = returns.length / assets;
   const n = observations - 1;
-  const x = Array.from({ length: observations }, (_, t) => Array.from({ length: assets }, (_, i) => returns[t * assets + i]!));
+  const x = Array.from({ length: observations }, (_, t) =>
+    Array.from({ length: assets }, (_, i) => returns[t * assets + i]!),
+  );
   const means = x[0]!.map((_, i) => x.reduce((total, row) => total + row[i]!, 0) / observations);
   const d = x.map((row) => row.map((value, i) => value - means[i]!));
-  const pairs = (f: (row: number[], i: number, j: number) => number) => means.map((_, i) => means.map((_, j) => d.reduce((total, row) => total + f(row, i, j), 0) / n));
+  const pairs = (f: (row: number[], i: number, j: number) => number) =>
+    means.map((_, i) => means.map((_, j) => d.reduce((total, row) => total + f(row, i, j), 0) / n));
   const s = pairs((row, i, j) => row[i]! * row[j]!);
-  const pi = pairs((row, i, j) => row[i]! ** 2 * row[j]! ** 2).map((line, i) => line.map((value, j) => value - s[i]![j]! ** 2));
+  const pi = pairs((row, i, j) => row[i]! ** 2 * row[j]! ** 2).map((line, i) =>
+    line.map((value, j) => value - s[i]![j]! ** 2),
+  );
   let correlations = 0;
-  for (let i = 0; i < assets; i++) for (let j = 0; j < assets; j++) if (i !== j) correlations += s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!);
+  for (let i = 0; i < assets; i++)
+    for (let j = 0; j < assets; j++) if (i !== j) correlations += s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!);
   const rbar = assets === 1 ? 0 : correlations / (assets * (assets - 1));
   const mean = s.reduce((total, line, i) => total + line[i]!, 0) / assets;
-  const theta = pairs((row, i, j) => row[i]! ** 3 * row[j]!).map((line, i) => line.map((value, j) => value - s[i]![i]! * s[i]![j]!));
+  const theta = pairs((row, i, j) => row[i]! ** 3 * row[j]!).map((line, i) =>
+    line.map((value, j) => value - s[i]![i]! * s[i]![j]!),
+  );
   let piSum = 0;
   let gamma = 0;
   let rho = 0;
@@ -45,7 +60,8 @@ function intensityByDefinition(returns: Float64Array, assets: number, kind: Shri
       const f = i === j ? (kind === 'scaled_identity' ? mean : s[i]![i]!) : off;
       piSum += pi[i]![j]!;
       gamma += (f - s[i]![j]!) ** 2;
-      if (kind === 'constant_correlation') rho += i === j ? pi[i]![i]! : rbar * Math.sqrt(s[j]![j]! / s[i]![i]!) * theta[i]![j]!;
+      if (kind === 'constant_correlation')
+        rho += i === j ? pi[i]![i]! : rbar * Math.sqrt(s[j]![j]! / s[i]![i]!) * theta[i]![j]!;
     }
   }
   return { intensity: Math.min(Math.max((piSum - rho) / gamma / n, 0), 1), distance: gamma / mean ** 2 };
@@ -56,24 +72,34 @@ const panels = matrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 
   const covariance = new Float64Array(columns * columns);
   sampleCovariance(data.slice(), columns, covariance);
   const variances = Array.from({ length: columns }, (_, i) => covariance[i * columns + i]!);
-  return rows >= 3 && Math.min(...variances) > 1e-2 && Math.max(...Array.from(covariance, (value, at) => (at % (columns + 1) === 0 ? 0 : Math.abs(value)))) > 1e-2;
+  return (
+    rows >= 3 &&
+    Math.min(...variances) > 1e-2 &&
+    Math.max(...Array.from(covariance, (value, at) => (at % (columns + 1) === 0 ? 0 : Math.abs(value)))) > 1e-2
+  );
 });
 
 describe('ledoitWolfIntensity', () => {
-  test.each(['constant_correlation', 'scaled_identity'] as const)('agrees with the published formulas for %s', (kind) => {
-    fc.assert(
-      fc.property(panels, ({ columns, data }) => {
-        const { intensity, distance } = intensityByDefinition(data, columns, kind);
-        fc.pre(distance > 1e-6); // a sample that is nearly its own target divides rounding by rounding
-        expect(Math.abs(intensityOf(data, columns, kind) - intensity)).toBeLessThanOrEqual(1e-8);
-      }),
-    );
-  });
+  test.each(['constant_correlation', 'scaled_identity'] as const)(
+    'agrees with the published formulas for %s',
+    (kind) => {
+      fc.assert(
+        fc.property(panels, ({ columns, data }) => {
+          const { intensity, distance } = intensityByDefinition(data, columns, kind);
+          fc.pre(distance > 1e-6); // a sample that is nearly its own target divides rounding by rounding
+          expect(Math.abs(intensityOf(data, columns, kind) - intensity)).toBeLessThanOrEqual(1e-8);
+        }),
+      );
+    },
+  );
 
-  test.each(golden<CovarianceCase[]>('covariance'))('agrees with scikit-learn once both divide by T: $name', ({ returns, assets, sklearn_ledoit_wolf_ddof0: expected }) => {
-    if (assets === 1) return; // one name is its own target: scikit-learn says 0 by definition, so do we
-    expect(intensityOf(Float64Array.from(returns), assets, 'scaled_identity', 0)).toBeCloseTo(expected.intensity, 12);
-  });
+  test.each(golden<CovarianceCase[]>('covariance'))(
+    'agrees with scikit-learn once both divide by T: $name',
+    ({ returns, assets, sklearn_ledoit_wolf_ddof0: expected }) => {
+      if (assets === 1) return; // one name is its own target: scikit-learn says 0 by definition, so do we
+      expect(intensityOf(Float64Array.from(returns), assets, 'scaled_identity', 0)).toBeCloseTo(expected.intensity, 12);
+    },
+  );
 
   test('is 0 when the sample is its own target', () => {
     expect(intensityOf(Float64Array.of(1, 2, 4, 3), 1, 'scaled_identity')).toBe(0);
@@ -90,7 +116,11 @@ describe('ledoitWolfIntensity', () => {
 
   test('does not fail on constant or duplicated names', () => {
     for (const kind of ['constant_correlation', 'scaled_identity'] as const) {
-      for (const panel of [[1, 5, 2, 5, 4, 5], [1, 1, 2, 2, 4, 4], [1, 1, 1, 1, 1, 1]]) {
+      for (const panel of [
+        [1, 5, 2, 5, 4, 5],
+        [1, 1, 2, 2, 4, 4],
+        [1, 1, 1, 1, 1, 1],
+      ]) {
         const intensity = intensityOf(Float64Array.from(panel), 2, kind);
         expect(intensity >= 0 && intensity <= 1).toBe(true);
       }
@@ -100,7 +130,9 @@ describe('ledoitWolfIntensity', () => {
   test('refuses a panel of another shape', () => {
     const target = shrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
     const weights = { rowFactors: new Float64Array(3), dispersion: 1 };
-    expect(() => ledoitWolfIntensity(new Float64Array(2), target, { frobenius2: 1, gamma: 1 }, weights)).toThrow(KernelFault);
+    expect(() => ledoitWolfIntensity(new Float64Array(2), target, { frobenius2: 1, gamma: 1 }, weights)).toThrow(
+      KernelFault,
+    );
     expect(() => targetDistances(new Float64Array(2), target)).toThrow(KernelFault);
   });
 });

@@ -5,7 +5,12 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { ledoitWolfIntensity, targetDistances } from '#kernels/moments/ledoit-wolf.js';
-import { denseCovariance, lowRankCovariance, multiplyLowRank, type Shrinkage } from '#kernels/moments/low-rank-covariance.js';
+import {
+  denseCovariance,
+  lowRankCovariance,
+  multiplyLowRank,
+  type Shrinkage,
+} from '#kernels/moments/low-rank-covariance.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { averageCorrelation, shrink, shrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { matrices } from '../arbitraries.js';
@@ -16,10 +21,19 @@ import { randomPanel } from '../engines/agreement.js';
 function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {
   const panel = returns.slice();
   const covariance = new Float64Array(assets * assets);
-  const demeaned = sampleCovariance(panel, assets, covariance, shrinkage.weights === undefined ? {} : { weights: shrinkage.weights });
+  const demeaned = sampleCovariance(
+    panel,
+    assets,
+    covariance,
+    shrinkage.weights === undefined ? {} : { weights: shrinkage.weights },
+  );
   const target = shrinkageTarget(shrinkage.target, covariance, assets, averageCorrelation(covariance, assets));
   const observations = returns.length / assets;
-  const intensity = shrinkage.intensity ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : ledoitWolfIntensity(panel, target, targetDistances(covariance, target), demeaned));
+  const intensity =
+    shrinkage.intensity ??
+    (shrinkage.method === 'shape'
+      ? assets / (assets + observations)
+      : ledoitWolfIntensity(panel, target, targetDistances(covariance, target), demeaned));
   shrink(covariance, target, intensity, shrinkage.scale);
   return { covariance, intensity };
 }
@@ -34,19 +48,28 @@ const shrinkages = fc.record({
 describe('lowRankCovariance', () => {
   test('is the shrunk covariance of matrices, for more and for fewer observations than names', () => {
     fc.assert(
-      fc.property(matrices({ rowsMin: 3, rowsMax: 15, columnsMin: 1, columnsMax: 12 }), shrinkages, ({ columns, data }, shrinkage) => {
-        const expected = estimateByMatrices(data, columns, shrinkage);
-        const actual = lowRankCovariance(referenceEngine, data.slice(), columns, shrinkage);
-        const out = new Float64Array(columns * columns);
-        denseCovariance(referenceEngine, actual, out);
-        // A sample that is its own target has no intensity to agree on, but the matrix is the same whatever it is.
-        expectCovariance(out, expected.covariance, columns, 1e-12);
-        for (let i = 0; i < columns; i++) for (let j = 0; j < i; j++) expect(out[i * columns + j]).toBe(out[j * columns + i]);
-      }),
+      fc.property(
+        matrices({ rowsMin: 3, rowsMax: 15, columnsMin: 1, columnsMax: 12 }),
+        shrinkages,
+        ({ columns, data }, shrinkage) => {
+          const expected = estimateByMatrices(data, columns, shrinkage);
+          const actual = lowRankCovariance(referenceEngine, data.slice(), columns, shrinkage);
+          const out = new Float64Array(columns * columns);
+          denseCovariance(referenceEngine, actual, out);
+          // A sample that is its own target has no intensity to agree on, but the matrix is the same whatever it is.
+          expectCovariance(out, expected.covariance, columns, 1e-12);
+          for (let i = 0; i < columns; i++)
+            for (let j = 0; j < i; j++) expect(out[i * columns + j]).toBe(out[j * columns + i]);
+        },
+      ),
     );
   });
 
-  test.each([[60, 20], [20, 60], [40, 40]])('finds the same Ledoit-Wolf intensity either way, %i observations of %i names', (observations, assets) => {
+  test.each([
+    [60, 20],
+    [20, 60],
+    [40, 40],
+  ])('finds the same Ledoit-Wolf intensity either way, %i observations of %i names', (observations, assets) => {
     const returns = randomPanel(observations, assets, 12);
     for (const target of ['constant_correlation', 'scaled_identity'] as const) {
       const shrinkage: Shrinkage = { target, intensity: null, method: 'ledoit_wolf', scale: 1 };
@@ -58,39 +81,79 @@ describe('lowRankCovariance', () => {
   test('finds intensity 0 for two names over forty years: any two names have one correlation', () => {
     for (let seed = 1; seed <= 20; seed++) {
       const [shared, own] = [randomPanel(10_000, 1, seed), randomPanel(10_000, 1, seed + 100)];
-      const returns = Float64Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? shared[at / 2]! + own[at / 2]! : shared[(at - 1) / 2]!));
-      expect(lowRankCovariance(referenceEngine, returns, 2, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBe(0);
+      const returns = Float64Array.from({ length: 20_000 }, (_, at) =>
+        at % 2 === 0 ? shared[at / 2]! + own[at / 2]! : shared[(at - 1) / 2]!,
+      );
+      expect(
+        lowRankCovariance(referenceEngine, returns, 2, {
+          target: 'constant_correlation',
+          intensity: null,
+          method: 'ledoit_wolf',
+          scale: 1,
+        }).intensity,
+      ).toBe(0);
     }
   });
 
   test('finds intensity 0 for thirty names that are one over 25 sessions', () => {
     const one = randomPanel(25, 1, 16);
     const returns = Float64Array.from({ length: 25 * 30 }, (_, at) => one[Math.floor(at / 30)]!);
-    expect(lowRankCovariance(wasmEngine(), returns, 30, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBe(0);
+    expect(
+      lowRankCovariance(wasmEngine(), returns, 30, {
+        target: 'constant_correlation',
+        intensity: null,
+        method: 'ledoit_wolf',
+        scale: 1,
+      }).intensity,
+    ).toBe(0);
   });
 
-  test.each([1e-1, 1e-3, 1e-5])('keeps the digits of the intensity when names differ by %d of what they share, and sessions are fewer', (own) => {
-    const [observations, assets] = [20, 40];
-    const shared = randomPanel(observations, 1, 17);
-    const returns = randomPanel(observations, 1, 18);
-    const panel = Float64Array.from({ length: observations * assets }, (_, at) => shared[Math.floor(at / assets)]! + own * Math.sin(at * at) * returns[Math.floor(at / assets)]!);
-    const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
-    const expected = estimateByMatrices(panel, assets, shrinkage).intensity;
-    // The distance itself is a difference of entries that agree to so many digits: 1e-16 over its relative size is what is left.
-    expect(Math.abs(lowRankCovariance(wasmEngine(), panel.slice(), assets, shrinkage).intensity - expected)).toBeLessThan(Math.max(1e-12, 1e-14 / own));
-  });
+  test.each([1e-1, 1e-3, 1e-5])(
+    'keeps the digits of the intensity when names differ by %d of what they share, and sessions are fewer',
+    (own) => {
+      const [observations, assets] = [20, 40];
+      const shared = randomPanel(observations, 1, 17);
+      const returns = randomPanel(observations, 1, 18);
+      const panel = Float64Array.from(
+        { length: observations * assets },
+        (_, at) => shared[Math.floor(at / assets)]! + own * Math.sin(at * at) * returns[Math.floor(at / assets)]!,
+      );
+      const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
+      const expected = estimateByMatrices(panel, assets, shrinkage).intensity;
+      // The distance itself is a difference of entries that agree to so many digits: 1e-16 over its relative size is what is left.
+      expect(
+        Math.abs(lowRankCovariance(wasmEngine(), panel.slice(), assets, shrinkage).intensity - expected),
+      ).toBeLessThan(Math.max(1e-12, 1e-14 / own));
+    },
+  );
 
   test('has no Ledoit-Wolf intensity where powers of the returns are no numbers any more', () => {
     const returns = randomPanel(30, 3, 19).map((value) => value * 1e200);
-    expect(lowRankCovariance(wasmEngine(), returns, 3, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBeNaN();
+    expect(
+      lowRankCovariance(wasmEngine(), returns, 3, {
+        target: 'constant_correlation',
+        intensity: null,
+        method: 'ledoit_wolf',
+        scale: 1,
+      }).intensity,
+    ).toBeNaN();
   });
 
   test('multiplies as its matrix does, weighted too', () => {
     const engine = wasmEngine();
-    for (const [observations, assets] of [[50, 9], [9, 50]] as const) {
+    for (const [observations, assets] of [
+      [50, 9],
+      [9, 50],
+    ] as const) {
       const weights = new Float64Array(observations);
       halfLifeWeights(12, weights);
-      const model = lowRankCovariance(engine, randomPanel(observations, assets, 13), assets, { target: 'constant_correlation', intensity: 0.3, method: 'shape', weights, scale: 252 });
+      const model = lowRankCovariance(engine, randomPanel(observations, assets, 13), assets, {
+        target: 'constant_correlation',
+        intensity: 0.3,
+        method: 'shape',
+        weights,
+        scale: 252,
+      });
       const matrix = new Float64Array(assets * assets);
       denseCovariance(engine, model, matrix);
       const v = randomPanel(assets, 1, 14);
@@ -108,17 +171,32 @@ describe('lowRankCovariance', () => {
     sampleCovariance(returns.slice(), 6, sample);
     const at = (intensity: number) => {
       const out = new Float64Array(36);
-      denseCovariance(referenceEngine, lowRankCovariance(referenceEngine, returns.slice(), 6, { target: 'scaled_identity', intensity, method: 'shape', scale: 1 }), out);
+      denseCovariance(
+        referenceEngine,
+        lowRankCovariance(referenceEngine, returns.slice(), 6, {
+          target: 'scaled_identity',
+          intensity,
+          method: 'shape',
+          scale: 1,
+        }),
+        out,
+      );
       return out;
     };
     expect([...at(0)]).toEqual([...sample]);
     const mean = sample.reduce((total, value, k) => total + (k % 7 === 0 ? value / 6 : 0), 0);
-    expectClose(at(1), Float64Array.from({ length: 36 }, (_, k) => (k % 7 === 0 ? mean : 0)), 1e-14);
+    expectClose(
+      at(1),
+      Float64Array.from({ length: 36 }, (_, k) => (k % 7 === 0 ? mean : 0)),
+      1e-14,
+    );
   });
 
   test('refuses an intensity outside its range and one observation', () => {
     const shrinkage: Shrinkage = { target: 'scaled_identity', intensity: 2, method: 'shape', scale: 1 };
     expect(() => lowRankCovariance(referenceEngine, new Float64Array(6), 2, shrinkage)).toThrow(KernelFault);
-    expect(() => lowRankCovariance(referenceEngine, new Float64Array(2), 2, { ...shrinkage, intensity: 0 })).toThrow(KernelFault);
+    expect(() => lowRankCovariance(referenceEngine, new Float64Array(2), 2, { ...shrinkage, intensity: 0 })).toThrow(
+      KernelFault,
+    );
   });
 });

@@ -7,7 +7,11 @@ import { expectClose } from '../closeness.js';
 import { randomPanel } from '../engines/agreement.js';
 
 describe('principalComponents', () => {
-  test.each([[40, 6], [6, 40], [9, 9]])('are eigenpairs of X\'X for %i x %i', (rows, columns) => {
+  test.each([
+    [40, 6],
+    [6, 40],
+    [9, 9],
+  ])("are eigenpairs of X'X for %i x %i", (rows, columns) => {
     const panel = randomPanel(rows, columns, 21);
     const products = new Float64Array(columns * columns);
     plain.symmetricRankK(panel, columns, products);
@@ -17,13 +21,21 @@ describe('principalComponents', () => {
         const v = vectors.subarray(k * columns, (k + 1) * columns);
         const stretched = new Float64Array(columns);
         plain.symv(products, v, stretched);
-        expectClose(stretched, v.map((entry) => entry * values[k]!), 1e-11, values[0]!);
+        expectClose(
+          stretched,
+          v.map((entry) => entry * values[k]!),
+          1e-11,
+          values[0]!,
+        );
         if (k > 0) expect(values[k]!).toBeLessThanOrEqual(values[k - 1]!);
       }
     }
   });
 
-  test.each([[5, 3], [3, 5]])('are found though the second is a millionth of the first, for %i x %i', (rows, columns) => {
+  test.each([
+    [5, 3],
+    [3, 5],
+  ])('are found though the second is a millionth of the first, for %i x %i', (rows, columns) => {
     const panel = new Float64Array(rows * columns);
     panel[0] = 1;
     panel[columns + 1] = 1e-3;
@@ -38,7 +50,11 @@ describe('principalComponents', () => {
     expect(values[0]).toBeCloseTo(70, 12);
     expect([...values.subarray(1)]).toEqual([0, 0]);
     expect([...vectors.subarray(3)]).toEqual([0, 0, 0, 0, 0, 0]);
-    expectClose(vectors.subarray(0, 3), [1, 2, 3].map((x) => x / Math.sqrt(14)), 1e-14);
+    expectClose(
+      vectors.subarray(0, 3),
+      [1, 2, 3].map((x) => x / Math.sqrt(14)),
+      1e-14,
+    );
   });
 
   test('refuse more components than columns', () => {

@@ -7,7 +7,11 @@ import { expectClose } from '../closeness.js';
 import { randomDefinite } from '../engines/agreement.js';
 import { golden } from '../golden.js';
 
-interface RepairCase { order: number; broken: number[]; repaired: number[] }
+interface RepairCase {
+  order: number;
+  broken: number[];
+  repaired: number[];
+}
 
 describe('repairCovariance', () => {
   test('agrees with numpy: clip, rebuild, rescale', () => {
@@ -43,6 +47,8 @@ describe('repairCovariance', () => {
 
   test('refuses a matrix of another order and one that is not finite', () => {
     expect(() => repairCovariance(referenceEngine, new Float64Array(5), 2)).toThrow(KernelFault);
-    expect(() => repairCovariance(referenceEngine, Float64Array.of(1, Number.NaN, Number.NaN, 1), 2)).toThrow(/not finite/);
+    expect(() => repairCovariance(referenceEngine, Float64Array.of(1, Number.NaN, Number.NaN, 1), 2)).toThrow(
+      /not finite/,
+    );
   });
 });

@@ -10,11 +10,17 @@ const NAMES = 7;
 const values = Float64Array.from({ length: 400 * NAMES }, () => 0.02 * (random() - 0.48));
 const names = Int32Array.from({ length: NAMES }, (_, i) => i);
 const rowsFrom = (from: number, count: number) => Int32Array.from({ length: count }, (_, t) => from + t);
-const read = (rows: Int32Array, out: Float64Array) => rows.forEach((row, t) => out.set(values.subarray(row * NAMES, row * NAMES + NAMES), t * NAMES));
+const read = (rows: Int32Array, out: Float64Array) =>
+  rows.forEach((row, t) => out.set(values.subarray(row * NAMES, row * NAMES + NAMES), t * NAMES));
 
 /** The definition: every product of every row. */
 function byDefinition(rows: Int32Array): number[] {
-  return Array.from({ length: NAMES * NAMES }, (_, e) => rows.reduce((sum, row) => sum + values[row * NAMES + Math.floor(e / NAMES)]! * values[row * NAMES + (e % NAMES)]!, 0));
+  return Array.from({ length: NAMES * NAMES }, (_, e) =>
+    rows.reduce(
+      (sum, row) => sum + values[row * NAMES + Math.floor(e / NAMES)]! * values[row * NAMES + (e % NAMES)]!,
+      0,
+    ),
+  );
 }
 
 describe('createRollingGram', () => {
@@ -25,8 +31,12 @@ describe('createRollingGram', () => {
       const { products, sums } = rolling.over(names, rows, read);
       const expected = byDefinition(rows);
       for (let i = 0; i < NAMES; i++) {
-        for (let j = i; j < NAMES; j++) expect(Math.abs(products[i * NAMES + j]! - expected[i * NAMES + j]!)).toBeLessThan(1e-15);
-        expect(sums[i]).toBeCloseTo(rows.reduce((sum, row) => sum + values[row * NAMES + i]!, 0), 14);
+        for (let j = i; j < NAMES; j++)
+          expect(Math.abs(products[i * NAMES + j]! - expected[i * NAMES + j]!)).toBeLessThan(1e-15);
+        expect(sums[i]).toBeCloseTo(
+          rows.reduce((sum, row) => sum + values[row * NAMES + i]!, 0),
+          14,
+        );
       }
     }
   });
@@ -80,7 +90,9 @@ describe('createRollingGram', () => {
     const rows = rowsFrom(0, 50);
     rolling.over(names, rows, read);
     const two = Int32Array.of(2, 5);
-    const { products } = rolling.over(two, rows, (some, out) => some.forEach((row, t) => two.forEach((name, k) => (out[t * 2 + k] = values[row * NAMES + name]!))));
+    const { products } = rolling.over(two, rows, (some, out) =>
+      some.forEach((row, t) => two.forEach((name, k) => (out[t * 2 + k] = values[row * NAMES + name]!))),
+    );
     expect(products[1]).toBeCloseTo(byDefinition(rows)[2 * NAMES + 5]!, 15);
   });
 });
@@ -93,7 +105,16 @@ describe('shrunkFromGram', () => {
     const out = new Float64Array(NAMES * NAMES);
     shrunkFromGram(createRollingGram(referenceEngine).over(names, rows, read), 60, 252, out);
     const expected = new Float64Array(NAMES * NAMES);
-    denseCovariance(referenceEngine, lowRankCovariance(referenceEngine, panel, NAMES, { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252 }), expected);
+    denseCovariance(
+      referenceEngine,
+      lowRankCovariance(referenceEngine, panel, NAMES, {
+        target: 'constant_correlation',
+        intensity: null,
+        method: 'shape',
+        scale: 252,
+      }),
+      expected,
+    );
     out.forEach((value, e) => expect(Math.abs(value - expected[e]!)).toBeLessThan(1e-14));
   });
 });

@@ -19,19 +19,26 @@ function momentsOf(rows: Float64Array, columns: number, weights?: Float64Array) 
   return { means, covariance };
 }
 
-describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] as const)('running covariances by %s', (_, engine) => {
+describe.each([
+  ['definitions', referenceEngine],
+  ['WebAssembly', wasmEngine()],
+] as const)('running covariances by %s', (_, engine) => {
   test('of a moving window are those of the window', () => {
     fc.assert(
-      fc.property(matrices({ rowsMin: 2, rowsMax: 40, columnsMin: 1, columnsMax: 4 }), fc.integer({ min: 2, max: 9 }), ({ rows, columns, data }, window) => {
-        let visits = 0;
-        rollingCovariance(engine, data, columns, window, (last, means, covariance) => {
-          const expected = momentsOf(data.slice((last - window + 1) * columns, (last + 1) * columns), columns);
-          expectClose(means, expected.means, 1e-12, 10);
-          expectClose(covariance, expected.covariance, 1e-12, 100);
-          visits++;
-        });
-        expect(visits).toBe(Math.max(0, rows - window + 1));
-      }),
+      fc.property(
+        matrices({ rowsMin: 2, rowsMax: 40, columnsMin: 1, columnsMax: 4 }),
+        fc.integer({ min: 2, max: 9 }),
+        ({ rows, columns, data }, window) => {
+          let visits = 0;
+          rollingCovariance(engine, data, columns, window, (last, means, covariance) => {
+            const expected = momentsOf(data.slice((last - window + 1) * columns, (last + 1) * columns), columns);
+            expectClose(means, expected.means, 1e-12, 10);
+            expectClose(covariance, expected.covariance, 1e-12, 100);
+            visits++;
+          });
+          expect(visits).toBe(Math.max(0, rows - window + 1));
+        },
+      ),
     );
   });
 
@@ -47,7 +54,15 @@ describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] 
     let last = new Float64Array(4);
     rollingCovariance(engine, panel, 2, 100, (__, ___, covariance) => (last = covariance.slice()));
     const moved = panel.slice(900 * 2);
-    expectCovariance(last, momentsOf(moved.map((value) => value - 1e7), 2).covariance, 2, 1e-7); // 1e7 leaves 9 decimals
+    expectCovariance(
+      last,
+      momentsOf(
+        moved.map((value) => value - 1e7),
+        2,
+      ).covariance,
+      2,
+      1e-7,
+    ); // 1e7 leaves 9 decimals
   });
 
   test('with decaying weights are those of half-life weights', () => {
@@ -62,7 +77,9 @@ describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] 
   });
 
   test('of a constant are 0', () => {
-    rollingCovariance(engine, new Float64Array(20).fill(0.1), 1, 5, (__, means, covariance) => expect([means[0], covariance[0]]).toEqual([expect.closeTo(0.1, 15), expect.closeTo(0, 30)]));
+    rollingCovariance(engine, new Float64Array(20).fill(0.1), 1, 5, (__, means, covariance) =>
+      expect([means[0], covariance[0]]).toEqual([expect.closeTo(0.1, 15), expect.closeTo(0, 30)]),
+    );
   });
 
   test('refuse a window of one and a half-life of nothing', () => {

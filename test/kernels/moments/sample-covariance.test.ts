@@ -37,7 +37,10 @@ describe('sampleCovariance', () => {
   test('is exactly symmetric, and permuting the names permutes it bit for bit', () => {
     fc.assert(
       fc.property(matrices({ rowsMin: 2, columnsMin: 2 }), ({ rows, columns, data }) => {
-        const mirrored = Float64Array.from(data, (_, at) => data[Math.floor(at / columns) * columns + (columns - 1 - (at % columns))]!);
+        const mirrored = Float64Array.from(
+          data,
+          (_, at) => data[Math.floor(at / columns) * columns + (columns - 1 - (at % columns))]!,
+        );
         const out = covarianceOf(data, columns);
         const permuted = covarianceOf(mirrored, columns);
         expect(rows).toBeGreaterThanOrEqual(2);

@@ -6,7 +6,11 @@ import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
 /** The targets as contract and papers write them, entry by entry. */
-function targetByDefinition(kind: 'constant_correlation' | 'scaled_identity', a: Float64Array, n: number): Float64Array {
+function targetByDefinition(
+  kind: 'constant_correlation' | 'scaled_identity',
+  a: Float64Array,
+  n: number,
+): Float64Array {
   let correlations = 0;
   let trace = 0;
   for (let i = 0; i < n; i++) {
@@ -25,18 +29,27 @@ function targetByDefinition(kind: 'constant_correlation' | 'scaled_identity', a:
 describe('shrinkage', () => {
   test('intensity 0 is the matrix, 1 the target, and between lies the mixture', () => {
     fc.assert(
-      fc.property(positiveDefinite, fc.constantFrom('constant_correlation' as const, 'scaled_identity' as const), fc.double({ min: 0, max: 1, noNaN: true }), ({ order, a }, kind, intensity) => {
-        const target = shrinkageTarget(kind, a, order, averageCorrelation(a, order));
-        const expected = targetByDefinition(kind, a, order);
-        const at = (delta: number) => {
-          const out = a.slice();
-          shrink(out, target, delta, 1);
-          return out;
-        };
-        expect([...at(0)]).toEqual([...a]);
-        expectClose(at(1), expected, 1e-14);
-        expectClose(at(intensity), a.map((value, k) => intensity * expected[k]! + (1 - intensity) * value), 1e-14);
-      }),
+      fc.property(
+        positiveDefinite,
+        fc.constantFrom('constant_correlation' as const, 'scaled_identity' as const),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        ({ order, a }, kind, intensity) => {
+          const target = shrinkageTarget(kind, a, order, averageCorrelation(a, order));
+          const expected = targetByDefinition(kind, a, order);
+          const at = (delta: number) => {
+            const out = a.slice();
+            shrink(out, target, delta, 1);
+            return out;
+          };
+          expect([...at(0)]).toEqual([...a]);
+          expectClose(at(1), expected, 1e-14);
+          expectClose(
+            at(intensity),
+            a.map((value, k) => intensity * expected[k]! + (1 - intensity) * value),
+            1e-14,
+          );
+        },
+      ),
     );
   });
 

@@ -68,7 +68,11 @@ export function certify(program: Program, point: Point): Certified {
     exceed(x[i]!, upper[i]!);
     exceed(-x[i]!, -lower[i]!);
     const ends = [lower[i]!, upper[i]!, ...kinks.map(({ at }) => Math.min(Math.max(at[i]!, lower[i]!), upper[i]!))];
-    bound += Math.min(...ends.map((end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0)));
+    bound += Math.min(
+      ...ends.map(
+        (end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0),
+      ),
+    );
   }
   return { gap: objective - bound, violation };
 }
@@ -77,7 +81,10 @@ export function certify(program: Program, point: Point): Certified {
  * Least value over the box of a certificate's weighted left sides less its bounds, from the definition: above nought, no point satisfies
  * rows, limits and norms. A norm is replaced by its tangent at the certificate's point, scaled by its length there.
  */
-export function farkasMargin(program: Program, { rows: y, kinks: prices, norms: weights, around }: Certificate): number {
+export function farkasMargin(
+  program: Program,
+  { rows: y, kinks: prices, norms: weights, around }: Certificate,
+): number {
   const { n, rows, kinks, norms, lower, upper } = program;
   const matrix = program.metric === null ? new Float64Array(n * n) : metricMatrix(program.metric);
   const slope = new Float64Array(n);
@@ -89,7 +96,10 @@ export function farkasMargin(program: Program, { rows: y, kinks: prices, norms: 
   }
   norms.forEach((norm, q) => {
     const from = around.map((value, i) => value - norm.centre[i]!);
-    const gradient = norm.metric === 'metric' ? from.map((_, i) => from.reduce((sum, value, j) => sum + matrix[i * n + j]! * value, 0)) : from;
+    const gradient =
+      norm.metric === 'metric'
+        ? from.map((_, i) => from.reduce((sum, value, j) => sum + matrix[i * n + j]! * value, 0))
+        : from;
     const length = Math.sqrt(gradient.reduce((sum, value, i) => sum + value * from[i]!, 0));
     for (let i = 0; i < n; i++) {
       slope[i]! += weights[q]! * gradient[i]!;
@@ -101,7 +111,11 @@ export function farkasMargin(program: Program, { rows: y, kinks: prices, norms: 
   let least = constant;
   for (let i = 0; i < n; i++) {
     const ends = [lower[i]!, upper[i]!, ...kinks.map(({ at }) => Math.min(Math.max(at[i]!, lower[i]!), upper[i]!))];
-    least += Math.min(...ends.map((end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0)));
+    least += Math.min(
+      ...ends.map(
+        (end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0),
+      ),
+    );
   }
   return least;
 }

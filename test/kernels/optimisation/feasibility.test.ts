@@ -21,7 +21,9 @@ describe('leastViolation', () => {
 
   test('every reference problem with an answer violates nothing', () => {
     for (const problem of trackingCases.filter(({ expected }) => expected.status === 'optimal')) {
-      expect(leastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(FEASIBILITY_TOLERANCE);
+      expect(leastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(
+        FEASIBILITY_TOLERANCE,
+      );
     }
   });
 
@@ -59,7 +61,9 @@ test('proofs with limits on trades and norms are proofs by the definition too, a
     const margin = farkasMargin(program, certificate);
     const size = Math.max(...[...certificate.rows, ...certificate.kinks, ...certificate.norms].map(Math.abs));
     expect(margin, `seed ${seed}`).toBeGreaterThan(0);
-    expect(Math.abs(margin - infeasibilityGap(program, certificate)), `seed ${seed}`).toBeLessThan(1e-9 * Math.max(size, 1));
+    expect(Math.abs(margin - infeasibilityGap(program, certificate)), `seed ${seed}`).toBeLessThan(
+      1e-9 * Math.max(size, 1),
+    );
     expect(Math.min(...certificate.kinks, ...certificate.norms, 0), `seed ${seed}`).toBeGreaterThanOrEqual(0);
     met.rows++;
     if (certificate.kinks.some((price) => price > 1e-6)) met.kinks++;
@@ -70,10 +74,23 @@ test('proofs with limits on trades and norms are proofs by the definition too, a
 
 describe('infeasibilityGap', () => {
   test('two names capped at a quarter cannot sum to one: half of it is missing', () => {
-    const program = { ...randomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }), upper: Float64Array.of(0.25, 0.25) };
-    const rows = { count: 1, coefficients: Float64Array.of(1, 1), lower: Float64Array.of(1), upper: Float64Array.of(1), penalty: Float64Array.of(Infinity) };
+    const program = {
+      ...randomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }),
+      upper: Float64Array.of(0.25, 0.25),
+    };
+    const rows = {
+      count: 1,
+      coefficients: Float64Array.of(1, 1),
+      lower: Float64Array.of(1),
+      upper: Float64Array.of(1),
+      penalty: Float64Array.of(Infinity),
+    };
     const none = new Float64Array(0);
-    const gap = (y: number) => infeasibilityGap({ ...program, rows }, { rows: Float64Array.of(y), kinks: none, norms: none, around: new Float64Array(2) });
+    const gap = (y: number) =>
+      infeasibilityGap(
+        { ...program, rows },
+        { rows: Float64Array.of(y), kinks: none, norms: none, around: new Float64Array(2) },
+      );
     expect(gap(-1)).toBeCloseTo(0.5, 15);
     expect(gap(1)).toBeCloseTo(-1, 15);
     expect(gap(-2)).toBeCloseTo(1, 15);

@@ -8,7 +8,8 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../seeded.js';
 import { randomProgram } from './random-programs.js';
 
-const largestDifference = (a: Float64Array, b: ArrayLike<number>) => a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
+const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
+  a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
 /** A random programme with rows that are limits of their own values near a feasible point, some of them soft. */
 function feasibleProgram(seed: number): Program | undefined {
@@ -26,8 +27,10 @@ function feasibleProgram(seed: number): Program | undefined {
     ...program,
     ridge: 1e-8,
     rows: {
-      count: withTarget.count, coefficients,
-      lower: Float64Array.of(...program.rows.lower, at), upper: Float64Array.of(...program.rows.upper, at),
+      count: withTarget.count,
+      coefficients,
+      lower: Float64Array.of(...program.rows.lower, at),
+      upper: Float64Array.of(...program.rows.upper, at),
       penalty: Float64Array.of(...soft, Infinity),
     },
   };
@@ -36,8 +39,17 @@ function feasibleProgram(seed: number): Program | undefined {
 /** The programme with its last row elsewhere, or with other bounds of all. */
 function moved(program: Program, random: () => number, all: boolean): Program {
   const { count } = program.rows;
-  const shift = Float64Array.from({ length: count }, (_, r) => (r === count - 1 || (all && r > 0) ? 0.1 * (random() - 0.5) : 0));
-  return { ...program, rows: { ...program.rows, lower: program.rows.lower.map((bound, r) => bound + shift[r]!), upper: program.rows.upper.map((bound, r) => bound + shift[r]!) } };
+  const shift = Float64Array.from({ length: count }, (_, r) =>
+    r === count - 1 || (all && r > 0) ? 0.1 * (random() - 0.5) : 0,
+  );
+  return {
+    ...program,
+    rows: {
+      ...program.rows,
+      lower: program.rows.lower.map((bound, r) => bound + shift[r]!),
+      upper: program.rows.upper.map((bound, r) => bound + shift[r]!),
+    },
+  };
 }
 
 test('an optimum followed from another is that of the programme itself, with rows, limits and prices that come and go on the way', () => {
@@ -61,7 +73,9 @@ test('an optimum followed from another is that of the programme itself, with row
     expect(answer.status, `seed ${seed}`).toBe('solved');
     // The ridge makes the optimum unique; what a singular curvature leaves open is as small as its rounding.
     expect(largestDifference(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
-    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(1e-12);
+    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
+      1e-12,
+    );
   }
   expect(tally.tried).toBeGreaterThan(200);
   expect(tally.followed).toBeGreaterThan(0.95 * tally.tried);
@@ -72,7 +86,9 @@ test('an optimum followed from another is that of the programme itself, with row
 
 function objectiveOf({ metric, curvature, ridge, centre, linear, rows, kinks, n }: Program, x: Float64Array): number {
   const offset = x.map((value, i) => value - centre[i]!);
-  let total = (curvature / 2) * metricSquare(metric!, offset) + (ridge / 2) * offset.reduce((sum, value) => sum + value * value, 0);
+  let total =
+    (curvature / 2) * metricSquare(metric!, offset) +
+    (ridge / 2) * offset.reduce((sum, value) => sum + value * value, 0);
   for (let i = 0; i < n; i++) total += linear[i]! * x[i]!;
   for (let r = 0; r < rows.count; r++) {
     if (!Number.isFinite(rows.penalty[r]!)) continue;
@@ -92,15 +108,25 @@ test('an optimum is followed to another objective', () => {
     const random = seeded(seed + 70_000);
     const program = feasibleProgram(seed)!;
     const first = createSolver(plainAlgebra).solve(program, { effort: 'quick' });
-    const next: Program = { ...program, curvature: 0.5 + 4 * random(), ridge: 1e-8, linear: program.linear.map(() => 0.05 * (random() - 0.5)), centre: program.centre.map((value) => value * random()) };
+    const next: Program = {
+      ...program,
+      curvature: 0.5 + 4 * random(),
+      ridge: 1e-8,
+      linear: program.linear.map(() => 0.05 * (random() - 0.5)),
+      centre: program.centre.map((value) => value * random()),
+    };
     const cold = createSolver(plainAlgebra).solve(next, { effort: 'quick' });
     if (first.status !== 'solved' || cold.status !== 'solved') continue;
     const end = followPath(next, { program, point: first.point, state: first.state }, createPathFactors(plainAlgebra));
     if (end === undefined) continue;
     followed++;
-    const answer = createSolver(plainAlgebra).solve(next, { follow: { program, point: first.point, state: first.state } });
+    const answer = createSolver(plainAlgebra).solve(next, {
+      follow: { program, point: first.point, state: first.state },
+    });
     expect(answer.status).toBe('solved');
-    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(1e-12);
+    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
+      1e-12,
+    );
   }
   expect(followed).toBeGreaterThan(50);
 });
@@ -110,9 +136,23 @@ test('a start that is no optimum, or of another shape, is not followed', () => {
   const { point, state } = createSolver(plainAlgebra).solve(program);
   const factors = createPathFactors(plainAlgebra);
   const next = moved(program, seeded(1), false);
-  expect(followPath(next, { program, point: { ...point, x: point.x.map((value, i) => value + 0.01 * (i % 2)) }, state }, factors)).toBeUndefined();
-  expect(followPath(next, { program: { ...program, upper: program.upper.slice() }, point, state }, factors)).toBeUndefined();
-  expect(followPath({ ...next, norms: [{ metric: 'identity', centre: next.centre, radius: 1 }] }, { program, point, state }, factors)).toBeUndefined();
+  expect(
+    followPath(
+      next,
+      { program, point: { ...point, x: point.x.map((value, i) => value + 0.01 * (i % 2)) }, state },
+      factors,
+    ),
+  ).toBeUndefined();
+  expect(
+    followPath(next, { program: { ...program, upper: program.upper.slice() }, point, state }, factors),
+  ).toBeUndefined();
+  expect(
+    followPath(
+      { ...next, norms: [{ metric: 'identity', centre: next.centre, radius: 1 }] },
+      { program, point, state },
+      factors,
+    ),
+  ).toBeUndefined();
 });
 
 test('the factor of names that came and went is that of the names', () => {
@@ -131,7 +171,8 @@ test('the factor of names that came and went is that of the names', () => {
     for (let p = 0; p < free.length; p++) {
       const i = factor.order[p]!;
       let total = program.ridge * solution[p]!;
-      for (let q = 0; q < free.length; q++) total += program.curvature * matrix[i * program.n + factor.order[q]!]! * solution[q]!;
+      for (let q = 0; q < free.length; q++)
+        total += program.curvature * matrix[i * program.n + factor.order[q]!]! * solution[q]!;
       expect(total).toBeCloseTo(b[p]!, 9);
     }
     const isFree = Uint8Array.from({ length: program.n }, (_, i) => (free.includes(i) !== random() < 0.1 ? 1 : 0));

@@ -13,11 +13,23 @@ const program: Program = {
   linear: new Float64Array(2),
   lower: new Float64Array(2),
   upper: Float64Array.of(0.6, 1),
-  rows: { count: 1, coefficients: Float64Array.of(1, 1), lower: Float64Array.of(1), upper: Float64Array.of(1), penalty: Float64Array.of(Infinity) },
+  rows: {
+    count: 1,
+    coefficients: Float64Array.of(1, 1),
+    lower: Float64Array.of(1),
+    upper: Float64Array.of(1),
+    penalty: Float64Array.of(Infinity),
+  },
   kinks: [],
   norms: [],
 };
-const point = (x: number[], y: number, rest: Partial<Point> = {}): Point => ({ x: Float64Array.from(x), rowMultipliers: Float64Array.of(y), kinkMultipliers: new Float64Array(0), normMultipliers: new Float64Array(0), ...rest });
+const point = (x: number[], y: number, rest: Partial<Point> = {}): Point => ({
+  x: Float64Array.from(x),
+  rowMultipliers: Float64Array.of(y),
+  kinkMultipliers: new Float64Array(0),
+  normMultipliers: new Float64Array(0),
+  ...rest,
+});
 
 describe('checkKkt', () => {
   test('accepts the answer by hand and nothing beside it', () => {
@@ -36,8 +48,33 @@ describe('checkKkt', () => {
   });
 
   test('a kink balances forces up to its slopes', () => {
-    const kinked: Program = { ...program, rows: { ...program.rows, count: 0, coefficients: new Float64Array(0), lower: new Float64Array(0), upper: new Float64Array(0), penalty: new Float64Array(0) }, upper: Float64Array.of(1, 1), kinks: [{ at: Float64Array.of(0.7, 0.2), left: Float64Array.of(-1, -1), right: Float64Array.of(1, 1), limit: 0, penalty: Infinity }] };
-    const at = (multiplier: number) => checkKkt(kinked, { ...point([0.7, 0.2], 0), rowMultipliers: new Float64Array(0), kinkMultipliers: Float64Array.of(multiplier) });
+    const kinked: Program = {
+      ...program,
+      rows: {
+        ...program.rows,
+        count: 0,
+        coefficients: new Float64Array(0),
+        lower: new Float64Array(0),
+        upper: new Float64Array(0),
+        penalty: new Float64Array(0),
+      },
+      upper: Float64Array.of(1, 1),
+      kinks: [
+        {
+          at: Float64Array.of(0.7, 0.2),
+          left: Float64Array.of(-1, -1),
+          right: Float64Array.of(1, 1),
+          limit: 0,
+          penalty: Infinity,
+        },
+      ],
+    };
+    const at = (multiplier: number) =>
+      checkKkt(kinked, {
+        ...point([0.7, 0.2], 0),
+        rowMultipliers: new Float64Array(0),
+        kinkMultipliers: Float64Array.of(multiplier),
+      });
     expect(isOptimal(at(0.2))).toBe(true);
     expect(isOptimal(at(0.5))).toBe(true);
     expect(at(0.1).stationarity).toBeGreaterThan(0.1);

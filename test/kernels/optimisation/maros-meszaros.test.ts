@@ -23,10 +23,14 @@ interface Problem {
 }
 
 const problems: Problem[] = isThere
-  ? readFileSync(`${FOLDER}optima.csv`, 'utf8').trim().split('\n').slice(1).map((line) => {
-    const cells = line.split(',');
-    return { name: cells[0]!, optimum: Number(cells[6]) };
-  })
+  ? readFileSync(`${FOLDER}optima.csv`, 'utf8')
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => {
+        const cells = line.split(',');
+        return { name: cells[0]!, optimum: Number(cells[6]) };
+      })
   : [];
 
 /** 1/2 x'Px + q'x + r with l <= Ax <= u; rows of a single entry are bounds. */
@@ -69,7 +73,13 @@ function read(name: string): { program: Program; constant: number } {
       linear: vector('q', n),
       lower,
       upper,
-      rows: { count: rows.length, coefficients, lower: Float64Array.from(rows, (row) => row.lower), upper: Float64Array.from(rows, (row) => row.upper), penalty: new Float64Array(rows.length).fill(Infinity) },
+      rows: {
+        count: rows.length,
+        coefficients,
+        lower: Float64Array.from(rows, (row) => row.lower),
+        upper: Float64Array.from(rows, (row) => row.upper),
+        penalty: new Float64Array(rows.length).fill(Infinity),
+      },
       kinks: [],
       norms: [],
     },
@@ -79,11 +89,20 @@ function read(name: string): { program: Program; constant: number } {
 describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
   const solver = createSolver(isThere ? wasmEngine() : (undefined as never)); // The module is there wherever tests run.
 
-  test.each(problems)('$name: $optimum', ({ name, optimum }) => {
-    const { program, constant } = read(name);
-    const { status, point: { x }, kkt } = solver.solve(program);
-    expect(status, JSON.stringify(kkt)).toBe('solved');
-    const objective = metricSquare(program.metric!, x) / 2 + program.linear.reduce((sum, value, i) => sum + value * x[i]!, constant);
-    expect(Math.abs(objective - optimum) / Math.max(1, Math.abs(optimum))).toBeLessThan(TOLERANCE);
-  }, 240_000);
+  test.each(problems)(
+    '$name: $optimum',
+    ({ name, optimum }) => {
+      const { program, constant } = read(name);
+      const {
+        status,
+        point: { x },
+        kkt,
+      } = solver.solve(program);
+      expect(status, JSON.stringify(kkt)).toBe('solved');
+      const objective =
+        metricSquare(program.metric!, x) / 2 + program.linear.reduce((sum, value, i) => sum + value * x[i]!, constant);
+      expect(Math.abs(objective - optimum) / Math.max(1, Math.abs(optimum))).toBeLessThan(TOLERANCE);
+    },
+    240_000,
+  );
 });

@@ -17,7 +17,7 @@ const SPARSE_CLASS = 5;
 export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
   const found = new Map<string, MatMatrix>();
-  for (let at = 128; at < file.length; ) {
+  for (let at = 128; at < file.length;) {
     const { type, data, next } = element(file, at);
     at = next;
     const inner = type === COMPRESSED ? element(inflateSync(data), 0) : { type, data };
@@ -39,12 +39,16 @@ function element(buffer: Buffer, at: number): Element {
   const type = buffer.readUInt32LE(at);
   const bytes = buffer.readUInt32LE(at + 4);
   const end = at + 8 + bytes;
-  return { type, data: buffer.subarray(at + 8, end), next: type === COMPRESSED ? end : at + 8 + Math.ceil(bytes / 8) * 8 };
+  return {
+    type,
+    data: buffer.subarray(at + 8, end),
+    next: type === COMPRESSED ? end : at + 8 + Math.ceil(bytes / 8) * 8,
+  };
 }
 
 function matrix(data: Buffer): [string, MatMatrix] {
   const parts: Element[] = [];
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     const part = element(data, at);
     parts.push(part);
     at = part.next;
@@ -56,7 +60,8 @@ function matrix(data: Buffer): [string, MatMatrix] {
   if (isSparse) {
     const [ir, jc, pr] = values.map(numbers) as [number[], number[], number[]];
     for (let c = 0; c < columns; c++) for (let k = jc[c]!; k < jc[c + 1]!; k++) entries.push([ir[k]!, c, pr[k]!]);
-  } else numbers(values[0]!).forEach((value, k) => value !== 0 && entries.push([k % rows, Math.floor(k / rows), value]));
+  } else
+    numbers(values[0]!).forEach((value, k) => value !== 0 && entries.push([k % rows, Math.floor(k / rows), value]));
   return [name.data.toString('latin1'), { rows, columns, entries }];
 }
 

@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { denseMetric, factorMetric, metricDiagonal, metricMatrix, metricSquare, metricTimes } from '#kernels/optimisation/metric.js';
+import {
+  denseMetric,
+  factorMetric,
+  metricDiagonal,
+  metricMatrix,
+  metricSquare,
+  metricTimes,
+} from '#kernels/optimisation/metric.js';
 
 const loadings = Float64Array.of(1, 2, 3, 0, -1, 0.5);
 const specific = Float64Array.of(0.5, 1, 2);
 const factor = factorMetric(loadings, specific);
 
-test('loadings and specific variances are the matrix L L\' + D', () => {
+test("loadings and specific variances are the matrix L L' + D", () => {
   expect([...metricMatrix(factor)]).toEqual([5.5, 3, 0, 3, 10, -3, 0, -3, 3.25]);
 });
 

@@ -12,20 +12,29 @@ export interface RandomKind {
  * A tracking problem at random: a covariance that is singular half of the time, excluded names, caps that may be too tight, rows that
  * touch, repeat or contradict each other, turnover limits and norms.
  */
-export function randomProgram(seed: number, { namesMax = 30, withKinks = true, withNorms = true }: RandomKind = {}): Program {
+export function randomProgram(
+  seed: number,
+  { namesMax = 30, withKinks = true, withNorms = true }: RandomKind = {},
+): Program {
   const random = seeded(seed);
   const n = 2 + Math.floor(random() * (namesMax - 1));
   const metric = randomMetric(random, n);
   const centre = onSimplex(random, n);
   const cap = random() < 0.5 ? 1 : ((0.8 + random() * 2) / n) * 1.2;
   const upper = Float64Array.from({ length: n }, () => (random() < 0.25 ? 0 : cap));
-  const rows: { coefficients: number[]; lower: number; upper: number }[] = [{ coefficients: Array.from({ length: n }, () => 1), lower: 1, upper: 1 }];
+  const rows: { coefficients: number[]; lower: number; upper: number }[] = [
+    { coefficients: Array.from({ length: n }, () => 1), lower: 1, upper: 1 },
+  ];
   for (let k = Math.floor(random() * 6); k >= 0; k--) {
     const isGroup = random() < 0.6;
     const coefficients = Array.from({ length: n }, () => (isGroup ? (random() < 0.4 ? 1 : 0) : random() * 2 - 0.3));
     const at = coefficients.reduce((sum, value, i) => sum + value * centre[i]!, 0) + (random() - 0.5) * 0.3;
     const width = random() < 0.3 ? 0 : random() * 0.1;
-    const row = { coefficients, lower: random() < 0.2 ? -Infinity : at - width, upper: random() < 0.2 ? Infinity : at + width };
+    const row = {
+      coefficients,
+      lower: random() < 0.2 ? -Infinity : at - width,
+      upper: random() < 0.2 ? Infinity : at + width,
+    };
     if (row.lower === -Infinity && row.upper === Infinity) row.upper = at;
     rows.push(row);
     if (random() < 0.1) rows.push(row);
@@ -41,8 +50,10 @@ export function randomProgram(seed: number, { namesMax = 30, withKinks = true, w
   if (withKinks && random() < 0.4) kinks.push(turnover());
   if (withKinks && random() < 0.1) kinks.push(turnover());
   const norms: Norm[] = [];
-  if (withNorms && random() < 0.2) norms.push({ metric: 'identity', centre: new Float64Array(n), radius: Math.sqrt((1 + random() * 2) / n) });
-  if (withNorms && random() < 0.2) norms.push({ metric: 'metric', centre: new Float64Array(n), radius: 0.05 + random() * 0.2 });
+  if (withNorms && random() < 0.2)
+    norms.push({ metric: 'identity', centre: new Float64Array(n), radius: Math.sqrt((1 + random() * 2) / n) });
+  if (withNorms && random() < 0.2)
+    norms.push({ metric: 'metric', centre: new Float64Array(n), radius: 0.05 + random() * 0.2 });
   return {
     n,
     metric,

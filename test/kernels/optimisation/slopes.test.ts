@@ -9,12 +9,14 @@ import { objectiveOf, randomProgram } from './random-programs.js';
 function lagrangian(program: Program, point: Point, x: Float64Array): number {
   const { n, rows, kinks, norms, metric } = program;
   let total = objectiveOf(program, x);
-  for (let r = 0; r < rows.count; r++) for (let i = 0; i < n; i++) total += point.rowMultipliers[r]! * rows.coefficients[r * n + i]! * x[i]!;
+  for (let r = 0; r < rows.count; r++)
+    for (let i = 0; i < n; i++) total += point.rowMultipliers[r]! * rows.coefficients[r * n + i]! * x[i]!;
   kinks.forEach((kink, k) => (total += point.kinkMultipliers[k]! * kinkSum(kink, x)));
   norms.forEach(({ centre, metric: kind }, q) => {
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < n; j++) {
-        const entry = kind === 'identity' ? (i === j ? 1 : 0) : metric?.form === 'dense' ? metric.matrix[i * n + j]! : 0;
+        const entry =
+          kind === 'identity' ? (i === j ? 1 : 0) : metric?.form === 'dense' ? metric.matrix[i * n + j]! : 0;
         total += (point.normMultipliers[q]! / 2) * (x[i]! - centre[i]!) * entry * (x[j]! - centre[j]!);
       }
     }

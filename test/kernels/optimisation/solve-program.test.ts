@@ -24,13 +24,18 @@ function solved(program: Program) {
 function expectCertified(program: Program, point: Point, label: string): void {
   const { gap, violation } = certify(program, point);
   expect(violation, label).toBeLessThan(2e-9);
-  expect(gap, label).toBeLessThan(1e-8 * metricMatrix(program.metric!).reduce((most, value) => Math.max(most, value), 0));
+  expect(gap, label).toBeLessThan(
+    1e-8 * metricMatrix(program.metric!).reduce((most, value) => Math.max(most, value), 0),
+  );
 }
 
-const largestDifference = (a: Float64Array, b: ArrayLike<number>) => a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
+const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
+  a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
 describe('the reference cases', () => {
-  const solvable = trackingCases.filter(({ id, expected }) => expected.status === 'optimal' && id !== 'o10_cardinality');
+  const solvable = trackingCases.filter(
+    ({ id, expected }) => expected.status === 'optimal' && id !== 'o10_cardinality',
+  );
 
   test.each(solvable)('$id: $title', (problem) => {
     const { program, rowIds } = programOf(problem);
@@ -44,7 +49,8 @@ describe('the reference cases', () => {
     }
     if (!problem.expected.unique) return;
     expect(largestDifference(point.x, doubles(problem.expected.weights.data))).toBeLessThan(1e-8);
-    for (const [id, dual] of Object.entries(problem.expected.duals.rows)) expect(Math.abs(point.rowMultipliers[rowIds.indexOf(id)]! - dual), id).toBeLessThan(1e-9);
+    for (const [id, dual] of Object.entries(problem.expected.duals.rows))
+      expect(Math.abs(point.rowMultipliers[rowIds.indexOf(id)]! - dual), id).toBeLessThan(1e-9);
     if (program.kinks.length > 0) expect(point.kinkMultipliers[0]).toBeCloseTo(problem.expected.duals.turnover_L1, 12);
   });
 });
@@ -92,7 +98,11 @@ function byEnumeration(program: Program): { x: Float64Array; objective: number }
 }
 
 /** The minimum on a set of equations by Gaussian elimination of the optimality conditions. */
-function minimum({ n, curvature, ridge, centre, linear }: Program, matrix: Float64Array, equations: { row: number[]; value: number }[]): Float64Array | undefined {
+function minimum(
+  { n, curvature, ridge, centre, linear }: Program,
+  matrix: Float64Array,
+  equations: { row: number[]; value: number }[],
+): Float64Array | undefined {
   const size = n + equations.length;
   const system = Array.from({ length: size }, () => new Float64Array(size + 1));
   for (let i = 0; i < n; i++) {
@@ -111,7 +121,9 @@ function minimum({ n, curvature, ridge, centre, linear }: Program, matrix: Float
     system[n + e]![size] = value;
   });
   for (let k = 0; k < size; k++) {
-    const pivot = system.slice(k).reduce((leader, row, at) => (Math.abs(row[k]!) > Math.abs(system[leader]![k]!) ? k + at : leader), k);
+    const pivot = system
+      .slice(k)
+      .reduce((leader, row, at) => (Math.abs(row[k]!) > Math.abs(system[leader]![k]!) ? k + at : leader), k);
     if (Math.abs(system[pivot]![k]!) < 1e-11) return undefined;
     [system[k], system[pivot]] = [system[pivot]!, system[k]!];
     for (let r = 0; r < size; r++) {
@@ -153,10 +165,17 @@ describe('small programmes', () => {
     let withAnswer = 0;
     for (let seed = 1; withAnswer < 2; seed++) {
       const { n, upper, ...rest } = randomProgram(seed, { namesMax: 12, withKinks: false, withNorms: false });
-      const rows = Array.from({ length: rest.rows.count }, (_, r) => rest.rows.coefficients.subarray(r * n, r * n + n).join());
+      const rows = Array.from({ length: rest.rows.count }, (_, r) =>
+        rest.rows.coefficients.subarray(r * n, r * n + n).join(),
+      );
       if (n !== 12 || rows.length > 2 || new Set(rows).size < rows.length) continue;
       const matrix = metricMatrix(rest.metric!).map((value, e) => (Math.floor(e / n) === e % n ? value + 0.01 : value));
-      const program = { ...rest, n, metric: denseMetric(matrix, n), upper: upper.map((bound) => (bound === 0 ? 0 : Infinity)) };
+      const program = {
+        ...rest,
+        n,
+        metric: denseMetric(matrix, n),
+        upper: upper.map((bound) => (bound === 0 ? 0 : Infinity)),
+      };
       const expected = byEnumeration(program);
       const answer = solver.solve(program);
       expect(answer.status === 'solved', `seed ${seed}`).toBe(expected !== undefined);
@@ -198,7 +217,13 @@ describe('random programmes', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const program = randomProgram(seed, { withNorms: false });
       const { n } = program;
-      const matrix = metricMatrix(program.metric!).map((value, e) => (Math.floor(e / n) !== e % n && (e % n) % 3 !== 0 ? 0 : Math.floor(e / n) % 3 !== 0 && Math.floor(e / n) !== e % n ? 0 : value));
+      const matrix = metricMatrix(program.metric!).map((value, e) =>
+        Math.floor(e / n) !== e % n && (e % n) % 3 !== 0
+          ? 0
+          : Math.floor(e / n) % 3 !== 0 && Math.floor(e / n) !== e % n
+            ? 0
+            : value,
+      );
       for (let i = 0; i < n; i++) matrix[i * n + i]! += 0.01;
       const apart = { ...program, metric: denseMetric(matrix, n) };
       const answer = solver.solve(apart);
@@ -227,7 +252,9 @@ describe('random programmes', () => {
 });
 
 /** Solvable random programmes without norms. */
-const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { withNorms: false, namesMax: 20 })).filter((program) => solver.solve(program).status === 'solved');
+const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { withNorms: false, namesMax: 20 })).filter(
+  (program) => solver.solve(program).status === 'solved',
+);
 
 /** As the samples, with a covariance that leaves one answer. */
 const regular = samples.map((program) => {
@@ -246,12 +273,26 @@ describe('laws', () => {
       const matrix = metricMatrix(program.metric);
       const permuted: Program = {
         ...program,
-        metric: denseMetric(Float64Array.from({ length: n * n }, (_, e) => matrix[order[Math.floor(e / n)]! * n + order[e % n]!]!), n),
+        metric: denseMetric(
+          Float64Array.from({ length: n * n }, (_, e) => matrix[order[Math.floor(e / n)]! * n + order[e % n]!]!),
+          n,
+        ),
         centre: pick(program.centre),
         lower: pick(program.lower),
         upper: pick(program.upper),
-        rows: { ...program.rows, coefficients: Float64Array.from({ length: program.rows.coefficients.length }, (_, e) => program.rows.coefficients[Math.floor(e / n) * n + order[e % n]!]!) },
-        kinks: program.kinks.map((kink): Kink => ({ ...kink, at: pick(kink.at), left: pick(kink.left), right: pick(kink.right) })),
+        rows: {
+          ...program.rows,
+          coefficients: Float64Array.from(
+            { length: program.rows.coefficients.length },
+            (_, e) => program.rows.coefficients[Math.floor(e / n) * n + order[e % n]!]!,
+          ),
+        },
+        kinks: program.kinks.map((kink): Kink => ({
+          ...kink,
+          at: pick(kink.at),
+          left: pick(kink.left),
+          right: pick(kink.right),
+        })),
       };
       expect(largestDifference(solved(permuted).point.x, pick(solved(program).point.x))).toBeLessThan(1e-9);
     }
@@ -259,7 +300,14 @@ describe('laws', () => {
 
   test('scaling the covariance leaves the weights', () => {
     for (const program of regular) {
-      const scaled = { ...program, ridge: program.ridge * 1e4, metric: denseMetric(metricMatrix(program.metric).map((value) => value * 1e4), program.n) };
+      const scaled = {
+        ...program,
+        ridge: program.ridge * 1e4,
+        metric: denseMetric(
+          metricMatrix(program.metric).map((value) => value * 1e4),
+          program.n,
+        ),
+      };
       expect(largestDifference(solved(scaled).point.x, solved(program).point.x)).toBeLessThan(1e-9);
     }
   });
@@ -285,7 +333,13 @@ describe('laws', () => {
     for (const program of regular) {
       const free = { ...program, kinks: [] };
       const at = program.centre.map((weight, i) => (i % 2 === 0 ? weight * 1.5 : weight * 0.5));
-      const kink: Kink = { at, left: new Float64Array(program.n).fill(-1), right: new Float64Array(program.n).fill(1), limit: 0, penalty: Infinity };
+      const kink: Kink = {
+        at,
+        left: new Float64Array(program.n).fill(-1),
+        right: new Float64Array(program.n).fill(1),
+        limit: 0,
+        penalty: Infinity,
+      };
       const { x } = solved(free).point;
       const limited = { ...free, kinks: [{ ...kink, limit: kinkSum(kink, x) }] };
       expect(largestDifference(solved(limited).point.x, x)).toBeLessThan(1e-8);
@@ -297,16 +351,29 @@ describe('laws', () => {
       const { n, rows } = program;
       const matrix = metricMatrix(program.metric);
       const from = (i: number) => Math.min(i, n - 1);
-      const stretch = (values: Float64Array, half: number) => Float64Array.from({ length: n + 1 }, (_, i) => (i >= n - 1 ? values[n - 1]! * half : values[i]!));
+      const stretch = (values: Float64Array, half: number) =>
+        Float64Array.from({ length: n + 1 }, (_, i) => (i >= n - 1 ? values[n - 1]! * half : values[i]!));
       const split: Program = {
         ...program,
         n: n + 1,
-        metric: denseMetric(Float64Array.from({ length: (n + 1) ** 2 }, (_, e) => matrix[from(Math.floor(e / (n + 1))) * n + from(e % (n + 1))]!), n + 1),
+        metric: denseMetric(
+          Float64Array.from(
+            { length: (n + 1) ** 2 },
+            (_, e) => matrix[from(Math.floor(e / (n + 1))) * n + from(e % (n + 1))]!,
+          ),
+          n + 1,
+        ),
         centre: stretch(program.centre, 0.5),
         linear: new Float64Array(n + 1),
         lower: new Float64Array(n + 1),
         upper: stretch(program.upper, 0.5),
-        rows: { ...rows, coefficients: Float64Array.from({ length: rows.count * (n + 1) }, (_, e) => rows.coefficients[Math.floor(e / (n + 1)) * n + from(e % (n + 1))]!) },
+        rows: {
+          ...rows,
+          coefficients: Float64Array.from(
+            { length: rows.count * (n + 1) },
+            (_, e) => rows.coefficients[Math.floor(e / (n + 1)) * n + from(e % (n + 1))]!,
+          ),
+        },
       };
       const whole = solved(program).point.x;
       const halves = solved(split).point.x;
@@ -330,14 +397,19 @@ describe('laws', () => {
       const wrong = coldState(program);
       wrong.names.fill(1);
       wrong.rows.fill(-1);
-      expect(largestDifference(solver.solve(program, { warm: wrong }).point.x, solved(program).point.x)).toBeLessThan(1e-9);
+      expect(largestDifference(solver.solve(program, { warm: wrong }).point.x, solved(program).point.x)).toBeLessThan(
+        1e-9,
+      );
     }
   });
 
   test('loadings give what their matrix gives', () => {
     const random = seeded(5);
     const n = 40;
-    const metric = factorMetric(Float64Array.from({ length: n * 6 }, () => 0.2 * (random() - 0.5)), Float64Array.from({ length: n }, () => 0.01 + 0.05 * random()));
+    const metric = factorMetric(
+      Float64Array.from({ length: n * 6 }, () => 0.2 * (random() - 0.5)),
+      Float64Array.from({ length: n }, () => 0.01 + 0.05 * random()),
+    );
     const program = { ...randomProgram(3, { namesMax: 2 }), ...base(n, random), metric };
     const whole = { ...program, metric: denseMetric(metricMatrix(metric), n) };
     expect(largestDifference(solved(program).point.x, solved(whole).point.x)).toBeLessThan(1e-12);
@@ -357,7 +429,13 @@ describe('laws', () => {
         penalty: Float64Array.of(Infinity, penalty),
       },
     });
-    const violation = (penalty: number) => Math.max(0, solved(soft(penalty)).point.x.subarray(0, 3).reduce((sum, value) => sum + value, 0) - 0.05);
+    const violation = (penalty: number) =>
+      Math.max(
+        0,
+        solved(soft(penalty))
+          .point.x.subarray(0, 3)
+          .reduce((sum, value) => sum + value, 0) - 0.05,
+      );
     const hard = solved(soft(Infinity));
     const price = hard.point.rowMultipliers[1]!;
     expect(price).toBeGreaterThan(0);
@@ -373,17 +451,29 @@ describe('laws', () => {
 });
 
 /** A budget, long only, a cap. */
-function base(n: number, random: () => number): Omit<Program, 'kinks' | 'norms' | 'curvature' | 'ridge'> & { kinks: []; norms: [] } {
+function base(
+  n: number,
+  random: () => number,
+): Omit<Program, 'kinks' | 'norms' | 'curvature' | 'ridge'> & { kinks: []; norms: [] } {
   const raw = Float64Array.from({ length: n }, () => random());
   const total = raw.reduce((sum, value) => sum + value, 0);
   return {
     n,
-    metric: denseMetric(Float64Array.from({ length: n * n }, (_, e) => (Math.floor(e / n) === e % n ? 0.04 + 0.001 * (e % n) : 0.01)), n),
+    metric: denseMetric(
+      Float64Array.from({ length: n * n }, (_, e) => (Math.floor(e / n) === e % n ? 0.04 + 0.001 * (e % n) : 0.01)),
+      n,
+    ),
     centre: raw.map((value) => value / total),
     linear: new Float64Array(n),
     lower: new Float64Array(n),
     upper: new Float64Array(n).fill(1.5 / n),
-    rows: { count: 1, coefficients: new Float64Array(n).fill(1), lower: Float64Array.of(1), upper: Float64Array.of(1), penalty: Float64Array.of(Infinity) },
+    rows: {
+      count: 1,
+      coefficients: new Float64Array(n).fill(1),
+      lower: Float64Array.of(1),
+      upper: Float64Array.of(1),
+      penalty: Float64Array.of(Infinity),
+    },
     kinks: [],
     norms: [],
   };

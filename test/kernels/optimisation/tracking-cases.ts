@@ -53,7 +53,8 @@ export function covarianceOf({ N, covariance }: TrackingCase): Metric {
   if (covariance.form.startsWith('factor')) return factorMetric(doubles(covariance.B!), doubles(covariance.d!));
   const packed = doubles(covariance.data!);
   const matrix = new Float64Array(N * N);
-  for (let i = 0, at = 0; i < N; i++) for (let j = 0; j <= i; j++, at++) matrix[i * N + j] = matrix[j * N + i] = packed[at]!;
+  for (let i = 0, at = 0; i < N; i++)
+    for (let j = 0; j <= i; j++, at++) matrix[i * N + j] = matrix[j * N + i] = packed[at]!;
   return denseMetric(matrix, N);
 }
 
@@ -70,10 +71,12 @@ export function programOf(problem: TrackingCase): { program: Program; rowIds: st
     const least = row.min ?? Number.NEGATIVE_INFINITY;
     const most = row.max ?? Number.POSITIVE_INFINITY;
     const addRow = (coefficients: Float64Array) => {
-      const shift = row.relative_to_benchmark === true ? coefficients.reduce((sum, value, i) => sum + value * benchmark[i]!, 0) : 0;
+      const shift =
+        row.relative_to_benchmark === true ? coefficients.reduce((sum, value, i) => sum + value * benchmark[i]!, 0) : 0;
       rows.push({ id: row.id, coefficients, lower: least + shift, upper: most + shift });
     };
-    if (row.type === 'full_investment') rows.push({ id: row.id, coefficients: new Float64Array(N).fill(1), lower: row.sum!, upper: row.sum! });
+    if (row.type === 'full_investment')
+      rows.push({ id: row.id, coefficients: new Float64Array(N).fill(1), lower: row.sum!, upper: row.sum! });
     else if (row.type === 'long_only') for (let i = 0; i < N; i++) lower[i] = Math.max(lower[i]!, 0);
     else if (row.type === 'exclusion') for (const i of row.names!) upper[i] = lower[i] = 0;
     else if (row.type === 'weight_bounds') {
@@ -86,9 +89,16 @@ export function programOf(problem: TrackingCase): { program: Program; rowIds: st
       addRow(Float64Array.from({ length: N }, (_, i) => (members.has(i) ? 1 : 0)));
     } else if (row.type === 'exposure_bounds') addRow(Float64Array.from(row.exposure!));
     else if (row.type === 'turnover') {
-      kinks.push({ at: Float64Array.from(row.reference!), left: new Float64Array(N).fill(-1), right: new Float64Array(N).fill(1), limit: 2 * row.max_one_way!, penalty: Infinity });
+      kinks.push({
+        at: Float64Array.from(row.reference!),
+        left: new Float64Array(N).fill(-1),
+        right: new Float64Array(N).fill(1),
+        limit: 2 * row.max_one_way!,
+        penalty: Infinity,
+      });
     } else if (row.type === 'tracking_error') norms.push({ metric: 'metric', centre: benchmark, radius: row.max! });
-    else if (row.type !== 'max_holdings') throw new Error(`unknown row type ${row.type}: ${JSON.stringify(row).slice(0, 200)}`);
+    else if (row.type !== 'max_holdings')
+      throw new Error(`unknown row type ${row.type}: ${JSON.stringify(row).slice(0, 200)}`);
   }
   const maximise = problem.objective.type === 'max_linear_score';
   const program: Program = {

@@ -5,7 +5,9 @@ import { golden } from '../golden.js';
 
 test('agrees with scipy far into both tails', () => {
   const { p, z } = golden<{ p: number[]; z: number[] }>('normal-quantile');
-  p.forEach((probability, k) => expect(Math.abs(normalQuantile(probability) - z[k]!)).toBeLessThanOrEqual(4e-15 * Math.max(1, Math.abs(z[k]!))));
+  p.forEach((probability, k) =>
+    expect(Math.abs(normalQuantile(probability) - z[k]!)).toBeLessThanOrEqual(4e-15 * Math.max(1, Math.abs(z[k]!))),
+  );
 });
 
 test('is odd about the median and refuses what is no probability', () => {

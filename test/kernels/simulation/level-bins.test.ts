@@ -11,13 +11,24 @@ describe('bins of levels', () => {
     const horizon = 60;
     const paths = 20_000;
     const bins = levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: 2048 });
-    const tallies = { counts: new Uint32Array(horizon * 2048), finals: new Float64Array(paths), lows: new Float64Array(paths), drawdowns: new Float64Array(paths), underwater: new Int32Array(paths) };
-    wasmEngine().simulatePaths({ model: { kind: 'gaussian', mean: MEAN, deviation: DEVIATION }, horizon, seed: 1, first: 0, bins }, tallies);
+    const tallies = {
+      counts: new Uint32Array(horizon * 2048),
+      finals: new Float64Array(paths),
+      lows: new Float64Array(paths),
+      drawdowns: new Float64Array(paths),
+      underwater: new Int32Array(paths),
+    };
+    wasmEngine().simulatePaths(
+      { model: { kind: 'gaussian', mean: MEAN, deviation: DEVIATION }, horizon, seed: 1, first: 0, bins },
+      tallies,
+    );
     const sorted = tallies.finals.slice().sort();
     for (const share of [0.01, 0.05, 0.5, 0.95, 0.99]) {
       const rank = Math.floor(share * paths);
       const spread = sorted[rank + 5]! - sorted[rank - 5]!;
-      expect(Math.abs(binQuantile(bins, tallies.counts, horizon - 1, share) - sorted[rank]!)).toBeLessThanOrEqual(1 / bins.scale[horizon - 1]! + spread);
+      expect(Math.abs(binQuantile(bins, tallies.counts, horizon - 1, share) - sorted[rank]!)).toBeLessThanOrEqual(
+        1 / bins.scale[horizon - 1]! + spread,
+      );
     }
   });
 
@@ -42,6 +53,8 @@ describe('bins of levels', () => {
   test('are refused without sense, and have no quantile of nothing', () => {
     expect(() => levelBins({ mean: 0, deviation: -1, horizon: 3, count: 10 })).toThrow(KernelFault);
     expect(() => levelBins({ mean: Number.NaN, deviation: 1, horizon: 3, count: 10 })).toThrow(KernelFault);
-    expect(() => binQuantile(levelBins({ mean: 0, deviation: 1, horizon: 1, count: 2 }), new Uint32Array(2), 0, 0.5)).toThrow(KernelFault);
+    expect(() =>
+      binQuantile(levelBins({ mean: 0, deviation: 1, horizon: 1, count: 2 }), new Uint32Array(2), 0, 0.5),
+    ).toThrow(KernelFault);
   });
 });

@@ -26,16 +26,32 @@ function byRecursion(prices: number[][], rebalances: number[], weights: number[]
 const cases = fc.integer({ min: 1, max: 4 }).chain((assets) =>
   fc.integer({ min: 2, max: 20 }).chain((sessions) =>
     fc.record({
-      prices: fc.array(fc.array(fc.double({ min: 1, max: 100, noNaN: true }), { minLength: assets, maxLength: assets }), { minLength: sessions, maxLength: sessions }),
-      cuts: fc.uniqueArray(fc.integer({ min: 1, max: sessions - 1 }), { maxLength: 3 }).map((rows) => [0, ...rows.toSorted((a, b) => a - b)]),
-      weights: fc.array(fc.array(fc.double({ min: 0, max: 1 / assets, noNaN: true }), { minLength: assets, maxLength: assets }), { minLength: 4, maxLength: 4 }),
+      prices: fc.array(
+        fc.array(fc.double({ min: 1, max: 100, noNaN: true }), { minLength: assets, maxLength: assets }),
+        { minLength: sessions, maxLength: sessions },
+      ),
+      cuts: fc
+        .uniqueArray(fc.integer({ min: 1, max: sessions - 1 }), { maxLength: 3 })
+        .map((rows) => [0, ...rows.toSorted((a, b) => a - b)]),
+      weights: fc.array(
+        fc.array(fc.double({ min: 0, max: 1 / assets, noNaN: true }), { minLength: assets, maxLength: assets }),
+        { minLength: 4, maxLength: 4 },
+      ),
     }),
   ),
 );
 
 const pathOf = (prices: number[][], rebalances: number[], weights: number[][]) => {
   const out = new Float64Array(prices.length);
-  navPath({ prices: Float64Array.from(prices.flat()), assets: prices[0]!.length, rebalances: Int32Array.from(rebalances), weights: Float64Array.from(weights.flat()) }, out);
+  navPath(
+    {
+      prices: Float64Array.from(prices.flat()),
+      assets: prices[0]!.length,
+      rebalances: Int32Array.from(rebalances),
+      weights: Float64Array.from(weights.flat()),
+    },
+    out,
+  );
   return out;
 };
 
@@ -45,15 +61,40 @@ describe('navPath', () => {
       fc.property(cases, ({ prices, cuts, weights }) => {
         const used = weights.slice(0, cuts.length);
         const expected = byRecursion(prices, cuts, used);
-        pathOf(prices, cuts, used).forEach((value, t) => expect(Math.abs(value / expected[t]! - 1)).toBeLessThanOrEqual(1e-12));
+        pathOf(prices, cuts, used).forEach((value, t) =>
+          expect(Math.abs(value / expected[t]! - 1)).toBeLessThanOrEqual(1e-12),
+        );
       }),
     );
   });
 
   test('lets weights drift by hand', () => {
     // Half and half; the first doubles, the second stands still: 1.5. Rebalanced there, then the second doubles.
-    expect([...pathOf([[1, 1], [2, 1], [2, 2]], [0, 1], [[0.5, 0.5], [0.5, 0.5]])]).toEqual([1, 1.5, 2.25]);
-    expect([...pathOf([[1, 1], [2, 1], [2, 2]], [0], [[0.5, 0.5]])]).toEqual([1, 1.5, 2]);
+    expect([
+      ...pathOf(
+        [
+          [1, 1],
+          [2, 1],
+          [2, 2],
+        ],
+        [0, 1],
+        [
+          [0.5, 0.5],
+          [0.5, 0.5],
+        ],
+      ),
+    ]).toEqual([1, 1.5, 2.25]);
+    expect([
+      ...pathOf(
+        [
+          [1, 1],
+          [2, 1],
+          [2, 2],
+        ],
+        [0],
+        [[0.5, 0.5]],
+      ),
+    ]).toEqual([1, 1.5, 2]);
   });
 
   test('keeps what is not invested in cash', () => {

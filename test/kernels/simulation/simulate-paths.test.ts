@@ -14,31 +14,64 @@ const DEVIATION = 0.012;
 
 const random = counterRandom({ seed: 9, stream: 0 });
 const growth = Float64Array.from({ length: 90 }, () => 1 + MEAN + DEVIATION * random.normal());
-const models: PathModel[] = [{ kind: 'block_bootstrap', growth, block: 7 }, { kind: 'gaussian', mean: MEAN, deviation: DEVIATION }];
+const models: PathModel[] = [
+  { kind: 'block_bootstrap', growth, block: 7 },
+  { kind: 'gaussian', mean: MEAN, deviation: DEVIATION },
+];
 
 function tallies(paths: number, horizon: number, bins = BINS): PathTallies {
-  return { counts: new Uint32Array(horizon * bins), finals: new Float64Array(paths), lows: new Float64Array(paths), drawdowns: new Float64Array(paths), underwater: new Int32Array(paths) };
+  return {
+    counts: new Uint32Array(horizon * bins),
+    finals: new Float64Array(paths),
+    lows: new Float64Array(paths),
+    drawdowns: new Float64Array(paths),
+    underwater: new Int32Array(paths),
+  };
 }
 
-function simulate(engine: Engine, model: PathModel, { paths, horizon, first = 0, seed = 1, bins = BINS }: { paths: number; horizon: number; first?: number; seed?: number; bins?: number }): PathTallies {
+function simulate(
+  engine: Engine,
+  model: PathModel,
+  {
+    paths,
+    horizon,
+    first = 0,
+    seed = 1,
+    bins = BINS,
+  }: { paths: number; horizon: number; first?: number; seed?: number; bins?: number },
+): PathTallies {
   const result = tallies(paths, horizon, bins);
-  engine.simulatePaths({ model, horizon, seed, first, bins: levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: bins }) }, result);
+  engine.simulatePaths(
+    { model, horizon, seed, first, bins: levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: bins }) },
+    result,
+  );
   return result;
 }
 
 describe.each(models)('paths by $kind', (model) => {
   test('are the same bits on both engines, also for seeds and paths past 32 bits', () => {
-    for (const [seed, first] of [[1, 0], [2 ** 40 + 5, 2 ** 32 - 3]] as const) {
-      expect(simulate(wasmEngine(), model, { paths: 8, horizon: 40, seed, first })).toEqual(simulate(referenceEngine, model, { paths: 8, horizon: 40, seed, first }));
+    for (const [seed, first] of [
+      [1, 0],
+      [2 ** 40 + 5, 2 ** 32 - 3],
+    ] as const) {
+      expect(simulate(wasmEngine(), model, { paths: 8, horizon: 40, seed, first })).toEqual(
+        simulate(referenceEngine, model, { paths: 8, horizon: 40, seed, first }),
+      );
     }
   });
 
   test('are the same however they are cut into chunks', () => {
     const whole = simulate(referenceEngine, model, { paths: 30, horizon: 25 });
-    const parts = [[0, 11], [11, 2], [13, 17]].map(([first, paths]) => simulate(referenceEngine, model, { first: first!, paths: paths!, horizon: 25 }));
+    const parts = [
+      [0, 11],
+      [11, 2],
+      [13, 17],
+    ].map(([first, paths]) => simulate(referenceEngine, model, { first: first!, paths: paths!, horizon: 25 }));
     expect([...whole.finals]).toEqual(parts.flatMap(({ finals }) => [...finals]));
     expect([...whole.underwater]).toEqual(parts.flatMap(({ underwater }) => [...underwater]));
-    expect([...whole.counts]).toEqual([...whole.counts.keys()].map((k) => parts.reduce((total, { counts }) => total + counts[k]!, 0)));
+    expect([...whole.counts]).toEqual(
+      [...whole.counts.keys()].map((k) => parts.reduce((total, { counts }) => total + counts[k]!, 0)),
+    );
   });
 
   test('tally each path once a session', () => {
@@ -53,13 +86,20 @@ describe.each(models)('paths by $kind', (model) => {
     const sessionMean = model.kind === 'gaussian' ? 1 + MEAN : growth.reduce((a, b) => a + b, 0) / growth.length;
     const mean = finals.reduce((a, b) => a + b, 0) / paths;
     // Blocks keep the history's own serial correlation: allow for it by twice the independent deviation.
-    expect(Math.abs(mean - sessionMean ** horizon)).toBeLessThan((5 * 2 * DEVIATION * Math.sqrt(horizon)) / Math.sqrt(paths) + 1e-3);
+    expect(Math.abs(mean - sessionMean ** horizon)).toBeLessThan(
+      (5 * 2 * DEVIATION * Math.sqrt(horizon)) / Math.sqrt(paths) + 1e-3,
+    );
   });
 });
 
 describe('a path', () => {
   /** A history of one block that covers the horizon has one path up to rotation: here it is known. */
-  const known = (steps: number[], horizon = steps.length) => simulate(referenceEngine, { kind: 'block_bootstrap', growth: Float64Array.from(steps), block: steps.length }, { paths: 1, horizon });
+  const known = (steps: number[], horizon = steps.length) =>
+    simulate(
+      referenceEngine,
+      { kind: 'block_bootstrap', growth: Float64Array.from(steps), block: steps.length },
+      { paths: 1, horizon },
+    );
 
   test('of one growth factor compounds it', () => {
     const { finals, drawdowns, underwater, lows } = known([1.1], 3);
@@ -74,26 +114,66 @@ describe('a path', () => {
 
   test('recomputes from its steps', () => {
     fc.assert(
-      fc.property(fc.array(fc.double({ min: 0.5, max: 1.8, noNaN: true }), { minLength: 1, maxLength: 12 }), (steps) => {
-        const result = known(steps);
-        const candidates = steps.map((_, start) => {
-          const path = steps.map((__, k) => steps[(start + k) % steps.length]!).reduce<number[]>((levels, step) => [...levels, levels.at(-1)! * step], [1]);
-          const highs = path.map((_level, t) => Math.max(...path.slice(0, t + 1)));
-          const under = path.map((level, t) => level < highs[t]!);
-          const runs = under.map((_flag, t) => under.slice(0, t + 1).toReversed().findIndex((flag) => !flag));
-          return { final: path.at(-1)!, low: Math.min(...path.slice(1)), drawdown: Math.max(...path.map((level, t) => 1 - level / highs[t]!)), longest: Math.max(...runs) };
-        });
-        expect(candidates.some(({ final, low, drawdown, longest }) => final === result.finals[0] && low === result.lows[0] && Math.abs(drawdown - result.drawdowns[0]!) < 1e-12 && longest === result.underwater[0])).toBe(true);
-      }),
+      fc.property(
+        fc.array(fc.double({ min: 0.5, max: 1.8, noNaN: true }), { minLength: 1, maxLength: 12 }),
+        (steps) => {
+          const result = known(steps);
+          const candidates = steps.map((_, start) => {
+            const path = steps
+              .map((__, k) => steps[(start + k) % steps.length]!)
+              .reduce<number[]>((levels, step) => [...levels, levels.at(-1)! * step], [1]);
+            const highs = path.map((_level, t) => Math.max(...path.slice(0, t + 1)));
+            const under = path.map((level, t) => level < highs[t]!);
+            const runs = under.map((_flag, t) =>
+              under
+                .slice(0, t + 1)
+                .toReversed()
+                .findIndex((flag) => !flag),
+            );
+            return {
+              final: path.at(-1)!,
+              low: Math.min(...path.slice(1)),
+              drawdown: Math.max(...path.map((level, t) => 1 - level / highs[t]!)),
+              longest: Math.max(...runs),
+            };
+          });
+          expect(
+            candidates.some(
+              ({ final, low, drawdown, longest }) =>
+                final === result.finals[0] &&
+                low === result.lows[0] &&
+                Math.abs(drawdown - result.drawdowns[0]!) < 1e-12 &&
+                longest === result.underwater[0],
+            ),
+          ).toBe(true);
+        },
+      ),
     );
   });
 
   test('is refused without a history, with a block longer than it, or with lists of different lengths', () => {
-    const request = { horizon: 5, seed: 1, first: 0, bins: levelBins({ mean: 0, deviation: 0.1, horizon: 5, count: BINS }) };
+    const request = {
+      horizon: 5,
+      seed: 1,
+      first: 0,
+      bins: levelBins({ mean: 0, deviation: 0.1, horizon: 5, count: BINS }),
+    };
     for (const engine of [referenceEngine, wasmEngine()]) {
-      expect(() => engine.simulatePaths({ ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(0), block: 1 } }, tallies(1, 5))).toThrow(KernelFault);
-      expect(() => engine.simulatePaths({ ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(3), block: 4 } }, tallies(1, 5))).toThrow(KernelFault);
-      expect(() => engine.simulatePaths({ ...request, model: models[1]! }, { ...tallies(2, 5), lows: new Float64Array(1) })).toThrow(KernelFault);
+      expect(() =>
+        engine.simulatePaths(
+          { ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(0), block: 1 } },
+          tallies(1, 5),
+        ),
+      ).toThrow(KernelFault);
+      expect(() =>
+        engine.simulatePaths(
+          { ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(3), block: 4 } },
+          tallies(1, 5),
+        ),
+      ).toThrow(KernelFault);
+      expect(() =>
+        engine.simulatePaths({ ...request, model: models[1]! }, { ...tallies(2, 5), lows: new Float64Array(1) }),
+      ).toThrow(KernelFault);
     }
   });
 });

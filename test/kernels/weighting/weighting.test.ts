@@ -14,7 +14,8 @@ function randomCovariance(n: number, rows: number, seed: number): Float64Array {
     return scale.map((s) => s * (0.6 * market + normal()));
   });
   const s = new Float64Array(n * n);
-  for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) s[i * n + j] = x.reduce((total, row) => total + row[i]! * row[j]!, 0) / rows;
+  for (let i = 0; i < n; i++)
+    for (let j = 0; j < n; j++) s[i * n + j] = x.reduce((total, row) => total + row[i]! * row[j]!, 0) / rows;
   return s;
 }
 
@@ -97,25 +98,30 @@ describe('minimum variance weights', () => {
 
   test('the optimality conditions hold for every name under any upper bound', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 0, max: 1e6 }), fc.double({ min: 0.01, max: 1, noNaN: true }), (n, seed, upper) => {
-        const covariance = randomCovariance(n, 2 * n + 4, seed);
-        const w = new Float64Array(n);
-        expect(minimumVarianceWeights(covariance, upper, w).status).toBe('solved');
-        const bound = Math.max(upper, 1 / n);
-        expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
-        const gradient = times(covariance, w);
-        const size = Math.max(...gradient.map(Math.abs));
-        const price = { below: -Infinity, above: Infinity };
-        gradient.forEach((slope, i) => {
-          expect(w[i]).toBeGreaterThanOrEqual(0);
-          expect(w[i]).toBeLessThanOrEqual(bound);
-          if (w[i]! > 0) price.below = Math.max(price.below, w[i]! < bound ? slope : -Infinity);
-          if (w[i]! < bound) price.above = Math.min(price.above, slope);
-        });
-        expect(price.below - price.above).toBeLessThan(1e-9 * size);
-        const fullest = Math.max(...gradient.filter((_, i) => w[i]! >= bound), -Infinity);
-        expect(fullest - price.above).toBeLessThan(1e-9 * size);
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 0, max: 1e6 }),
+        fc.double({ min: 0.01, max: 1, noNaN: true }),
+        (n, seed, upper) => {
+          const covariance = randomCovariance(n, 2 * n + 4, seed);
+          const w = new Float64Array(n);
+          expect(minimumVarianceWeights(covariance, upper, w).status).toBe('solved');
+          const bound = Math.max(upper, 1 / n);
+          expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
+          const gradient = times(covariance, w);
+          const size = Math.max(...gradient.map(Math.abs));
+          const price = { below: -Infinity, above: Infinity };
+          gradient.forEach((slope, i) => {
+            expect(w[i]).toBeGreaterThanOrEqual(0);
+            expect(w[i]).toBeLessThanOrEqual(bound);
+            if (w[i]! > 0) price.below = Math.max(price.below, w[i]! < bound ? slope : -Infinity);
+            if (w[i]! < bound) price.above = Math.min(price.above, slope);
+          });
+          expect(price.below - price.above).toBeLessThan(1e-9 * size);
+          const fullest = Math.max(...gradient.filter((_, i) => w[i]! >= bound), -Infinity);
+          expect(fullest - price.above).toBeLessThan(1e-9 * size);
+        },
+      ),
       { numRuns: 80 },
     );
   });
@@ -169,7 +175,7 @@ describe('the normal probability', () => {
       let term = z;
       let total = z;
       for (let k = 1; k < 120; k++) total += term *= (z * z) / (2 * k + 1);
-      const series = 0.5 + (total * Math.exp(-z * z / 2)) / Math.sqrt(2 * Math.PI);
+      const series = 0.5 + (total * Math.exp((-z * z) / 2)) / Math.sqrt(2 * Math.PI);
       expect(normalProbability(z)).toBeCloseTo(series, 14);
     }
     expect(normalProbability(-8) / 6.220960574271785e-16).toBeCloseTo(1, 6);

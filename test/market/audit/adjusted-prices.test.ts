@@ -14,10 +14,24 @@ function doubtsOf(adjustment: Adjustment): string[] {
   const close = emptyPanel(SESSIONS);
   let price = 100;
   close.forEach((_, t) => (close[t] = price *= 1 + 0.01 * (random.uniform() - 0.5)));
-  const action = { identifier: 'A', type: 'SPECIAL_DIVIDEND', value: 10, exDay: FIRST + EX_ROW, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null } as const;
+  const action = {
+    identifier: 'A',
+    type: 'SPECIAL_DIVIDEND',
+    value: 10,
+    exDay: FIRST + EX_ROW,
+    payDay: null,
+    status: null,
+    announcedDay: null,
+    related: null,
+    subscriptionPrice: null,
+  } as const;
   const content = {
-    identifiers: ['A'], dates: Int32Array.from({ length: SESSIONS }, (_, t) => FIRST + t), fields: new Map([['CLOSE', close]]),
-    reference: { columns: [], rows: new Map() }, actions: [action], universes: [],
+    identifiers: ['A'],
+    dates: Int32Array.from({ length: SESSIONS }, (_, t) => FIRST + t),
+    fields: new Map([['CLOSE', close]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [action],
+    universes: [],
   };
   return auditMarket(content, adjustment, () => {}).doubts.map(({ kind }) => kind);
 }

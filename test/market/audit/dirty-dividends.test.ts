@@ -30,7 +30,18 @@ const positive = (text: string | undefined) => (number(text) > 0 && Number.isFin
 /** The dates whose dividends the audit doubts. */
 async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   const folder = await folderFor();
-  const market = rows.map((row) => ['X', row.date, positive(row['Open']), positive(row['High']), positive(row['Low']), positive(row['Close']), finite(row['Adj Close']), finite(row['Volume'])].join(','));
+  const market = rows.map((row) =>
+    [
+      'X',
+      row.date,
+      positive(row['Open']),
+      positive(row['High']),
+      positive(row['Low']),
+      positive(row['Close']),
+      finite(row['Adj Close']),
+      finite(row['Volume']),
+    ].join(','),
+  );
   const actions = rows.flatMap((row) => [
     ...(number(row['Dividends']) > 0 ? [`X,DIVIDEND,${row['Dividends']},${row.date}`] : []),
     ...(number(row['Stock Splits']) > 0 ? [`X,SPLIT,${row['Stock Splits']},${row.date}`] : []),
@@ -54,7 +65,12 @@ function wrongDividends(rows: readonly Row[], repaired: readonly Row[]): Readonl
     const before = rows[i - 1];
     const twinBefore = before && twins.get(before.date);
     if (Math.abs(number(row['Dividends']) - number(twin['Dividends'])) > 1e-9) wrong.add(row.date);
-    else if (before !== undefined && twinBefore !== undefined && !(Math.abs(factor(row) / factor(before) - factor(twin) / factor(twinBefore)) < 2e-3)) wrong.add(row.date);
+    else if (
+      before !== undefined &&
+      twinBefore !== undefined &&
+      !(Math.abs(factor(row) / factor(before) - factor(twin) / factor(twinBefore)) < 2e-3)
+    )
+      wrong.add(row.date);
   });
   return wrong;
 }
@@ -67,7 +83,9 @@ describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
     const extra: string[] = [];
     for (const file of files) {
       const rows = rowsOf(file);
-      const wrong = file.includes('no-bad') ? new Set<string>() : wrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
+      const wrong = file.includes('no-bad')
+        ? new Set<string>()
+        : wrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
       const doubts = await doubted(rows);
       for (const date of wrong) {
         if (doubts.has(date)) found += 1;

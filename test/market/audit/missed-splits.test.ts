@@ -41,36 +41,66 @@ function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story
     }
   }
   return {
-    identifiers, dates: Int32Array.from({ length: SESSIONS }, (_, t) => FIRST + t), fields: new Map([['CLOSE', close], ['VOLUME', shares]]),
-    reference: { columns: [], rows: new Map() }, actions, universes: [],
+    identifiers,
+    dates: Int32Array.from({ length: SESSIONS }, (_, t) => FIRST + t),
+    fields: new Map([
+      ['CLOSE', close],
+      ['VOLUME', shares],
+    ]),
+    reference: { columns: [], rows: new Map() },
+    actions,
+    universes: [],
   };
 }
 
-const audited = (content: MarketContent, adjustment: Adjustment): readonly Doubt[] => auditMarket(content, adjustment, () => {}).doubts;
+const audited = (content: MarketContent, adjustment: Adjustment): readonly Doubt[] =>
+  auditMarket(content, adjustment, () => {}).doubts;
 const split = (t: number, ordinary: number) => (t === BAR ? ordinary / 2 : ordinary);
 const action = (type: CorporateAction['type'], value: number): CorporateAction => ({
-  identifier: 'A', type, value, exDay: FIRST + BAR, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null,
+  identifier: 'A',
+  type,
+  value,
+  exDay: FIRST + BAR,
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
 });
 
 describe('a price that halves', () => {
   test('on ordinary volume with quiet days after it is a split without an action', () => {
     const content = marketOf({ growth: split });
-    expect(audited(content, 'none')).toMatchObject([{ kind: 'missed_split', identifier: 'A', date: DATE, evidence: { ratio: 2 }, repair: { kind: 'insert_action', action: { type: 'SPLIT', value: 2, ex_date: DATE } } }]);
+    expect(audited(content, 'none')).toMatchObject([
+      {
+        kind: 'missed_split',
+        identifier: 'A',
+        date: DATE,
+        evidence: { ratio: 2 },
+        repair: { kind: 'insert_action', action: { type: 'SPLIT', value: 2, ex_date: DATE } },
+      },
+    ]);
   });
 
   test('on eight times the volume, before days of unrest, is a fall', () => {
     const content = marketOf({
-      growth: (t, ordinary) => (t === BAR ? 0.49 : t > BAR && t <= BAR + 5 ? 1 + (t % 2 === 0 ? 0.06 : -0.05) : ordinary),
+      growth: (t, ordinary) =>
+        t === BAR ? 0.49 : t > BAR && t <= BAR + 5 ? 1 + (t % 2 === 0 ? 0.06 : -0.05) : ordinary,
       volume: (t, ordinary) => (t >= BAR && t <= BAR + 5 ? 8 * ordinary : ordinary),
     });
     for (const adjustment of ['none', 'splits', 'total'] as const) {
-      expect(audited(content, adjustment).filter(({ repair, kind }) => repair !== null || kind === 'missed_split'), adjustment).toEqual([]);
+      expect(
+        audited(content, adjustment).filter(({ repair, kind }) => repair !== null || kind === 'missed_split'),
+        adjustment,
+      ).toEqual([]);
     }
   });
 
   test('while the market falls by a quarter is a split only of what is left of the move', () => {
     const halved = marketOf({ names: 15, growth: split, market: 0.75 });
-    expect(audited(halved, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([{ kind: 'missed_split', evidence: { ratio: 2 } }]);
+    expect(audited(halved, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([
+      { kind: 'missed_split', evidence: { ratio: 2 } },
+    ]);
   });
 });
 
@@ -80,7 +110,13 @@ describe('a split that split-adjusted prices lack', () => {
     const whole = marketOf({});
     const [doubt] = audited(asTraded, 'splits');
     expect(doubt!.repair).toEqual({
-      kind: 'scale', identifier: 'A', from: formatDay(FIRST), to: formatDay(FIRST + BAR - 1), columns: ['CLOSE'], factor: 0.5, inverse_columns: ['VOLUME'],
+      kind: 'scale',
+      identifier: 'A',
+      from: formatDay(FIRST),
+      to: formatDay(FIRST + BAR - 1),
+      columns: ['CLOSE'],
+      factor: 0.5,
+      inverse_columns: ['VOLUME'],
     });
     const repaired = applyRepairs(asTraded, [doubt!.repair!]);
     expect(audited(repaired, 'splits')).toEqual([]);
@@ -94,9 +130,14 @@ describe('a split that split-adjusted prices lack', () => {
 
   test('stays in doubt when its action is added, for that changes no price', () => {
     const content = marketOf({ growth: split });
-    const insert: Repair = { kind: 'insert_action', action: { identifier: 'A', type: 'SPLIT', value: 2, ex_date: DATE } };
+    const insert: Repair = {
+      kind: 'insert_action',
+      action: { identifier: 'A', type: 'SPLIT', value: 2, ex_date: DATE },
+    };
     expect(changesContent(content, 'splits', insert)).toBe(false);
-    expect(audited(applyRepairs(content, [insert]), 'splits').map(({ id, repair }) => [id, repair?.kind])).toEqual([[`missed_split A ${DATE}`, 'scale']]);
+    expect(audited(applyRepairs(content, [insert]), 'splits').map(({ id, repair }) => [id, repair?.kind])).toEqual([
+      [`missed_split A ${DATE}`, 'scale'],
+    ]);
     expect(audited(applyRepairs(content, [insert]), 'none')).toEqual([]);
   });
 });
@@ -105,7 +146,10 @@ describe('an action on the day of a jump', () => {
   test('that does not explain it leaves the doubt', () => {
     const content = marketOf({ growth: split, actions: [action('DIVIDEND', 0.2)] });
     expect(audited(content, 'none').map(({ kind }) => kind)).toEqual(['missed_split']);
-    const grown = marketOf({ growth: (t, ordinary) => (t === BAR ? 1.8 : ordinary), actions: [action('DIVIDEND', 0.2)] });
+    const grown = marketOf({
+      growth: (t, ordinary) => (t === BAR ? 1.8 : ordinary),
+      actions: [action('DIVIDEND', 0.2)],
+    });
     expect(audited(grown, 'splits').map(({ kind }) => kind)).toEqual(['unexplained_jump']);
   });
 
@@ -119,7 +163,10 @@ describe('an action on the day of a jump', () => {
     const halved = marketOf({ growth: split, actions: [action('SPLIT', 10)] });
     const unsplit = marketOf({ actions: [action('SPLIT', 4)] });
     const repairs = [halved, unsplit].map((content) => audited(content, 'none').map(({ repair }) => repair));
-    expect(repairs).toMatchObject([[{ kind: 'replace_action', action: { value: 10 }, value: 2 }], [{ kind: 'remove_action', action: { value: 4 } }]]);
+    expect(repairs).toMatchObject([
+      [{ kind: 'replace_action', action: { value: 10 }, value: 2 }],
+      [{ kind: 'remove_action', action: { value: 4 } }],
+    ]);
     expect(audited(applyRepairs(halved, [repairs[0]![0]!]), 'none')).toEqual([]);
     expect(audited(applyRepairs(unsplit, [repairs[1]![0]!]), 'none')).toEqual([]);
   });
@@ -129,7 +176,9 @@ describe('a price that comes back', () => {
   const path = (steps: readonly number[]) => marketOf({ growth: (t, ordinary) => steps[t - BAR] ?? ordinary });
 
   test('in one bar was a wrong print', () => {
-    expect(audited(path([0.6, 1 / 0.6]), 'splits')).toMatchObject([{ kind: 'unexplained_jump', date: DATE, repair: { kind: 'remove_values', from: DATE, to: DATE } }]);
+    expect(audited(path([0.6, 1 / 0.6]), 'splits')).toMatchObject([
+      { kind: 'unexplained_jump', date: DATE, repair: { kind: 'remove_values', from: DATE, to: DATE } },
+    ]);
   });
 
   test('by and by was a fall, and nothing is to be removed', () => {
@@ -151,8 +200,11 @@ test('a repair without an effect on the store is none', () => {
     { kind: 'remove_action', action: { ...row, value: 3 } },
   ];
   const withEffect: readonly Repair[] = [
-    { kind: 'scale', ...cells, factor: 2 }, { kind: 'remove_values', ...cells }, { kind: 'insert_action', action: { ...row, value: 2 } },
-    { kind: 'replace_action', action: row, value: 2 }, { kind: 'remove_action', action: row },
+    { kind: 'scale', ...cells, factor: 2 },
+    { kind: 'remove_values', ...cells },
+    { kind: 'insert_action', action: { ...row, value: 2 } },
+    { kind: 'replace_action', action: row, value: 2 },
+    { kind: 'remove_action', action: row },
   ];
   expect(without.map((repair) => changesContent(content, 'total', repair))).toEqual(without.map(() => false));
   expect(withEffect.map((repair) => changesContent(content, 'total', repair))).toEqual(withEffect.map(() => true));

@@ -35,9 +35,18 @@ interface Planted {
 
 /** Splits that real sets lack, and prints on the wrong share basis: what the audit is right to name. */
 const KNOWN_FAULTS: ReadonlySet<string> = new Set([
-  'CSX 2011-06-16', 'UAA 2012-07-10', 'BF.B 2012-08-13', // 3, 2 and 3/2 for 1
-  'fbp 2010-08-23', 'fbp 2011-01-07', 'sanm 2009-09-14', // consolidations that reach one stretch of the history only
-  'aapl 2000-06-21', 'aapl 2005-02-28', 'aapl 2014-06-09', 'aapl 2020-08-31', 'ibm 1999-05-27', 'qqq 2000-03-20', // prices as traded
+  'CSX 2011-06-16',
+  'UAA 2012-07-10',
+  'BF.B 2012-08-13', // 3, 2 and 3/2 for 1
+  'fbp 2010-08-23',
+  'fbp 2011-01-07',
+  'sanm 2009-09-14', // consolidations that reach one stretch of the history only
+  'aapl 2000-06-21',
+  'aapl 2005-02-28',
+  'aapl 2014-06-09',
+  'aapl 2020-08-31',
+  'ibm 1999-05-27',
+  'qqq 2000-03-20', // prices as traded
 ]);
 
 /** Audits a set as it is, and with a split planted in the history of every name, with its volume on the old basis or not. */
@@ -52,13 +61,18 @@ export function scoreOf(set: RealSet, declared: Adjustment, seed: number): Score
     return doubt === undefined || Math.abs(Number(doubt.evidence['ratio']) / ratio - 1) > 1e-9;
   });
   return {
-    set: set.name, declared, planted: truth.length, found: truth.length - missed.length, large,
+    set: set.name,
+    declared,
+    planted: truth.length,
+    found: truth.length - missed.length,
+    large,
     claimed: real.map(({ identifier, date }) => `${identifier} ${date}`).filter((place) => !KNOWN_FAULTS.has(place)),
     missed: missed.map(({ identifier, date, ratio }) => `${identifier} ${date} ${ratio}`),
   };
 }
 
-const claims = (content: MarketContent, declared: Adjustment): Doubt[] => auditMarket(content, declared, () => {}).doubts.filter(({ kind }) => kind === 'missed_split');
+const claims = (content: MarketContent, declared: Adjustment): Doubt[] =>
+  auditMarket(content, declared, () => {}).doubts.filter(({ kind }) => kind === 'missed_split');
 
 function barsOf({ identifiers, dates, fields }: MarketContent, n: number): number[] {
   const close = fields.get('CLOSE')!;
@@ -70,7 +84,9 @@ function largeMoves(content: MarketContent): number {
   const width = content.identifiers.length;
   return content.identifiers.reduce((sum, _, n) => {
     const bars = barsOf(content, n);
-    return sum + bars.filter((t, b) => b > 0 && isLarge(close[t * width + n]! / close[bars[b - 1]! * width + n]!)).length;
+    return (
+      sum + bars.filter((t, b) => b > 0 && isLarge(close[t * width + n]! / close[bars[b - 1]! * width + n]!)).length
+    );
   }, 0);
 }
 
@@ -93,7 +109,11 @@ function withSplits(content: MarketContent, seed: number, truth: Planted[]): Mar
       const b = CLEAR_BARS + random.integer(bars.length - 2 * CLEAR_BARS);
       const ratio = RATIOS[random.integer(RATIOS.length)]!;
       const around = bars.slice(b - 6, b + 7).map((t) => content.fields.get('CLOSE')![t * width + n]!);
-      if (taken.some((other) => Math.abs(other - b) < 2 * CLEAR_BARS) || around.some((price, k) => k > 0 && isLarge(price / around[k - 1]!))) continue;
+      if (
+        taken.some((other) => Math.abs(other - b) < 2 * CLEAR_BARS) ||
+        around.some((price, k) => k > 0 && isLarge(price / around[k - 1]!))
+      )
+        continue;
       taken.push(b);
       const scalesVolume = random.integer(2) === 0;
       for (const t of bars.slice(0, b)) {

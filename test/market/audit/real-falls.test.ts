@@ -5,7 +5,8 @@ import { realSets } from './real-panels.js';
 
 const SEED = 16;
 
-const sum = (scores: readonly Score[], of: (score: Score) => number) => scores.reduce((total, score) => total + of(score), 0);
+const sum = (scores: readonly Score[], of: (score: Score) => number) =>
+  scores.reduce((total, score) => total + of(score), 0);
 const recall = (scores: readonly Score[]) => sum(scores, ({ found }) => found) / sum(scores, ({ planted }) => planted);
 /** As if as many splits were missing as there are large real moves: more of them would flatter it. */
 const precision = (scores: readonly Score[]) => {
@@ -17,19 +18,29 @@ const precision = (scores: readonly Score[]) => {
 describe.skipIf(!hasRealSets)('splits planted into real prices, beside their real falls and rises', () => {
   let scores: readonly Score[] = [];
   beforeAll(() => {
-    scores = [...realSets()].flatMap((set) => (['none', 'splits'] as const).map((declared) => scoreOf(set, declared, SEED)));
+    scores = [...realSets()].flatMap((set) =>
+      (['none', 'splits'] as const).map((declared) => scoreOf(set, declared, SEED)),
+    );
   }, 300_000);
 
-  test.each(['none', 'splits'] as const)('on prices declared %s nine of ten splits are found, and of twenty claims at most one is a real move', (declared) => {
-    const mine = scores.filter((score) => score.declared === declared);
-    for (const score of mine) {
-      const { set, planted, large, claimed, missed } = score;
-      const told = [claimed.length > 0 ? `claimed ${claimed.join(', ')}` : '', missed.length > 0 ? `missed ${missed.slice(0, 10).join(', ')}` : ''].filter((text) => text !== '');
-      console.info(`${declared} | ${set} | planted ${planted} | recall ${recall([score]).toFixed(3)} | large moves ${large} | precision ${precision([score]).toFixed(3)} | ${told.join('; ')}`);
-    }
-    const report = `recall ${recall(mine).toFixed(3)} of ${sum(mine, ({ planted }) => planted)}, precision ${precision(mine).toFixed(3)} over ${sum(mine, ({ large }) => large)} large moves`;
-    console.info(`${declared}: ${report}`);
-    expect(recall(mine), report).toBeGreaterThanOrEqual(0.9);
-    expect(precision(mine), report).toBeGreaterThanOrEqual(0.95);
-  });
+  test.each(['none', 'splits'] as const)(
+    'on prices declared %s nine of ten splits are found, and of twenty claims at most one is a real move',
+    (declared) => {
+      const mine = scores.filter((score) => score.declared === declared);
+      for (const score of mine) {
+        const { set, planted, large, claimed, missed } = score;
+        const told = [
+          claimed.length > 0 ? `claimed ${claimed.join(', ')}` : '',
+          missed.length > 0 ? `missed ${missed.slice(0, 10).join(', ')}` : '',
+        ].filter((text) => text !== '');
+        console.info(
+          `${declared} | ${set} | planted ${planted} | recall ${recall([score]).toFixed(3)} | large moves ${large} | precision ${precision([score]).toFixed(3)} | ${told.join('; ')}`,
+        );
+      }
+      const report = `recall ${recall(mine).toFixed(3)} of ${sum(mine, ({ planted }) => planted)}, precision ${precision(mine).toFixed(3)} over ${sum(mine, ({ large }) => large)} large moves`;
+      console.info(`${declared}: ${report}`);
+      expect(recall(mine), report).toBeGreaterThanOrEqual(0.9);
+      expect(precision(mine), report).toBeGreaterThanOrEqual(0.95);
+    },
+  );
 });

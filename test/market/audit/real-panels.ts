@@ -32,19 +32,36 @@ export function* realSets(): Generator<RealSet> {
   yield wide('ragged-20, SPY', 'total', 'ragged-20/spy_prices.csv');
   yield wide('small-11', 'total', 'small-11/stock_prices.csv');
   yield wide('statistics', 'splits', 'statistics/test_data.csv');
-  yield wide('sp500-2010-2013', 'splits', 'sp500-2010-2013/close_split_adjusted.csv.gz', 'sp500-2010-2013/volume.csv.gz');
+  yield wide(
+    'sp500-2010-2013',
+    'splits',
+    'sp500-2010-2013/close_split_adjusted.csv.gz',
+    'sp500-2010-2013/volume.csv.gz',
+  );
   yield wide('us-1500-adjusted', 'total', 'us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz');
-  yield { name: 'lean, as traded', adjustment: 'none', content: contentOf(['aapl', 'ibm', 'spy', 'qqq'].flatMap(leanBars)) };
-  const dividends = readdirSync(join(REAL_SETS, 'dirty-dividends')).filter((file) => file.includes('-1d-') && !file.includes('-fixed'));
+  yield {
+    name: 'lean, as traded',
+    adjustment: 'none',
+    content: contentOf(['aapl', 'ibm', 'spy', 'qqq'].flatMap(leanBars)),
+  };
+  const dividends = readdirSync(join(REAL_SETS, 'dirty-dividends')).filter(
+    (file) => file.includes('-1d-') && !file.includes('-fixed'),
+  );
   yield { name: 'dirty-dividends', adjustment: 'splits', content: contentOf(dividends.flatMap(vendorBars)) };
-  for (const file of ['indtrack1', 'indtrack2', 'indtrack4']) yield { name: `orlib ${file}, weekly`, adjustment: 'splits', content: contentOf(weeklyBars(file)) };
+  for (const file of ['indtrack1', 'indtrack2', 'indtrack4'])
+    yield { name: `orlib ${file}, weekly`, adjustment: 'splits', content: contentOf(weeklyBars(file)) };
 }
 
 function wide(name: string, adjustment: Adjustment, closes: string, volumes?: string): RealSet {
   const volumeOf = volumes === undefined ? () => Number.NaN : cellsOf(volumes);
   const { names, rows } = wideTable(closes);
   const bars = rows.flatMap(([date, cells]) =>
-    names.map((identifier, i) => ({ identifier, day: dayFrom(date), close: valueOf(cells[i]), volume: volumeOf(date, identifier) })),
+    names.map((identifier, i) => ({
+      identifier,
+      day: dayFrom(date),
+      close: valueOf(cells[i]),
+      volume: volumeOf(date, identifier),
+    })),
   );
   return { name, adjustment, content: contentOf(bars) };
 }
@@ -71,7 +88,14 @@ function contentOf(bars: readonly Bar[]): MarketContent {
   }
   const hasVolume = volume.some((shares) => shares > 0);
   const fields = new Map([['CLOSE', close], ...(hasVolume ? [['VOLUME', volume] as const] : [])]);
-  return { identifiers, dates: Int32Array.from(days), fields, reference: { columns: [], rows: new Map() }, actions: [], universes: [] };
+  return {
+    identifiers,
+    dates: Int32Array.from(days),
+    fields,
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [],
+  };
 }
 
 /** Zip with one member: yyyymmdd hh:mm, open, high, low, close in ten-thousandths, volume. */
@@ -81,27 +105,51 @@ function leanBars(name: string): Bar[] {
   const local = zip.readUInt32LE(directory + 42);
   const start = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
   const text = inflateRawSync(zip.subarray(start, start + zip.readUInt32LE(directory + 20))).toString('utf8');
-  return text.trim().split(/\r?\n/).map((line) => {
-    const [stamp = '', , , , close, volume] = line.split(',');
-    return { identifier: name, day: dayFrom(`${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}`), close: Number(close) / 1e4, volume: Number(volume) };
-  });
+  return text
+    .trim()
+    .split(/\r?\n/)
+    .map((line) => {
+      const [stamp = '', , , , close, volume] = line.split(',');
+      return {
+        identifier: name,
+        day: dayFrom(`${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}`),
+        close: Number(close) / 1e4,
+        volume: Number(volume),
+      };
+    });
 }
 
 function vendorBars(file: string): Bar[] {
-  const [header = '', ...lines] = readFileSync(join(REAL_SETS, 'dirty-dividends', file), 'utf8').trim().split(/\r?\n/);
+  const [header = '', ...lines] = readFileSync(join(REAL_SETS, 'dirty-dividends', file), 'utf8')
+    .trim()
+    .split(/\r?\n/);
   const names = header.split(',');
   const [close, volume] = [names.indexOf('Close'), names.indexOf('Volume')];
   return lines.map((line) => {
     const cells = line.split(',');
-    return { identifier: file.replace('-1d', ''), day: dayFrom(cells[0]!.slice(0, 10)), close: valueOf(cells[close]), volume: valueOf(cells[volume]) };
+    return {
+      identifier: file.replace('-1d', ''),
+      day: dayFrom(cells[0]!.slice(0, 10)),
+      close: valueOf(cells[close]),
+      volume: valueOf(cells[volume]),
+    };
   });
 }
 
 /** Numbers in a row: names besides the index, weeks, then the weeks of the index and of each name. */
 function weeklyBars(file: string): Bar[] {
-  const [names, weeks, ...prices] = readFileSync(join(REAL_SETS, `orlib/${file}.txt`), 'utf8').trim().split(/\s+/).map(Number);
+  const [names, weeks, ...prices] = readFileSync(join(REAL_SETS, `orlib/${file}.txt`), 'utf8')
+    .trim()
+    .split(/\s+/)
+    .map(Number);
   const first = dayFrom('1992-03-06');
   const perName = prices.length / (names! + 1);
-  if (perName !== weeks! + 1) throw new Error(`${file}: ${prices.length} prices of ${names! + 1} series and ${weeks} weeks`);
-  return prices.map((close, i) => ({ identifier: String(Math.floor(i / perName)).padStart(3, '0'), day: first + 7 * (i % perName), close, volume: Number.NaN }));
+  if (perName !== weeks! + 1)
+    throw new Error(`${file}: ${prices.length} prices of ${names! + 1} series and ${weeks} weeks`);
+  return prices.map((close, i) => ({
+    identifier: String(Math.floor(i / perName)).padStart(3, '0'),
+    day: first + 7 * (i % perName),
+    close,
+    volume: Number.NaN,
+  }));
 }

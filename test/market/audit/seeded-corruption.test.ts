@@ -10,10 +10,25 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { formatDay } from '#domain/days.js';
 
 const SESSIONS = openCalendars().get('XNYS')!.sessions.slice(-2520);
-const CLEAN = generateMarket({
-  seed: 11, assets: 150, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
-  dividend_yield: 0.03, splits_per_year: 0.15, delistings_per_year: 0.005, listings_per_year: 0.01, missing_rate: 0,
-}, () => {});
+const CLEAN = generateMarket(
+  {
+    seed: 11,
+    assets: 150,
+    sessions: SESSIONS,
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 8,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.25,
+    dividend_yield: 0.03,
+    splits_per_year: 0.15,
+    delistings_per_year: 0.005,
+    listings_per_year: 0.01,
+    missing_rate: 0,
+  },
+  () => {},
+);
 const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 
 interface Corruption {
@@ -35,7 +50,9 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
   const place = (): { readonly t: number; readonly n: number } => {
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
-      const quiet = !actions.some(({ identifier, exDay }) => identifier === CLEAN.identifiers[n] && Math.abs(exDay - SESSIONS[t]!) < 20);
+      const quiet = !actions.some(
+        ({ identifier, exDay }) => identifier === CLEAN.identifiers[n] && Math.abs(exDay - SESSIONS[t]!) < 20,
+      );
       const whole = Array.from({ length: 41 }, (_, i) => close[(t - 20 + i) * names + n]!).every((price) => price > 0);
       if (quiet && whole && !used.has(`${n} ${Math.floor(t / 60)}`)) {
         used.add(`${n} ${Math.floor(t / 60)}`);
@@ -43,7 +60,8 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
       }
     }
   };
-  const note = (kind: string, t: number, n: number) => truth.push({ kind, identifier: CLEAN.identifiers[n]!, date: formatDay(SESSIONS[t]!) });
+  const note = (kind: string, t: number, n: number) =>
+    truth.push({ kind, identifier: CLEAN.identifiers[n]!, date: formatDay(SESSIONS[t]!) });
   const scale = (t: number, n: number, factor: number) => {
     for (const name of PRICES) fields.get(name)![t * names + n]! *= factor;
   };
@@ -63,7 +81,12 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
   }
   // Names that stand still from a day on, as a vendor goes on to print them after they have left.
   const last = SESSIONS.length - 1;
-  const living = CLEAN.identifiers.flatMap((identifier, n) => (close[last * names + n]! > 0 && !actions.some((action) => action.identifier === identifier && action.exDay > SESSIONS[last - 45]!) ? [n] : []));
+  const living = CLEAN.identifiers.flatMap((identifier, n) =>
+    close[last * names + n]! > 0 &&
+    !actions.some((action) => action.identifier === identifier && action.exDay > SESSIONS[last - 45]!)
+      ? [n]
+      : [],
+  );
   for (const n of living.slice(0, 12)) {
     const from = last - 12 - random.integer(30);
     for (let t = from + 1; t <= last; t++) {
@@ -73,13 +96,21 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
     note('stale_tail', from, n);
   }
   // Splits that are forgotten, of the ratios that show: 1.5 and more.
-  const splits = actions.filter(({ type, value, identifier, exDay }) => type === 'SPLIT' && (value >= 1.5 || value <= 0.5) && isAlone(identifier, exDay));
+  const splits = actions.filter(
+    ({ type, value, identifier, exDay }) =>
+      type === 'SPLIT' && (value >= 1.5 || value <= 0.5) && isAlone(identifier, exDay),
+  );
   for (const split of splits.slice(0, 20)) {
     actions = actions.filter((action) => action !== split);
     note('missed_split', SESSIONS.indexOf(split.exDay), CLEAN.identifiers.indexOf(split.identifier));
   }
   // Dividends in pence, and dividends told again a few days before.
-  const dividends = actions.filter(({ type, identifier, exDay }) => type === 'DIVIDEND' && isAlone(identifier, exDay) && !used.has(`${CLEAN.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`));
+  const dividends = actions.filter(
+    ({ type, identifier, exDay }) =>
+      type === 'DIVIDEND' &&
+      isAlone(identifier, exDay) &&
+      !used.has(`${CLEAN.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`),
+  );
   for (let i = 0; i < 20; i++) {
     const wrong = dividends[Math.floor((i * dividends.length) / 20)]!;
     const session = SESSIONS.indexOf(wrong.exDay);
@@ -96,7 +127,10 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
   return { content: { ...CLEAN, fields, actions: actions.sort(compareActions) }, truth };
 
   function isAlone(identifier: string, exDay: number): boolean {
-    return CLEAN.actions.filter((action) => action.identifier === identifier && Math.abs(action.exDay - exDay) < 30).length === 1;
+    return (
+      CLEAN.actions.filter((action) => action.identifier === identifier && Math.abs(action.exDay - exDay) < 30)
+        .length === 1
+    );
   }
 }
 
@@ -105,15 +139,27 @@ describe('seeded corruptions of a synthetic market', () => {
     const { content, truth } = spoilt(5);
     const { doubts } = auditMarket(content, 'none', () => {});
     const near = (a: string, b: string) => Math.abs(Date.parse(a) - Date.parse(b)) <= 5 * 86_400_000;
-    const missed = truth.filter(({ kind, identifier, date }) => !doubts.some((doubt) => doubt.kind === kind && doubt.identifier === identifier && near(doubt.date, date)));
-    const extra = doubts.filter((doubt) => doubt.repair !== null && !truth.some(({ identifier, date }) => doubt.identifier === identifier && near(doubt.date, date)));
+    const missed = truth.filter(
+      ({ kind, identifier, date }) =>
+        !doubts.some((doubt) => doubt.kind === kind && doubt.identifier === identifier && near(doubt.date, date)),
+    );
+    const extra = doubts.filter(
+      (doubt) =>
+        doubt.repair !== null &&
+        !truth.some(({ identifier, date }) => doubt.identifier === identifier && near(doubt.date, date)),
+    );
     expect(truth.length).toBeGreaterThan(90);
     const recall = 1 - missed.length / truth.length;
-    console.info(`${truth.length} seeded, recall ${recall.toFixed(3)}, missed: ${missed.map(({ kind, identifier, date }) => `${kind} ${identifier} ${date}`).join(', ')}`);
+    console.info(
+      `${truth.length} seeded, recall ${recall.toFixed(3)}, missed: ${missed.map(({ kind, identifier, date }) => `${kind} ${identifier} ${date}`).join(', ')}`,
+    );
     expect(recall).toBeGreaterThanOrEqual(0.95);
     // And of no kind fewer than four in five.
     for (const kind of new Set(truth.map((each) => each.kind))) {
-      const [seeded, lost] = [truth, missed].map((list) => list.filter((each) => each.kind === kind).length) as [number, number]; // two lists
+      const [seeded, lost] = [truth, missed].map((list) => list.filter((each) => each.kind === kind).length) as [
+        number,
+        number,
+      ]; // two lists
       expect(1 - lost / seeded, kind).toBeGreaterThanOrEqual(0.8);
     }
     expect(extra.length / doubts.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
@@ -126,7 +172,12 @@ describe('seeded corruptions of a synthetic market', () => {
   test('are undone by their repairs', async () => {
     const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
     const names = CLEAN.identifiers.length;
-    const [t, n] = [1000, CLEAN.identifiers.findIndex((_, i) => CLEAN.fields.get('CLOSE')![900 * names + i]! > 0 && CLEAN.fields.get('CLOSE')![1100 * names + i]! > 0)];
+    const [t, n] = [
+      1000,
+      CLEAN.identifiers.findIndex(
+        (_, i) => CLEAN.fields.get('CLOSE')![900 * names + i]! > 0 && CLEAN.fields.get('CLOSE')![1100 * names + i]! > 0,
+      ),
+    ];
     for (const name of PRICES) fields.get(name)![t * names + n]! *= 100;
     const content = { ...CLEAN, fields };
     const { doubts } = auditMarket(content, 'none', () => {});

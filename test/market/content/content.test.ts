@@ -16,10 +16,24 @@ function contentOf(days: number): MarketContent {
   return {
     identifiers: IDENTIFIERS,
     dates: Int32Array.from({ length: days }, (_, i) => day(i)),
-    fields: new Map<string, Float64Array>([['VOLUME', volume], ['CLOSE', close]]),
-    reference: { columns: ['NAME'], rows: new Map(IDENTIFIERS.map((name) => [name, [{ validFrom: null, values: [`${name} of\nall`] }]])) },
+    fields: new Map<string, Float64Array>([
+      ['VOLUME', volume],
+      ['CLOSE', close],
+    ]),
+    reference: {
+      columns: ['NAME'],
+      rows: new Map(IDENTIFIERS.map((name) => [name, [{ validFrom: null, values: [`${name} of\nall`] }]])),
+    },
     actions: Array.from({ length: 40 * days }, (_, i) => ({
-      identifier: 'A', type: 'DIVIDEND' as const, value: i, exDay: day(i), payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null,
+      identifier: 'A',
+      type: 'DIVIDEND' as const,
+      value: i,
+      exDay: day(i),
+      payDay: null,
+      status: null,
+      announcedDay: null,
+      related: null,
+      subscriptionPrice: null,
     })),
     universes: [{ universe: 'ALL', identifier: 'A', start: null, end: null }],
   };
@@ -28,27 +42,48 @@ function contentOf(days: number): MarketContent {
 const changed = (content: MarketContent, cell: number, value: number): MarketContent => {
   const close = content.fields.get('CLOSE')!.slice();
   close[cell] = value;
-  return { ...content, fields: new Map<string, Float64Array>([['CLOSE', close], ['VOLUME', content.fields.get('VOLUME')!]]) };
+  return {
+    ...content,
+    fields: new Map<string, Float64Array>([
+      ['CLOSE', close],
+      ['VOLUME', content.fields.get('VOLUME')!],
+    ]),
+  };
 };
 
 test('a content has the same hash whether it is hashed at once or grew from one that was, wherever its days were added', () =>
-  fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 200 }), async (held, added) => {
-    const { digests } = await digestContent(contentOf(held));
-    const whole = contentOf(held + added);
-    const { tables } = (await digestContent(whole)).digests;
-    expect(await digestContent(whole, { blocks: { digests: digests.blocks, days: held }, tables })).toEqual(await digestContent(whole));
-  }), { numRuns: 30 }));
+  fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 200 }), async (held, added) => {
+      const { digests } = await digestContent(contentOf(held));
+      const whole = contentOf(held + added);
+      const { tables } = (await digestContent(whole)).digests;
+      expect(await digestContent(whole, { blocks: { digests: digests.blocks, days: held }, tables })).toEqual(
+        await digestContent(whole),
+      );
+    }),
+    { numRuns: 30 },
+  ));
 
 test('a content has another hash as soon as any value of any day is another', () =>
-  fc.assert(fc.asyncProperty(fc.integer({ min: 0, max: 130 * 3 - 1 }), async (cell) => {
-    const content = contentOf(130);
-    expect(await contentHash(changed(content, cell, -1))).not.toBe(await contentHash(content));
-  }), { numRuns: 30 }));
+  fc.assert(
+    fc.asyncProperty(fc.integer({ min: 0, max: 130 * 3 - 1 }), async (cell) => {
+      const content = contentOf(130);
+      expect(await contentHash(changed(content, cell, -1))).not.toBe(await contentHash(content));
+    }),
+    { numRuns: 30 },
+  ));
 
 test('a content has another hash when values lie on other days, or end earlier', async () => {
   const content = contentOf(64);
   const later = { ...content, dates: content.dates.map((day) => day + 1) };
-  const hashes = await Promise.all([content, later, { ...contentOf(63), actions: content.actions }, { ...content, actions: content.actions.slice(1) }].map(contentHash));
+  const hashes = await Promise.all(
+    [
+      content,
+      later,
+      { ...contentOf(63), actions: content.actions },
+      { ...content, actions: content.actions.slice(1) },
+    ].map(contentHash),
+  );
   expect(new Set(hashes).size).toBe(4);
 });
 
@@ -60,6 +95,9 @@ test('a market that is opened in steps is the one that was shared, and others ge
     turns += 1;
   });
   expect(opened).toEqual(openMarket(handle));
-  expect({ ...opened, fields: new Map([...opened.fields].map(([name, panel]) => [name, [...panel]])) }).toEqual({ ...market, fields: new Map([...market.fields].map(([name, panel]) => [name, [...panel]])) });
+  expect({ ...opened, fields: new Map([...opened.fields].map(([name, panel]) => [name, [...panel]])) }).toEqual({
+    ...market,
+    fields: new Map([...market.fields].map(([name, panel]) => [name, [...panel]])),
+  });
   expect(turns).toBeGreaterThanOrEqual((200 * 40) / 500);
 });

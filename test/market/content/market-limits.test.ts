@@ -4,8 +4,16 @@ import { PANEL_BYTES_MAX } from '#market/serving/panels.js';
 import { createProblems } from '#market/content/problems.js';
 
 test.each([
-  ['more names than are held', { dates: 1, identifiers: 50_001, fields: 1 }, 'The market holds 50001 identifiers; at most 50000 are held.'],
-  ['more bytes than are held', { dates: 10_000_000, identifiers: 1000, fields: 1 }, `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(PANEL_BYTES_MAX)} are held.`],
+  [
+    'more names than are held',
+    { dates: 1, identifiers: 50_001, fields: 1 },
+    'The market holds 50001 identifiers; at most 50000 are held.',
+  ],
+  [
+    'more bytes than are held',
+    { dates: 10_000_000, identifiers: 1000, fields: 1 },
+    `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(PANEL_BYTES_MAX)} are held.`,
+  ],
 ])('a market of %s is refused with both numbers', (_what, shape, message) => {
   const problems = createProblems();
   expect(refuseSize(shape, problems)).toBe(true);

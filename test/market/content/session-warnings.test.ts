@@ -9,7 +9,10 @@ const folderFor = temporaryFolders();
 
 async function warnings(rows: readonly string[], codes: readonly string[], reference = '') {
   const folder = await folderFor();
-  await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n`, ...(reference === '' ? {} : { 'reference.csv': reference }) });
+  await writeFiles(folder, {
+    'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n`,
+    ...(reference === '' ? {} : { 'reference.csv': reference }),
+  });
   const problems = createProblems();
   warnOfSessions(await contentOf(folder), { codes, open: openCalendars }, problems);
   return problems.findings().map(({ code, path, message }) => [code, path, message] as const);
@@ -20,13 +23,22 @@ const ROWS = ['A,2024-01-05,10', 'A,2024-01-06,11', 'B,2024-01-06,12', 'A,2024-0
 
 test('a bar on a day that is no session of any calendar in use is told with the names that have one', async () => {
   expect(await warnings(ROWS, ['XNYS'])).toEqual([
-    ['NOT_A_SESSION', 'market[2024-01-06]', '2 bars are of 2024-01-06, a Saturday, which is no session of XNYS: A, B. No index on such a calendar sees them.'],
-    ['NOT_A_SESSION', 'market[2024-01-15]', '1 bar is of 2024-01-15, a Monday, which is no session of XNYS: A. No index on such a calendar sees it.'],
+    [
+      'NOT_A_SESSION',
+      'market[2024-01-06]',
+      '2 bars are of 2024-01-06, a Saturday, which is no session of XNYS: A, B. No index on such a calendar sees them.',
+    ],
+    [
+      'NOT_A_SESSION',
+      'market[2024-01-15]',
+      '1 bar is of 2024-01-15, a Monday, which is no session of XNYS: A. No index on such a calendar sees it.',
+    ],
   ]);
 });
 
 test('a session of any of the calendars in use is one, those of the exchanges of names among them', async () => {
-  const days = async (codes: readonly string[], reference?: string) => (await warnings(ROWS, codes, reference)).map(([, path]) => path);
+  const days = async (codes: readonly string[], reference?: string) =>
+    (await warnings(ROWS, codes, reference)).map(([, path]) => path);
   expect(await days(['XNYS', 'XLON'])).toEqual(['market[2024-01-06]']);
   expect(await days(['XNYS'], 'identifier,EXCHANGE\nB,XLON\n')).toEqual(['market[2024-01-06]']);
   expect(await days(['XNYS', '24/7'])).toEqual([]);
@@ -35,8 +47,13 @@ test('a session of any of the calendars in use is one, those of the exchanges of
 
 test('a day before a calendar begins is not judged by it, and many days are told together', async () => {
   expect(await warnings(['A,1960-01-02,10'], ['XNYS'])).toEqual([]);
-  const saturdays = Array.from({ length: 30 }, (_, week) => `A,${new Date(Date.UTC(2024, 0, 6 + 7 * week)).toISOString().slice(0, 10)},1`);
+  const saturdays = Array.from(
+    { length: 30 },
+    (_, week) => `A,${new Date(Date.UTC(2024, 0, 6 + 7 * week)).toISOString().slice(0, 10)},1`,
+  );
   const told = await warnings(saturdays, ['XNYS']);
   expect(told).toHaveLength(1);
-  expect(told[0]?.[2]).toContain('30 bars are of 30 days that are no session of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more');
+  expect(told[0]?.[2]).toContain(
+    '30 bars are of 30 days that are no session of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more',
+  );
 });

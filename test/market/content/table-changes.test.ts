@@ -7,30 +7,84 @@ const HELD = { identifiers: ['A', 'B'], lastDay: dayFrom('2024-01-31') };
 const NONE = { added: 0, changed: 0, removed: 0 };
 
 const dividend = (identifier: string, exDate: string, value: number): CorporateAction => ({
-  identifier, type: 'DIVIDEND', value, exDay: dayFrom(exDate), payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null,
+  identifier,
+  type: 'DIVIDEND',
+  value,
+  exDay: dayFrom(exDate),
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
 });
-const member = (identifier: string, start: string | null, end: string | null): Membership => ({ universe: 'U', identifier, start: start === null ? null : dayFrom(start), end: end === null ? null : dayFrom(end) });
-const table = (columns: readonly string[], rows: readonly (readonly [string, string | null, readonly (string | number | null)[]])[]): ReferenceTable => ({
-  columns, rows: new Map(rows.map(([identifier, from, values]) => [identifier, [{ validFrom: from === null ? null : dayFrom(from), values }]])),
+const member = (identifier: string, start: string | null, end: string | null): Membership => ({
+  universe: 'U',
+  identifier,
+  start: start === null ? null : dayFrom(start),
+  end: end === null ? null : dayFrom(end),
+});
+const table = (
+  columns: readonly string[],
+  rows: readonly (readonly [string, string | null, readonly (string | number | null)[]])[],
+): ReferenceTable => ({
+  columns,
+  rows: new Map(
+    rows.map(([identifier, from, values]) => [
+      identifier,
+      [{ validFrom: from === null ? null : dayFrom(from), values }],
+    ]),
+  ),
 });
 const EMPTY = { reference: table([], []), actions: [], universes: [] };
 
 test('a dividend of another amount is one changed row, also beside another of its day that stayed', () => {
-  const before = { ...EMPTY, actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2), dividend('B', '2024-01-11', 3)] };
-  const after = { ...EMPTY, actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2.5), dividend('B', '2024-02-11', 3)] };
+  const before = {
+    ...EMPTY,
+    actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2), dividend('B', '2024-01-11', 3)],
+  };
+  const after = {
+    ...EMPTY,
+    actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2.5), dividend('B', '2024-02-11', 3)],
+  };
   const { corporate_actions: changes } = compareTables(before, after, HELD);
   // The dividend of B moved behind the last day held: one row of the past is gone, one of the future has come.
   expect(changes).toMatchObject({ added: 1, changed: 1, removed: 1, history: { added: 0, changed: 1, removed: 1 } });
   expect(changes.restatements).toEqual([
-    { dataset: 'corporate_actions', identifier: 'A', date: '2024-01-10', column: 'DIVIDEND.value', before: 2, after: 2.5 },
-    { dataset: 'corporate_actions', identifier: 'B', date: '2024-01-11', column: 'DIVIDEND.value', before: 3, after: null },
+    {
+      dataset: 'corporate_actions',
+      identifier: 'A',
+      date: '2024-01-10',
+      column: 'DIVIDEND.value',
+      before: 2,
+      after: 2.5,
+    },
+    {
+      dataset: 'corporate_actions',
+      identifier: 'B',
+      date: '2024-01-11',
+      column: 'DIVIDEND.value',
+      before: 3,
+      after: null,
+    },
   ]);
 });
 
 test('an announced dividend that is paid goes on as it was; with another amount it is another', () => {
-  const state = (value: number, status: 'announced' | 'paid') => ({ ...EMPTY, actions: [{ ...dividend('A', '2024-01-10', value), status }] });
-  expect(compareTables(state(1, 'announced'), state(1, 'paid'), HELD).corporate_actions).toMatchObject({ added: 1, changed: 0, history: NONE, restatements: [] });
-  expect(compareTables(state(1, 'announced'), state(2, 'paid'), HELD).corporate_actions).toMatchObject({ added: 0, changed: 1, total: 2 });
+  const state = (value: number, status: 'announced' | 'paid') => ({
+    ...EMPTY,
+    actions: [{ ...dividend('A', '2024-01-10', value), status }],
+  });
+  expect(compareTables(state(1, 'announced'), state(1, 'paid'), HELD).corporate_actions).toMatchObject({
+    added: 1,
+    changed: 0,
+    history: NONE,
+    restatements: [],
+  });
+  expect(compareTables(state(1, 'announced'), state(2, 'paid'), HELD).corporate_actions).toMatchObject({
+    added: 0,
+    changed: 1,
+    total: 2,
+  });
 });
 
 test('a membership that ends after the last day held goes on as it was; one that ends before it is another history', () => {
@@ -38,18 +92,46 @@ test('a membership that ends after the last day held goes on as it was; one that
   const after = { ...EMPTY, universes: [member('A', '2020-01-01', '2024-02-01'), member('B', null, '2024-01-20')] };
   const { universes } = compareTables(before, after, HELD);
   expect(universes).toMatchObject({ added: 1, changed: 1, removed: 0, history: { added: 0, changed: 1, removed: 0 } });
-  expect(universes.restatements).toEqual([{ dataset: 'universes', identifier: 'B', date: null, column: 'U.end', before: null, after: '2024-01-20' }]);
+  expect(universes.restatements).toEqual([
+    { dataset: 'universes', identifier: 'B', date: null, column: 'U.end', before: null, after: '2024-01-20' },
+  ]);
 });
 
 test('reference values are told by column, whatever their order, and rows of names without bars are no history', () => {
-  const before = { ...EMPTY, reference: table(['NAME', 'SECTOR'], [['A', null, ['Alpha', 'Energy']], ['B', '2024-02-05', ['Beta', null]]]) };
-  const after = { ...EMPTY, reference: table(['SECTOR', 'NAME'], [['A', null, ['Health', 'Alpha']], ['B', '2024-02-05', [null, 'Beta']], ['C', null, ['Energy', 'Gamma']]]) };
+  const before = {
+    ...EMPTY,
+    reference: table(
+      ['NAME', 'SECTOR'],
+      [
+        ['A', null, ['Alpha', 'Energy']],
+        ['B', '2024-02-05', ['Beta', null]],
+      ],
+    ),
+  };
+  const after = {
+    ...EMPTY,
+    reference: table(
+      ['SECTOR', 'NAME'],
+      [
+        ['A', null, ['Health', 'Alpha']],
+        ['B', '2024-02-05', [null, 'Beta']],
+        ['C', null, ['Energy', 'Gamma']],
+      ],
+    ),
+  };
   const { reference } = compareTables(before, after, HELD);
   expect(reference).toMatchObject({ added: 1, changed: 1, removed: 0, history: { added: 0, changed: 1, removed: 0 } });
-  expect(reference.restatements).toEqual([{ dataset: 'reference', identifier: 'A', date: null, column: 'SECTOR', before: 'Energy', after: 'Health' }]);
+  expect(reference.restatements).toEqual([
+    { dataset: 'reference', identifier: 'A', date: null, column: 'SECTOR', before: 'Energy', after: 'Health' },
+  ]);
 });
 
 test('equal tables have no changes', () => {
-  const tables = { reference: table(['NAME'], [['A', null, ['Alpha']]]), actions: [dividend('A', '2024-01-10', 1)], universes: [member('A', null, null)] };
-  for (const { history, ...changes } of Object.values(compareTables(structuredClone(tables), tables, HELD))) expect([history, changes]).toEqual([NONE, { ...NONE, restatements: [], total: 0 }]);
+  const tables = {
+    reference: table(['NAME'], [['A', null, ['Alpha']]]),
+    actions: [dividend('A', '2024-01-10', 1)],
+    universes: [member('A', null, null)],
+  };
+  for (const { history, ...changes } of Object.values(compareTables(structuredClone(tables), tables, HELD)))
+    expect([history, changes]).toEqual([NONE, { ...NONE, restatements: [], total: 0 }]);
 });

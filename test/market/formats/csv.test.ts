@@ -33,25 +33,39 @@ async function closeOf(texts: readonly string[]) {
   const text = `identifier,date,X,CLOSE\n${texts.map((cell, i) => `N${i},2024-01-02,${cell},1`).join('\n')}\n`;
   await readCsv([bytesOf(text)], (columns) => marketRecords(rows, 'market', columns));
   const panels = rows.toPanels();
-  return { findings: problems.findings(), valueOf: (i: number) => panels?.fields.get('X')![panels.identifiers.indexOf(`N${i}`)] };
+  return {
+    findings: problems.findings(),
+    valueOf: (i: number) => panels?.fields.get('X')![panels.identifiers.indexOf(`N${i}`)],
+  };
 }
 
 describe('comma-separated values', () => {
   test('quoted cells hold delimiters, line breaks and doubled quotes', async () => {
     const { header, rows } = await rowsOf('a,b\r\n"x,1","say ""no"""\r\n"two\nlines",\r\n');
     expect(header).toEqual(['a', 'b']);
-    expect(rows).toEqual([['x,1', 'say "no"'], ['two\nlines', null]]);
+    expect(rows).toEqual([
+      ['x,1', 'say "no"'],
+      ['two\nlines', null],
+    ]);
   });
 
   test('any cells read back as they were written, however the bytes are cut', async () => {
-    const cell = fc.string({ unit: fc.constantFrom('a', 'é', ',', '"', '\n', '\r', ';', ' x'), maxLength: 6 }).map((text) => text.trim());
+    const cell = fc
+      .string({ unit: fc.constantFrom('a', 'é', ',', '"', '\n', '\r', ';', ' x'), maxLength: 6 })
+      .map((text) => text.trim());
     const table = fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 12 });
     await fc.assert(
-      fc.asyncProperty(table, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }), async (rows, sizes) => {
-        const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
-        const text = ['"h1","h2","h3"', ...rows.map((row) => row.map(quoted).join(','))].join('\n');
-        expect((await rowsOf(text, sizes)).rows).toEqual(rows.map((row) => row.map((value) => (value === '' ? null : value))));
-      }),
+      fc.asyncProperty(
+        table,
+        fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }),
+        async (rows, sizes) => {
+          const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+          const text = ['"h1","h2","h3"', ...rows.map((row) => row.map(quoted).join(','))].join('\n');
+          expect((await rowsOf(text, sizes)).rows).toEqual(
+            rows.map((row) => row.map((value) => (value === '' ? null : value))),
+          );
+        },
+      ),
     );
   });
 
@@ -95,18 +109,26 @@ describe('numbers in cells', () => {
     expect([valueOf(0), valueOf(1), valueOf(2)]).toEqual([Number.NaN, Number.NaN, 2]);
   });
 
-  test.each(['12,5', '1_000', '0x10', 'inf', '1e999', '--1', '1.2.3', 'n/a'])('are refused when the text is %s', async (text) => {
-    const { findings } = await closeOf([`"${text}"`]);
-    expect(findings).toMatchObject([{ severity: 'error', code: 'NOT_A_NUMBER', path: 'market[row 1].X', value: text }]);
-  });
+  test.each(['12,5', '1_000', '0x10', 'inf', '1e999', '--1', '1.2.3', 'n/a'])(
+    'are refused when the text is %s',
+    async (text) => {
+      const { findings } = await closeOf([`"${text}"`]);
+      expect(findings).toMatchObject([
+        { severity: 'error', code: 'NOT_A_NUMBER', path: 'market[row 1].X', value: text },
+      ]);
+    },
+  );
 
   test('a decimal comma is called by its name', async () => {
     const { findings } = await closeOf(['"12,5"']);
     expect(findings[0]?.message).toContain('decimal comma');
   });
 
-  test.each(['1,234.5', '1,234,567', '-12,345,678.'])('the commas between thousands of %s are called by their name', async (text) => {
-    const { findings } = await closeOf([`"${text}"`]);
-    expect(findings[0]?.message).toContain('commas between its thousands');
-  });
+  test.each(['1,234.5', '1,234,567', '-12,345,678.'])(
+    'the commas between thousands of %s are called by their name',
+    async (text) => {
+      const { findings } = await closeOf([`"${text}"`]);
+      expect(findings[0]?.message).toContain('commas between its thousands');
+    },
+  );
 });

@@ -21,7 +21,8 @@ async function copy(query: string, target: string, options = ''): Promise<void> 
   connection.closeSync();
 }
 
-const PLAIN = "SELECT * FROM (VALUES ('A', DATE '2024-01-02', 10.5, 100), ('B', DATE '2024-01-02', 20.25, NULL), ('A', DATE '2024-01-03', 11.5, 110)) AS t(identifier, date, CLOSE, VOLUME)";
+const PLAIN =
+  "SELECT * FROM (VALUES ('A', DATE '2024-01-02', 10.5, 100), ('B', DATE '2024-01-02', 20.25, NULL), ('A', DATE '2024-01-03', 11.5, 110)) AS t(identifier, date, CLOSE, VOLUME)";
 
 async function findingsOf(query: string) {
   const folder = await folderFor();
@@ -30,12 +31,18 @@ async function findingsOf(query: string) {
 }
 
 describe('Parquet of other writers', () => {
-  test.each(['snappy', 'zstd', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'])('compressed with %s gives the same content', async (codec) => {
-    const [csv, parquet] = [await folderFor(), await folderFor()];
-    await writeFiles(csv, { 'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n' });
-    await copy(PLAIN, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);
-    expect(await hashOf(parquet)).toBe(await hashOf(csv));
-  });
+  test.each(['snappy', 'zstd', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'])(
+    'compressed with %s gives the same content',
+    async (codec) => {
+      const [csv, parquet] = [await folderFor(), await folderFor()];
+      await writeFiles(csv, {
+        'market.csv':
+          'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n',
+      });
+      await copy(PLAIN, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);
+      expect(await hashOf(parquet)).toBe(await hashOf(csv));
+    },
+  );
 
   test.each([
     ['timestamps', 'SELECT identifier, date::TIMESTAMP AS date, CLOSE, VOLUME'],
@@ -44,7 +51,10 @@ describe('Parquet of other writers', () => {
     ['decimals', 'SELECT identifier, date, CLOSE::DECIMAL(18,4) AS CLOSE, VOLUME::BIGINT AS VOLUME'],
     ['floats that are exact', 'SELECT identifier, date, CLOSE::FLOAT AS CLOSE, VOLUME::USMALLINT AS VOLUME'],
     ['text prices', 'SELECT identifier, date, CLOSE::VARCHAR AS CLOSE, VOLUME'],
-    ['names of columns in small letters', 'SELECT identifier AS Identifier, date AS "Date", CLOSE AS close, VOLUME AS volume'],
+    [
+      'names of columns in small letters',
+      'SELECT identifier AS Identifier, date AS "Date", CLOSE AS close, VOLUME AS volume',
+    ],
     ['columns in another order', 'SELECT VOLUME, CLOSE, date, identifier'],
   ])('with %s gives the same content', async (_what, select) => {
     const [one, other] = [await folderFor(), await folderFor()];
@@ -77,21 +87,62 @@ describe('Parquet of other writers', () => {
   test('in files of different columns is one table', async () => {
     const folder = await folderFor();
     await writeFiles(folder, { 'market/.keep': '' });
-    await copy("SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE", join(folder, 'market', '1.parquet'));
-    await copy("SELECT 'A' AS identifier, DATE '2024-01-03' AS date, 2.0 AS CLOSE, 7 AS VOLUME", join(folder, 'market', '2.parquet'));
+    await copy(
+      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE",
+      join(folder, 'market', '1.parquet'),
+    );
+    await copy(
+      "SELECT 'A' AS identifier, DATE '2024-01-03' AS date, 2.0 AS CLOSE, 7 AS VOLUME",
+      join(folder, 'market', '2.parquet'),
+    );
     const { fields } = await contentOf(folder);
-    expect([[...fields.get('CLOSE')!], [...fields.get('VOLUME')!]]).toEqual([[1, 2], [Number.NaN, 7]]);
+    expect([[...fields.get('CLOSE')!], [...fields.get('VOLUME')!]]).toEqual([
+      [1, 2],
+      [Number.NaN, 7],
+    ]);
   });
 
   test.each([
-    ['a text among text prices', "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, '19.96x' AS CLOSE", ['NOT_A_NUMBER market[row 1].CLOSE']],
-    ['a price of zero', "SELECT 'A' AS identifier, DATE '2024-01-02' + i::INT AS date, CASE i WHEN 2 THEN 0.0 ELSE 1.0 END AS CLOSE FROM range(4) t(i)", ['NON_POSITIVE_PRICE market[row 3].CLOSE']],
-    ['an infinite price', "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 'inf'::DOUBLE AS CLOSE", ['NOT_A_NUMBER market[row 1].CLOSE']],
-    ['the same key twice', "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE FROM range(3)", ['DUPLICATE_KEY market[row 2]', 'DUPLICATE_KEY market[row 3]']],
-    ['a date that is null', "SELECT 'A' AS identifier, NULL::DATE AS date, 1.0 AS CLOSE", ['BAD_DATE market[row 1].date']],
-    ['a text that is no date', "SELECT 'A' AS identifier, '2024-02-30' AS date, 1.0 AS CLOSE", ['BAD_DATE market[row 1].date']],
-    ['an identifier that is null', "SELECT NULL::VARCHAR AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE", ['BAD_IDENTIFIER market[row 1].identifier']],
-    ['a missing column', "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN", ['MISSING_COLUMN market.CLOSE']],
+    [
+      'a text among text prices',
+      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, '19.96x' AS CLOSE",
+      ['NOT_A_NUMBER market[row 1].CLOSE'],
+    ],
+    [
+      'a price of zero',
+      "SELECT 'A' AS identifier, DATE '2024-01-02' + i::INT AS date, CASE i WHEN 2 THEN 0.0 ELSE 1.0 END AS CLOSE FROM range(4) t(i)",
+      ['NON_POSITIVE_PRICE market[row 3].CLOSE'],
+    ],
+    [
+      'an infinite price',
+      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 'inf'::DOUBLE AS CLOSE",
+      ['NOT_A_NUMBER market[row 1].CLOSE'],
+    ],
+    [
+      'the same key twice',
+      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE FROM range(3)",
+      ['DUPLICATE_KEY market[row 2]', 'DUPLICATE_KEY market[row 3]'],
+    ],
+    [
+      'a date that is null',
+      "SELECT 'A' AS identifier, NULL::DATE AS date, 1.0 AS CLOSE",
+      ['BAD_DATE market[row 1].date'],
+    ],
+    [
+      'a text that is no date',
+      "SELECT 'A' AS identifier, '2024-02-30' AS date, 1.0 AS CLOSE",
+      ['BAD_DATE market[row 1].date'],
+    ],
+    [
+      'an identifier that is null',
+      "SELECT NULL::VARCHAR AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE",
+      ['BAD_IDENTIFIER market[row 1].identifier'],
+    ],
+    [
+      'a missing column',
+      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN",
+      ['MISSING_COLUMN market.CLOSE'],
+    ],
     ['no row', "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE LIMIT 0", ['EMPTY_DATASET market']],
   ])('with %s is told', async (_what, query, expected) => {
     expect(await findingsOf(query)).toEqual(expected);
@@ -101,10 +152,19 @@ describe('Parquet of other writers', () => {
 /** Random contents with every kind of column, missing cells and several spells of reference data. */
 const contents: fc.Arbitrary<MarketContent> = fc
   .record({
-    names: fc.uniqueArray(fc.string({ unit: fc.constantFrom('A', 'b', '9', 'é', '.', '𐀀', '~'), minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 }),
+    names: fc.uniqueArray(
+      fc.string({ unit: fc.constantFrom('A', 'b', '9', 'é', '.', '𐀀', '~'), minLength: 1, maxLength: 4 }),
+      { minLength: 1, maxLength: 5 },
+    ),
     days: fc.uniqueArray(fc.integer({ min: -20_000, max: 40_000 }), { minLength: 1, maxLength: 8 }),
-    cells: fc.array(fc.oneof(fc.constant(Number.NaN), fc.double({ min: 1e-300, max: 1e300, noNaN: true })), { minLength: 40, maxLength: 40 }),
-    texts: fc.array(fc.option(fc.string({ minLength: 1, maxLength: 5 }).map((text) => text.trim() || 'x')), { minLength: 5, maxLength: 5 }),
+    cells: fc.array(fc.oneof(fc.constant(Number.NaN), fc.double({ min: 1e-300, max: 1e300, noNaN: true })), {
+      minLength: 40,
+      maxLength: 40,
+    }),
+    texts: fc.array(fc.option(fc.string({ minLength: 1, maxLength: 5 }).map((text) => text.trim() || 'x')), {
+      minLength: 5,
+      maxLength: 5,
+    }),
   })
   .map(({ names, days, cells, texts }) => {
     const identifiers = names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -112,21 +172,47 @@ const contents: fc.Arbitrary<MarketContent> = fc
     const close = emptyPanel(dates.length * identifiers.length);
     close.forEach((_, i) => (close[i] = cells[i % cells.length]!));
     // Every day and every name has a value, or it would not be on its axis.
-    for (let t = 0; t < dates.length; t++) for (let n = 0; n < identifiers.length; n++) if (t === 0 || n === 0) close[t * identifiers.length + n] = 1 + t + n;
+    for (let t = 0; t < dates.length; t++)
+      for (let n = 0; n < identifiers.length; n++)
+        if (t === 0 || n === 0) close[t * identifiers.length + n] = 1 + t + n;
     const volume = emptyPanel(close.length);
     close.forEach((value, i) => (volume[i] = i % 3 === 0 ? Number.NaN : Math.round(value % 1e6)));
     return {
-      identifiers, dates,
-      fields: new Map([['CLOSE', close], ['VOLUME', volume]]),
+      identifiers,
+      dates,
+      fields: new Map([
+        ['CLOSE', close],
+        ['VOLUME', volume],
+      ]),
       reference: {
         columns: ['NAME', 'SCORE', 'LIVE'],
-        rows: new Map(identifiers.map((name, n) => [name, [
-          { validFrom: null, values: [texts[n] ?? null, n === 0 ? 1.5 : null, true] },
-          { validFrom: 17_000 + n, values: [texts[n] ?? null, 3 - 2.25 * n, false] },
-        ]])),
+        rows: new Map(
+          identifiers.map((name, n) => [
+            name,
+            [
+              { validFrom: null, values: [texts[n] ?? null, n === 0 ? 1.5 : null, true] },
+              { validFrom: 17_000 + n, values: [texts[n] ?? null, 3 - 2.25 * n, false] },
+            ],
+          ]),
+        ),
       },
-      actions: identifiers.map((identifier) => ({ identifier, type: 'SPLIT', value: 2.5, exDay: dates[0]!, payDay: null, status: 'paid', announcedDay: dates[0]! - 3, related: null, subscriptionPrice: null })),
-      universes: identifiers.map((identifier, n) => ({ universe: 'U', identifier, start: n % 2 === 0 ? null : 10_000, end: n === 1 ? null : 20_000 })),
+      actions: identifiers.map((identifier) => ({
+        identifier,
+        type: 'SPLIT',
+        value: 2.5,
+        exDay: dates[0]!,
+        payDay: null,
+        status: 'paid',
+        announcedDay: dates[0]! - 3,
+        related: null,
+        subscriptionPrice: null,
+      })),
+      universes: identifiers.map((identifier, n) => ({
+        universe: 'U',
+        identifier,
+        start: n % 2 === 0 ? null : 10_000,
+        end: n === 1 ? null : 20_000,
+      })),
     };
   });
 
@@ -139,7 +225,8 @@ describe('Parquet of our own', () => {
         const read = await contentOf(folder);
         expect(read.identifiers).toEqual(content.identifiers);
         expect(read.dates).toEqual(content.dates);
-        for (const [name, panel] of content.fields) expect(Buffer.from(read.fields.get(name)!.buffer).equals(Buffer.from(panel.buffer))).toBe(true);
+        for (const [name, panel] of content.fields)
+          expect(Buffer.from(read.fields.get(name)!.buffer).equals(Buffer.from(panel.buffer))).toBe(true);
         expect(read.reference.rows).toEqual(content.reference.rows);
         expect(read.actions).toEqual(content.actions);
         expect(await contentHash(read)).toBe(await contentHash({ ...content, universes: read.universes }));
@@ -156,13 +243,32 @@ describe('Parquet of our own', () => {
     const shares = emptyPanel(15_000);
     close.forEach((_, i) => (close[i] = i % 7 === 0 ? Number.NaN : 1 + i / 3));
     shares.forEach((_, i) => (shares[i] = 1000 * (1 + Math.floor(i / 3000)))); // few values in long runs: written as a dictionary
-    await writeMarket(folder, { identifiers, dates, fields: new Map([['CLOSE', close], ['SHARES_OUTSTANDING', shares]]), reference: { columns: [], rows: new Map() }, actions: [], universes: [] }, () => {});
+    await writeMarket(
+      folder,
+      {
+        identifiers,
+        dates,
+        fields: new Map([
+          ['CLOSE', close],
+          ['SHARES_OUTSTANDING', shares],
+        ]),
+        reference: { columns: [], rows: new Map() },
+        actions: [],
+        universes: [],
+      },
+      () => {},
+    );
     const bytes = await readFile(join(folder, 'market.parquet'));
-    const rows = await parquetReadObjects({ file: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) });
+    const rows = await parquetReadObjects({
+      file: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length),
+    });
     expect(rows).toHaveLength(15_000);
     rows.forEach((row, i) => {
       expect(row).toEqual({
-        date: new Date(dates[Math.floor(i / 3)]! * 86_400_000), identifier: identifiers[i % 3], CLOSE: i % 7 === 0 ? null : 1 + i / 3, SHARES_OUTSTANDING: 1000 * (1 + Math.floor(i / 3000)),
+        date: new Date(dates[Math.floor(i / 3)]! * 86_400_000),
+        identifier: identifiers[i % 3],
+        CLOSE: i % 7 === 0 ? null : 1 + i / 3,
+        SHARES_OUTSTANDING: 1000 * (1 + Math.floor(i / 3000)),
       });
     });
   });

@@ -13,8 +13,10 @@ async function imported(source: ImportSource) {
   return { read, findings: problems.findings(), places: places(problems.findings()) };
 }
 
-const workbook = (rows: Sheet['rows'], name = 'market') => imported({ kind: 'xlsx', bytes: writeWorkbook([{ name, rows }]) });
-const csv = (files: Record<string, string>) => imported({ kind: 'csv', bytes: writeZip(Object.entries(files).map(([name, text]) => ({ name, text }))) });
+const workbook = (rows: Sheet['rows'], name = 'market') =>
+  imported({ kind: 'xlsx', bytes: writeWorkbook([{ name, rows }]) });
+const csv = (files: Record<string, string>) =>
+  imported({ kind: 'csv', bytes: writeZip(Object.entries(files).map(([name, text]) => ({ name, text }))) });
 const HEADER = ['identifier', 'date', 'CLOSE'];
 
 describe('the template', () => {
@@ -26,7 +28,9 @@ describe('the template', () => {
   });
 
   test('holds the same data in both formats', async () => {
-    const [xlsx, zip] = await Promise.all((['xlsx', 'csv'] as const).map((format) => imported({ kind: format, bytes: importTemplate(format) })));
+    const [xlsx, zip] = await Promise.all(
+      (['xlsx', 'csv'] as const).map((format) => imported({ kind: format, bytes: importTemplate(format) })),
+    );
     expect(zip!.read?.content).toEqual(xlsx!.read?.content);
   });
 });
@@ -43,7 +47,10 @@ describe('a workbook', () => {
     expect(findings).toEqual([]);
     expect(read?.content.identifiers).toEqual(['A & B', 'PLAIN']);
     expect([...read!.content.fields.get('CLOSE')!]).toEqual([150, Number.NaN, Number.NaN, 7]);
-    expect([...read!.content.dates].map((day) => new Date(day * 86_400_000).toISOString().slice(0, 10))).toEqual(['2024-01-02', '2024-01-03']);
+    expect([...read!.content.dates].map((day) => new Date(day * 86_400_000).toISOString().slice(0, 10))).toEqual([
+      '2024-01-02',
+      '2024-01-03',
+    ]);
   });
 
   test.each([
@@ -57,13 +64,24 @@ describe('a workbook', () => {
   });
 
   test('keeps text that looks like a formula as text', async () => {
-    const bytes = writeWorkbook([{ name: 'market', rows: [HEADER, ['A', '2024-01-02', 1]] }, { name: 'reference', rows: [['identifier', 'NAME'], ['A', '=HYPERLINK("x")']] }]);
+    const bytes = writeWorkbook([
+      { name: 'market', rows: [HEADER, ['A', '2024-01-02', 1]] },
+      {
+        name: 'reference',
+        rows: [
+          ['identifier', 'NAME'],
+          ['A', '=HYPERLINK("x")'],
+        ],
+      },
+    ]);
     const { read } = await imported({ kind: 'xlsx', bytes });
     expect(read?.content.reference.rows.get('A')?.[0]?.values).toEqual(['=HYPERLINK("x")']);
   });
 
   test('with a formula is told', async () => {
-    const bytes = sheetOf('<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2" t="inlineStr"><is><t>2024-01-02</t></is></c><c r="C2"><f>1+1</f><v>2</v></c></row>');
+    const bytes = sheetOf(
+      '<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2" t="inlineStr"><is><t>2024-01-02</t></is></c><c r="C2"><f>1+1</f><v>2</v></c></row>',
+    );
     expect((await imported({ kind: 'xlsx', bytes })).places).toEqual(['WRONG_TYPE market[row 1].CLOSE']);
   });
 
@@ -80,7 +98,10 @@ describe('a workbook', () => {
   });
 
   test('with another sheet, or without a market, is told', async () => {
-    expect((await workbook([HEADER, ['A', '2024-01-02', 1]], 'prices')).places).toEqual(['EMPTY_DATASET market', 'UNKNOWN_FIELD prices']);
+    expect((await workbook([HEADER, ['A', '2024-01-02', 1]], 'prices')).places).toEqual([
+      'EMPTY_DATASET market',
+      'UNKNOWN_FIELD prices',
+    ]);
   });
 
   test.each([
@@ -95,7 +116,10 @@ describe('a workbook', () => {
 
 describe('a zip of CSV files', () => {
   test('tells problems at file, row and column', async () => {
-    const { places: told } = await csv({ 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\nA,2024-01-03,"1,5"\n', 'reference.csv': 'identifier,NAME\n,x\n' });
+    const { places: told } = await csv({
+      'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\nA,2024-01-03,"1,5"\n',
+      'reference.csv': 'identifier,NAME\n,x\n',
+    });
     expect(told).toEqual(['NOT_A_NUMBER market[row 2].CLOSE', 'BAD_IDENTIFIER reference[row 1].identifier']);
   });
 
@@ -107,16 +131,27 @@ describe('a zip of CSV files', () => {
 
   test('may hold what a system adds to archives, and names in capitals', async () => {
     const market = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
-    const { read, findings } = await csv({ 'data/Market.CSV': market, '__MACOSX/data/._Market.CSV': 'x', 'data/.DS_Store': 'x' });
+    const { read, findings } = await csv({
+      'data/Market.CSV': market,
+      '__MACOSX/data/._Market.CSV': 'x',
+      'data/.DS_Store': 'x',
+    });
     expect(findings).toEqual([]);
     expect(read?.rows.market).toBe(1);
   });
 
   test('that is a workbook, or a workbook that is a zip of CSV files, says which format reads it', async () => {
     const asCsv = await imported({ kind: 'csv', bytes: importTemplate('xlsx') });
-    expect(asCsv.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The file is an Office document; a workbook is read with the format xlsx.' }]);
+    expect(asCsv.findings).toMatchObject([
+      { code: 'UNREADABLE_FILE', message: 'The file is an Office document; a workbook is read with the format xlsx.' },
+    ]);
     const asWorkbook = await imported({ kind: 'xlsx', bytes: importTemplate('csv') });
-    expect(asWorkbook.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The file is no Excel workbook (.xlsx); a zip of CSV files is read with the format csv.' }]);
+    expect(asWorkbook.findings).toMatchObject([
+      {
+        code: 'UNREADABLE_FILE',
+        message: 'The file is no Excel workbook (.xlsx); a zip of CSV files is read with the format csv.',
+      },
+    ]);
   });
 
   test('that inflates beyond all measure is one finding, read no further', async () => {
@@ -124,7 +159,9 @@ describe('a zip of CSV files', () => {
     expect(bomb.length).toBeLessThan(100_000);
     const { findings } = await imported({ kind: 'csv', bytes: bomb });
     expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE' }]);
-    expect(findings[0]?.message).toMatch(/^The member market\.csv decompresses from \d{5} to 30000022 bytes; at most 100 times its size is read\.$/);
+    expect(findings[0]?.message).toMatch(
+      /^The member market\.csv decompresses from \d{5} to 30000022 bytes; at most 100 times its size is read\.$/,
+    );
   });
 
   test('that lies about its size is one finding', async () => {
@@ -137,23 +174,42 @@ describe('a zip of CSV files', () => {
     head.writeUInt32LE(more.length, 18);
     directory.writeUInt32LE(more.length, 20);
     directory.writeUInt32LE(head.length + more.length, directory.length - 6);
-    expect((await imported({ kind: 'csv', bytes: Buffer.concat([head, more, directory]) })).findings.map(({ code }) => code)).toContain('UNREADABLE_FILE');
+    expect(
+      (await imported({ kind: 'csv', bytes: Buffer.concat([head, more, directory]) })).findings.map(({ code }) => code),
+    ).toContain('UNREADABLE_FILE');
   });
 
   test('with too many members is one finding', async () => {
     const files = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`f${i}.csv`, 'x']));
-    expect((await csv(files)).findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: '', message: 'The archive has 80 members; at most 64 are read.' }]);
+    expect((await csv(files)).findings).toMatchObject([
+      { code: 'UNREADABLE_FILE', path: '', message: 'The archive has 80 members; at most 64 are read.' },
+    ]);
   });
 });
 
 /** A workbook whose only sheet, called market, holds rows written by hand. */
-function sheetOf(rows: string, { texts = [], isOpen = false }: { texts?: readonly string[]; isOpen?: boolean } = {}): Uint8Array {
+function sheetOf(
+  rows: string,
+  { texts = [], isOpen = false }: { texts?: readonly string[]; isOpen?: boolean } = {},
+): Uint8Array {
   const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
   return writeZip([
-    { name: 'xl/workbook.xml', text: `<workbook xmlns="${main}" xmlns:r="r"><sheets><sheet name="market" sheetId="1" r:id="rId1"/></sheets></workbook>` },
-    { name: 'xl/_rels/workbook.xml.rels', text: '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>' },
-    { name: 'xl/styles.xml', text: `<styleSheet xmlns="${main}"><numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/></cellXfs></styleSheet>` },
+    {
+      name: 'xl/workbook.xml',
+      text: `<workbook xmlns="${main}" xmlns:r="r"><sheets><sheet name="market" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+    },
+    {
+      name: 'xl/_rels/workbook.xml.rels',
+      text: '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
+    },
+    {
+      name: 'xl/styles.xml',
+      text: `<styleSheet xmlns="${main}"><numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/></cellXfs></styleSheet>`,
+    },
     { name: 'xl/sharedStrings.xml', text: `<sst>${texts.map((text) => `<si><t>${text}</t></si>`).join('')}</sst>` },
-    { name: 'xl/worksheets/sheet1.xml', text: `<worksheet xmlns="${main}"><sheetData>${rows}${isOpen ? '' : '</sheetData></worksheet>'}` },
+    {
+      name: 'xl/worksheets/sheet1.xml',
+      text: `<worksheet xmlns="${main}"><sheetData>${rows}${isOpen ? '' : '</sheetData></worksheet>'}`,
+    },
   ]);
 }

@@ -10,7 +10,11 @@ const MIB = 1 << 20;
 test('versions that nobody holds any longer do not pile up in memory', async ({ skip }) => {
   if (!existsSync('/proc/self/status')) skip('the system does not tell the peak of a process');
   const version = { panels: 6, bytes: 16 * MIB };
-  const child = fork(fileURLToPath(new URL('panels-in-turn.js', import.meta.url)), ['10', String(version.panels), String(version.bytes)]);
+  const child = fork(fileURLToPath(new URL('panels-in-turn.js', import.meta.url)), [
+    '10',
+    String(version.panels),
+    String(version.bytes),
+  ]);
   const [peak] = (await once(child, 'message')) as [number];
   await once(child, 'close');
   const whole = version.panels * version.bytes;

@@ -25,7 +25,10 @@ async function readSmall() {
 }
 
 /** What tasks of this process have left in the places they hand markets over through. */
-const leftBehind = () => ['/dev/shm', tmpdir()].flatMap((place) => readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)));
+const leftBehind = () =>
+  ['/dev/shm', tmpdir()].flatMap((place) =>
+    readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)),
+  );
 
 test('a process waits for the next task, which runs as well when that one has died', async () => {
   expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
@@ -38,15 +41,28 @@ test('a process waits for the next task, which runs as well when that one has di
 });
 
 test('a process that is killed while it waits for an answer fails its task and leaves nothing behind', async () => {
-  const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market: { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] } } }));
-  const killing = runMarketTask('importBody', {}, {
-    load: { storeId: '', adjustment: 'none' }, body,
-    onImport: () => {
-      for (const pid of readersOf(process.pid)) process.kill(pid, 'SIGKILL');
-      return new Promise(() => {});
+  const body = new TextEncoder().encode(
+    JSON.stringify({
+      name: 'x',
+      tables: { market: { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] } },
+    }),
+  );
+  const killing = runMarketTask(
+    'importBody',
+    {},
+    {
+      load: { storeId: '', adjustment: 'none' },
+      body,
+      onImport: () => {
+        for (const pid of readersOf(process.pid)) process.kill(pid, 'SIGKILL');
+        return new Promise(() => {});
+      },
     },
+  );
+  await expect(killing).rejects.toMatchObject({
+    code: 'STORE_READ_FAILED',
+    message: expect.stringContaining('SIGKILL') as string,
   });
-  await expect(killing).rejects.toMatchObject({ code: 'STORE_READ_FAILED', message: expect.stringContaining('SIGKILL') as string });
   expect(leftBehind()).toEqual([]);
   expect(await readSmall()).toMatchObject({ kind: 'accepted' });
 });
@@ -55,18 +71,38 @@ test('a task that is cancelled rejects with the reason and leaves nothing behind
   const cancelling = new AbortController();
   const sessions = Int32Array.from({ length: 2000 }, (_, t) => 15_000 + t);
   const spec = {
-    seed: 1, assets: 200, sessions, exchange: 'XNYS', currency: 'USD', sectors: 2, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25, dividend_yield: 0.02,
-    splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0, missing_rate: 0,
+    seed: 1,
+    assets: 200,
+    sessions,
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 2,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.25,
+    dividend_yield: 0.02,
+    splits_per_year: 0.03,
+    delistings_per_year: 0.01,
+    listings_per_year: 0,
+    missing_rate: 0,
   };
   const reason = new Error('no longer wanted');
-  const generating = runMarketTask('generate', { spec, folder: join(await folderFor(), 'made') }, {
-    load: { storeId: 's', adjustment: 'none' }, signal: cancelling.signal, onProgress: () => cancelling.abort(reason),
-  });
+  const generating = runMarketTask(
+    'generate',
+    { spec, folder: join(await folderFor(), 'made') },
+    {
+      load: { storeId: 's', adjustment: 'none' },
+      signal: cancelling.signal,
+      onProgress: () => cancelling.abort(reason),
+    },
+  );
   await expect(generating).rejects.toBe(reason);
   expect(leftBehind()).toEqual([]);
 });
 
-test('a market is handed over through as much of the first place as there is, and a disk that is full is told', async ({ skip }) => {
+test('a market is handed over through as much of the first place as there is, and a disk that is full is told', async ({
+  skip,
+}) => {
   const base = await folderFor();
   const small = join(base, 'small');
   mkdirSync(small);
@@ -79,14 +115,22 @@ test('a market is handed over through as much of the first place as there is, an
     const [days, assets] = [20_000, 150]; // 23 MiB
     const identifiers = Array.from({ length: assets }, (_, n) => `ID${String(n).padStart(3, '0')}`);
     const content = {
-      identifiers, dates: Int32Array.from({ length: days }, (_, t) => t), fields: new Map([['CLOSE', emptyPanel(days * assets).map((_, cell) => cell + 0.5)]]),
-      reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+      identifiers,
+      dates: Int32Array.from({ length: days }, (_, t) => t),
+      fields: new Map([['CLOSE', emptyPanel(days * assets).map((_, cell) => cell + 0.5)]]),
+      reference: { columns: [], rows: new Map() },
+      actions: [],
+      universes: [],
     };
     const steps = await stepsOf([join(small, 'steps'), join(base, 'steps')], content);
-    expect(new Set(steps.flatMap((step) => ('file' in step ? [step.file] : [])))).toEqual(new Set([join(small, 'steps'), join(base, 'steps')]));
+    expect(new Set(steps.flatMap((step) => ('file' in step ? [step.file] : [])))).toEqual(
+      new Set([join(small, 'steps'), join(base, 'steps')]),
+    );
     rmSync(join(small, 'steps'));
     const { fields } = await handedOver([join(small, 'market'), join(base, 'market')], content);
-    const sameBytes = Buffer.from(fields[0]!.values, 0, 8 * days * assets).equals(Buffer.from(content.fields.get('CLOSE')!.buffer));
+    const sameBytes = Buffer.from(fields[0]!.values, 0, 8 * days * assets).equals(
+      Buffer.from(content.fields.get('CLOSE')!.buffer),
+    );
     expect(sameBytes).toBe(true);
     expect([...readdirSync(small), ...readdirSync(base)].toSorted()).toEqual(['small', 'steps']);
     await expect(stepsOf([join(small, 'market')], content)).rejects.toMatchObject({ code: 'ENOSPC' });
@@ -98,8 +142,12 @@ test('a market is handed over through as much of the first place as there is, an
 test('panels that are begun with another shape make void what came of those before', async () => {
   const base = await folderFor();
   const contentOf = (days: number, value: number) => ({
-    identifiers: ['A', 'B'], dates: Int32Array.from({ length: days }, (_, t) => t), fields: new Map([['CLOSE', emptyPanel(2 * days).fill(value)]]),
-    reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+    identifiers: ['A', 'B'],
+    dates: Int32Array.from({ length: days }, (_, t) => t),
+    fields: new Map([['CLOSE', emptyPanel(2 * days).fill(value)]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [],
   });
   const incoming = createIncomingMarket();
   try {

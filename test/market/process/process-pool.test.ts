@@ -9,16 +9,28 @@ test('a process that was prepared takes the first task, and another waits for th
   prepareMarketProcess();
   await expect.poll(() => readersOf(process.pid).length, { timeout: 20_000 }).toBe(1);
   const prepared = readersOf(process.pid);
-  const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market: { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] } } }));
+  const body = new TextEncoder().encode(
+    JSON.stringify({
+      name: 'x',
+      tables: { market: { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] } },
+    }),
+  );
   let working: readonly number[] = [];
-  const importing = runMarketTask('importBody', {}, {
-    load: null, body,
-    onImport: () => {
-      working = readersOf(process.pid); // it waits for the answer
-      return Promise.reject(new Refusal('STORE_EXISTS', 'refused'));
+  const importing = runMarketTask(
+    'importBody',
+    {},
+    {
+      load: null,
+      body,
+      onImport: () => {
+        working = readersOf(process.pid); // it waits for the answer
+        return Promise.reject(new Refusal('STORE_EXISTS', 'refused'));
+      },
     },
-  });
+  );
   await expect(importing).rejects.toMatchObject({ code: 'STORE_EXISTS' });
   expect(working).toEqual(prepared);
-  await expect.poll(() => readersOf(process.pid).filter((pid) => !prepared.includes(pid)).length, { timeout: 20_000 }).toBe(1);
+  await expect
+    .poll(() => readersOf(process.pid).filter((pid) => !prepared.includes(pid)).length, { timeout: 20_000 })
+    .toBe(1);
 });

@@ -4,22 +4,44 @@ import { dayFrom, formatDay } from '#domain/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { adjustmentFactors, priceSeries, type NameBars } from '#market/serving/price-series.js';
 
-const action = (type: CorporateAction['type'], value: number, exDate: string, rest: Partial<CorporateAction> = {}): CorporateAction => ({
-  identifier: 'A', type, value, exDay: dayFrom(exDate), payDay: null, status: 'paid', announcedDay: null, related: null, subscriptionPrice: null, ...rest,
+const action = (
+  type: CorporateAction['type'],
+  value: number,
+  exDate: string,
+  rest: Partial<CorporateAction> = {},
+): CorporateAction => ({
+  identifier: 'A',
+  type,
+  value,
+  exDay: dayFrom(exDate),
+  payDay: null,
+  status: 'paid',
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+  ...rest,
 });
 
 /** Bars of one name that is alone in its store. */
-function barsOf(rows: readonly (readonly [string, Record<string, number>])[], actions: readonly CorporateAction[] = [], adjustment: NameBars['adjustment'] = 'none'): NameBars {
+function barsOf(
+  rows: readonly (readonly [string, Record<string, number>])[],
+  actions: readonly CorporateAction[] = [],
+  adjustment: NameBars['adjustment'] = 'none',
+): NameBars {
   const names = [...new Set(rows.flatMap(([, row]) => Object.keys(row)))];
   return {
     dates: Int32Array.from(rows, ([day]) => dayFrom(day)),
     fields: names.map((name) => ({ name, values: Float64Array.from(rows, ([, row]) => row[name] ?? Number.NaN) })),
-    names: 1, position: 0, actions, adjustment,
+    names: 1,
+    position: 0,
+    actions,
+    adjustment,
   };
 }
 
-const closes = (bars: NameBars, adjust: 'none' | 'splits' | 'total') =>
-  [...priceSeries(bars, { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust }).columns[0]!.values];
+const closes = (bars: NameBars, adjust: 'none' | 'splits' | 'total') => [
+  ...priceSeries(bars, { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust }).columns[0]!.values,
+];
 
 describe('prices of one name', () => {
   const twoWeeks = barsOf([
@@ -30,78 +52,160 @@ describe('prices of one name', () => {
   ]);
 
   test.each([
-    ['weekly', ['2024-01-05', '2024-01-08', '2024-02-01'], [[9, 12, 7, 11, 11], [11, 15, 11, 14, 7], [14, 14, 13, 13, 8]]],
-    ['monthly', ['2024-01-08', '2024-02-01'], [[9, 15, 7, 14, 18], [14, 14, 13, 13, 8]]],
+    [
+      'weekly',
+      ['2024-01-05', '2024-01-08', '2024-02-01'],
+      [
+        [9, 12, 7, 11, 11],
+        [11, 15, 11, 14, 7],
+        [14, 14, 13, 13, 8],
+      ],
+    ],
+    [
+      'monthly',
+      ['2024-01-08', '2024-02-01'],
+      [
+        [9, 15, 7, 14, 18],
+        [14, 14, 13, 13, 8],
+      ],
+    ],
   ] as const)('%s: first, largest, smallest, last and sum under the last session with data', (interval, days, rows) => {
-    const { days: held, columns } = priceSeries(twoWeeks, { start: null, end: null, interval, columns: ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'], adjust: 'none' });
+    const { days: held, columns } = priceSeries(twoWeeks, {
+      start: null,
+      end: null,
+      interval,
+      columns: ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'],
+      adjust: 'none',
+    });
     expect([...held].map(formatDay)).toEqual(days);
     expect(rows.map((_, i) => columns.map(({ values }) => values[i]))).toEqual(rows);
   });
 
   test('a window cuts before weeks are drawn together', () => {
-    const { days, columns } = priceSeries(twoWeeks, { start: dayFrom('2024-01-05'), end: dayFrom('2024-01-31'), interval: 'weekly', columns: ['OPEN'], adjust: 'none' });
+    const { days, columns } = priceSeries(twoWeeks, {
+      start: dayFrom('2024-01-05'),
+      end: dayFrom('2024-01-31'),
+      interval: 'weekly',
+      columns: ['OPEN'],
+      adjust: 'none',
+    });
     expect([...days].map(formatDay)).toEqual(['2024-01-05', '2024-01-08']);
     expect([...columns[0]!.values]).toEqual([10, 11]);
   });
 
   test('splits put earlier prices and share counts on the basis of the last date', () => {
     const bars = barsOf(
-      [['2024-01-02', { CLOSE: 200, VOLUME: 3 }], ['2024-01-03', { CLOSE: 204, VOLUME: 4 }], ['2024-01-04', { CLOSE: 101, VOLUME: 10 }]],
+      [
+        ['2024-01-02', { CLOSE: 200, VOLUME: 3 }],
+        ['2024-01-03', { CLOSE: 204, VOLUME: 4 }],
+        ['2024-01-04', { CLOSE: 101, VOLUME: 10 }],
+      ],
       [action('SPLIT', 2, '2024-01-04'), action('SPLIT', 5, '2024-01-03', { status: 'cancelled' })],
     );
-    const { columns } = priceSeries(bars, { start: null, end: null, interval: 'native', columns: ['CLOSE', 'VOLUME'], adjust: 'splits' });
-    expect(columns.map(({ values }) => [...values])).toEqual([[100, 102, 101], [6, 8, 10]]);
+    const { columns } = priceSeries(bars, {
+      start: null,
+      end: null,
+      interval: 'native',
+      columns: ['CLOSE', 'VOLUME'],
+      adjust: 'splits',
+    });
+    expect(columns.map(({ values }) => [...values])).toEqual([
+      [100, 102, 101],
+      [6, 8, 10],
+    ]);
   });
 
   test('total lets the price grow as a holding with its cash reinvested', () => {
-    const bars = barsOf([['2024-01-02', { CLOSE: 100 }], ['2024-01-03', { CLOSE: 49 }], ['2024-01-04', { CLOSE: 50 }]], [action('SPLIT', 2, '2024-01-03'), action('DIVIDEND', 1, '2024-01-03')]);
+    const bars = barsOf(
+      [
+        ['2024-01-02', { CLOSE: 100 }],
+        ['2024-01-03', { CLOSE: 49 }],
+        ['2024-01-04', { CLOSE: 50 }],
+      ],
+      [action('SPLIT', 2, '2024-01-03'), action('DIVIDEND', 1, '2024-01-03')],
+    );
     const adjusted = closes(bars, 'total');
     expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // 3.2: s (p + cash) / p before
     expect(adjusted.slice(1)).toEqual([49, 50]);
   });
 
   test('an ex day without a session takes effect on the next one', () => {
-    const bars = barsOf([['2024-01-05', { CLOSE: 20 }], ['2024-01-08', { CLOSE: 10 }]], [action('SPLIT', 2, '2024-01-06')]);
+    const bars = barsOf(
+      [
+        ['2024-01-05', { CLOSE: 20 }],
+        ['2024-01-08', { CLOSE: 10 }],
+      ],
+      [action('SPLIT', 2, '2024-01-06')],
+    );
     expect(closes(bars, 'splits')).toEqual([10, 10]);
   });
 
-  test.each(['splits', 'total'] as const)('a store that is adjusted for %s is not adjusted for splits again', (adjustment) => {
-    const bars = barsOf([['2024-01-05', { CLOSE: 20 }], ['2024-01-08', { CLOSE: 21 }]], [action('SPLIT', 2, '2024-01-08')], adjustment);
-    expect(closes(bars, 'splits')).toEqual([20, 21]);
-    expect(closes(bars, 'total')).toEqual([20, 21]);
-  });
+  test.each(['splits', 'total'] as const)(
+    'a store that is adjusted for %s is not adjusted for splits again',
+    (adjustment) => {
+      const bars = barsOf(
+        [
+          ['2024-01-05', { CLOSE: 20 }],
+          ['2024-01-08', { CLOSE: 21 }],
+        ],
+        [action('SPLIT', 2, '2024-01-08')],
+        adjustment,
+      );
+      expect(closes(bars, 'splits')).toEqual([20, 21]);
+      expect(closes(bars, 'total')).toEqual([20, 21]);
+    },
+  );
 
   test('adjusted prices change as section 3.2 says whatever happens, with and without bars', () => {
     const price = fc.double({ min: 1, max: 500, noNaN: true });
-    const event = fc.record({ type: fc.constantFrom('SPLIT', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'BONUS_ISSUE' as const), value: fc.double({ min: 0.1, max: 4, noNaN: true }), at: fc.nat(11) });
+    const event = fc.record({
+      type: fc.constantFrom('SPLIT', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'BONUS_ISSUE' as const),
+      value: fc.double({ min: 0.1, max: 4, noNaN: true }),
+      at: fc.nat(11),
+    });
     fc.assert(
-      fc.property(fc.array(fc.option(price, { freq: 5 }), { minLength: 12, maxLength: 12 }), fc.array(event, { maxLength: 6 }), (prices, events) => {
-        const rows = prices.map((close, t) => [formatDay(19_000 + t), close === null ? {} : { CLOSE: close }] as const);
-        const actions = events.map(({ type, value, at }) => action(type as CorporateAction['type'], value, formatDay(19_000 + at)));
-        const bars = barsOf(rows, actions);
-        if (bars.fields.length === 0) return;
-        const close = bars.fields[0]!.values;
-        const { price: factor } = adjustmentFactors(bars, close, 'total');
-        // By definition: growth of each session, carrying the price where there is no bar.
-        let grown = Number.NaN;
-        let carried = Number.NaN;
-        let first = -1;
-        prices.forEach((bar, t) => {
-          const on = actions.filter(({ exDay }) => exDay === 19_000 + t);
-          const ratio = on.filter(({ type }) => type === 'SPLIT' || type === 'BONUS_ISSUE').reduce((product, { value }) => product * value, 1);
-          const cash = on.filter(({ type }) => type === 'DIVIDEND' || type === 'SPECIAL_DIVIDEND').reduce((sum, { value }) => sum + value, 0);
-          if (Number.isNaN(carried)) {
+      fc.property(
+        fc.array(fc.option(price, { freq: 5 }), { minLength: 12, maxLength: 12 }),
+        fc.array(event, { maxLength: 6 }),
+        (prices, events) => {
+          const rows = prices.map(
+            (close, t) => [formatDay(19_000 + t), close === null ? {} : { CLOSE: close }] as const,
+          );
+          const actions = events.map(({ type, value, at }) =>
+            action(type as CorporateAction['type'], value, formatDay(19_000 + at)),
+          );
+          const bars = barsOf(rows, actions);
+          if (bars.fields.length === 0) return;
+          const close = bars.fields[0]!.values;
+          const { price: factor } = adjustmentFactors(bars, close, 'total');
+          // By definition: growth of each session, carrying the price where there is no bar.
+          let grown = Number.NaN;
+          let carried = Number.NaN;
+          let first = -1;
+          prices.forEach((bar, t) => {
+            const on = actions.filter(({ exDay }) => exDay === 19_000 + t);
+            const ratio = on
+              .filter(({ type }) => type === 'SPLIT' || type === 'BONUS_ISSUE')
+              .reduce((product, { value }) => product * value, 1);
+            const cash = on
+              .filter(({ type }) => type === 'DIVIDEND' || type === 'SPECIAL_DIVIDEND')
+              .reduce((sum, { value }) => sum + value, 0);
+            if (Number.isNaN(carried)) {
+              if (bar === null) return;
+              [grown, carried, first] = [1, bar, t];
+              return;
+            }
+            const now = bar ?? carried / ratio;
+            grown *= (ratio * (now + cash)) / carried;
+            carried = now;
             if (bar === null) return;
-            [grown, carried, first] = [1, bar, t];
-            return;
-          }
-          const now = bar ?? carried / ratio;
-          grown *= (ratio * (now + cash)) / carried;
-          carried = now;
-          if (bar === null) return;
-          expect((bar * factor[t]!) / (close[first]! * factor[first]!)).toBeCloseTo(grown, 10 - Math.ceil(Math.log10(Math.max(grown, 1))));
-        });
-      }),
+            expect((bar * factor[t]!) / (close[first]! * factor[first]!)).toBeCloseTo(
+              grown,
+              10 - Math.ceil(Math.log10(Math.max(grown, 1))),
+            );
+          });
+        },
+      ),
     );
   });
 });

@@ -46,7 +46,9 @@ describe('the places that stores may be read from', () => {
   test('are not told apart from absent ones in any word when they lie outside', async () => {
     const { base } = await tree();
     const locations = createLocations([join(base, 'root')]);
-    expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toEqual(await locations.resolve(join(base, 'root-beside', 'none'), 'folder'));
+    expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toEqual(
+      await locations.resolve(join(base, 'root-beside', 'none'), 'folder'),
+    );
   });
 
   test.each(['relative/path', '', '/tmp/a\0b'])('are given by an absolute path: %j', async (place) => {

@@ -33,7 +33,8 @@ describe('a folder', () => {
     const csv = await folderFor();
     await writeFiles(csv, {
       'market.csv': MARKET,
-      'reference.csv': 'identifier,NAME,SECTOR,CODE,LISTED,ACTIVE\nA,Alpha,Tech,0005,1999-01-04,true\nB,Beta,"Food, Drink",12,2001-02-05,false\n',
+      'reference.csv':
+        'identifier,NAME,SECTOR,CODE,LISTED,ACTIVE\nA,Alpha,Tech,0005,1999-01-04,true\nB,Beta,"Food, Drink",12,2001-02-05,false\n',
       'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDEND,0.25,2024-01-03,paid\n',
       'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\nALL,B,,2024-06-01\n',
     });
@@ -42,8 +43,10 @@ describe('a folder', () => {
     await writeFiles(gzipped, {
       'market/2.csv.gz': gzipSync('date,VOLUME,CLOSE,identifier\n2024-01-03,110,11.0,A\n'),
       'market/1.csv.gz': gzipSync('VOLUME,identifier,CLOSE,date\n,B,20,2024-01-02\n1e2,A,10,2024-01-02\n'),
-      'reference.jsonl': '{"identifier":"B","NAME":"Beta","SECTOR":"Food, Drink","CODE":"12","LISTED":"2001-02-05","ACTIVE":false}\n{"identifier":"A","NAME":"Alpha","SECTOR":"Tech","CODE":"0005","LISTED":"1999-01-04","ACTIVE":true}\n',
-      'corporate_actions.jsonl': '{"status":"paid","identifier":"A","type":"DIVIDEND","value":0.25,"ex_date":"2024-01-03"}\n',
+      'reference.jsonl':
+        '{"identifier":"B","NAME":"Beta","SECTOR":"Food, Drink","CODE":"12","LISTED":"2001-02-05","ACTIVE":false}\n{"identifier":"A","NAME":"Alpha","SECTOR":"Tech","CODE":"0005","LISTED":"1999-01-04","ACTIVE":true}\n',
+      'corporate_actions.jsonl':
+        '{"status":"paid","identifier":"A","type":"DIVIDEND","value":0.25,"ex_date":"2024-01-03"}\n',
       'universes.csv': 'identifier,universe,end,start\nB,ALL,2024-06-01,\nA,ALL,,2024-01-01\n',
     });
     const parquet = await folderFor();
@@ -70,7 +73,11 @@ describe('a folder', () => {
   test('takes the value of a folder name where the key is only there', async () => {
     const folder = await folderFor();
     const content = await contentFrom(MARKET);
-    await writeMarket(join(folder, 'market', 'year=2024'), { ...content, reference: { columns: [], rows: new Map() } }, () => {});
+    await writeMarket(
+      join(folder, 'market', 'year=2024'),
+      { ...content, reference: { columns: [], rows: new Map() } },
+      () => {},
+    );
     expect(await hashOf(folder)).toBe(await hashOfText(MARKET));
   });
 });
@@ -89,8 +96,13 @@ async function hashOfText(text: string) {
 
 describe('what is wrong with the market is one finding each', () => {
   test('a text in a price is found at row 17', async () => {
-    const rows = Array.from({ length: 20 }, (_, i) => `A,2024-01-${String(i + 1).padStart(2, '0')},${i === 16 ? 'ten' : 10}`);
-    expect(await findingsOf({ 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` })).toEqual(['NOT_A_NUMBER market[row 17].CLOSE']);
+    const rows = Array.from(
+      { length: 20 },
+      (_, i) => `A,2024-01-${String(i + 1).padStart(2, '0')},${i === 16 ? 'ten' : 10}`,
+    );
+    expect(await findingsOf({ 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` })).toEqual([
+      'NOT_A_NUMBER market[row 17].CLOSE',
+    ]);
   });
 
   test.each([
@@ -110,7 +122,9 @@ describe('what is wrong with the market is one finding each', () => {
   });
 
   test('a missing column is named', async () => {
-    expect(await findingsOf({ 'market.csv': 'identifier,date,OPEN\nA,2024-01-02,1\n' })).toEqual(['MISSING_COLUMN market.CLOSE']);
+    expect(await findingsOf({ 'market.csv': 'identifier,date,OPEN\nA,2024-01-02,1\n' })).toEqual([
+      'MISSING_COLUMN market.CLOSE',
+    ]);
   });
 
   test('a table without rows is empty', async () => {
@@ -118,9 +132,12 @@ describe('what is wrong with the market is one finding each', () => {
   });
 
   test('a row is counted in its own file', async () => {
-    expect(await findingsOf({ 'market/a.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n', 'market/b.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n' })).toEqual([
-      'DUPLICATE_KEY market/b.csv[row 1]',
-    ]);
+    expect(
+      await findingsOf({
+        'market/a.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
+        'market/b.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
+      }),
+    ).toEqual(['DUPLICATE_KEY market/b.csv[row 1]']);
   });
 });
 
@@ -133,26 +150,45 @@ describe('what is wrong with the other datasets is one finding each', () => {
     ['an action without a day', 'A,DIVIDEND,1,', 'BAD_DATE corporate_actions[row 1].ex_date'],
     ['an action twice', 'A,DIVIDEND,1,2024-01-02\nA,DIVIDEND,1,2024-01-02', 'DUPLICATE_KEY corporate_actions[row 2]'],
   ])('%s', async (_what, rows, place) => {
-    expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `identifier,type,value,ex_date\n${rows}\n` })).toEqual([place]);
+    expect(
+      await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `identifier,type,value,ex_date\n${rows}\n` }),
+    ).toEqual([place]);
   });
 
   test('a delisting need not say what was paid', async () => {
-    expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DELISTING,,2024-01-04\n' })).toEqual([]);
+    expect(
+      await findingsOf({
+        'market.csv': MARKET,
+        'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DELISTING,,2024-01-04\n',
+      }),
+    ).toEqual([]);
   });
 
   test.each([
     ['U,A,2020-01-01,2021-01-01\nU,A,2020-06-01,', 'OVERLAPPING_MEMBERSHIP universes[row 2]'],
     ['U,A,2021-01-01,2021-01-01', 'INVALID_RANGE universes[row 1].end'],
   ])('a membership that cannot be: %s', async (rows, place) => {
-    expect(await findingsOf({ 'market.csv': MARKET, 'universes.csv': `universe,identifier,start,end\n${rows}\n` })).toEqual([place]);
+    expect(
+      await findingsOf({ 'market.csv': MARKET, 'universes.csv': `universe,identifier,start,end\n${rows}\n` }),
+    ).toEqual([place]);
   });
 
   test('memberships that follow each other are several spells', async () => {
-    expect(await findingsOf({ 'market.csv': MARKET, 'universes.csv': 'universe,identifier,start,end\nU,A,2020-01-01,2021-01-01\nU,A,2021-01-01,\n' })).toEqual([]);
+    expect(
+      await findingsOf({
+        'market.csv': MARKET,
+        'universes.csv': 'universe,identifier,start,end\nU,A,2020-01-01,2021-01-01\nU,A,2021-01-01,\n',
+      }),
+    ).toEqual([]);
   });
 
   test('a reference row that stands twice', async () => {
-    expect(await findingsOf({ 'market.csv': MARKET, 'reference.csv': 'identifier,valid_from,SECTOR\nA,2020-01-01,X\nA,2020-01-01,Y\n' })).toEqual(['DUPLICATE_KEY reference[row 2]']);
+    expect(
+      await findingsOf({
+        'market.csv': MARKET,
+        'reference.csv': 'identifier,valid_from,SECTOR\nA,2020-01-01,X\nA,2020-01-01,Y\n',
+      }),
+    ).toEqual(['DUPLICATE_KEY reference[row 2]']);
   });
 });
 
@@ -179,17 +215,37 @@ describe('files that cannot be read', () => {
 
   test('gzip that is cut short, binary text and UTF-16 are told', async () => {
     expect(await findingsOf({ 'market.csv.gz': gzipSync(MARKET).subarray(0, 30) })).toEqual(['UNREADABLE_FILE market']);
-    expect(await findingsOf({ 'market.csv': Buffer.from(`\ufeff${MARKET}`, 'utf16le') })).toEqual(['UNREADABLE_FILE market']);
-    expect(await findingsOf({ 'market.csv': Buffer.concat([Buffer.from('identifier,date,CLOSE\n'), Buffer.from([0xff, 0xfe]), Buffer.from(',2024-01-02,1\n')]) })).toEqual(['UNREADABLE_FILE market']);
+    expect(await findingsOf({ 'market.csv': Buffer.from(`\ufeff${MARKET}`, 'utf16le') })).toEqual([
+      'UNREADABLE_FILE market',
+    ]);
+    expect(
+      await findingsOf({
+        'market.csv': Buffer.concat([
+          Buffer.from('identifier,date,CLOSE\n'),
+          Buffer.from([0xff, 0xfe]),
+          Buffer.from(',2024-01-02,1\n'),
+        ]),
+      }),
+    ).toEqual(['UNREADABLE_FILE market']);
   });
 
   test('JSON lines that are none are told by their line', async () => {
-    expect(await findingsOf({ 'market.jsonl': '{"identifier":"A","date":"2024-01-02","CLOSE":1}\n{"identifier":\n' })).toEqual(['UNREADABLE_FILE market[row 2]']);
+    expect(
+      await findingsOf({ 'market.jsonl': '{"identifier":"A","date":"2024-01-02","CLOSE":1}\n{"identifier":\n' }),
+    ).toEqual(['UNREADABLE_FILE market[row 2]']);
   });
 
   test('what is wrong with JSON lines before one that is none is told with it', async () => {
-    const lines = ['{"identifier":"A","date":"2024-01-02","CLOSE":"1,5"}', '{"identifier":"A","date":"2024-01-03","CLOSE":true}', '{"identifier":'];
-    expect(await findingsOf({ 'market.jsonl': lines.join('\n') })).toEqual(['NOT_A_NUMBER market[row 1].CLOSE', 'NOT_A_NUMBER market[row 2].CLOSE', 'UNREADABLE_FILE market[row 3]']);
+    const lines = [
+      '{"identifier":"A","date":"2024-01-02","CLOSE":"1,5"}',
+      '{"identifier":"A","date":"2024-01-03","CLOSE":true}',
+      '{"identifier":',
+    ];
+    expect(await findingsOf({ 'market.jsonl': lines.join('\n') })).toEqual([
+      'NOT_A_NUMBER market[row 1].CLOSE',
+      'NOT_A_NUMBER market[row 2].CLOSE',
+      'UNREADABLE_FILE market[row 3]',
+    ]);
   });
 
   test('a dataset that is there twice is not guessed', async () => {
@@ -198,10 +254,13 @@ describe('files that cannot be read', () => {
 
   test.each<[string, (file: string) => void]>([
     ['gains a row', (file) => appendFileSync(file, 'B,2024-01-03,21,5\n')],
-    ['is replaced by one of the same length', (file) => {
-      writeFileSync(`${file}.new`, MARKET.replace('10', '90'));
-      renameSync(`${file}.new`, file);
-    }],
+    [
+      'is replaced by one of the same length',
+      (file) => {
+        writeFileSync(`${file}.new`, MARKET.replace('10', '90'));
+        renameSync(`${file}.new`, file);
+      },
+    ],
     ['is removed', (file) => rmSync(file)],
   ])('a file that %s while the folder is read is told, and nothing of it is taken', async (_what, change) => {
     for (const stage of ['reading market', 'reading tables']) {

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type TestService } from './service.js';
 
-const fixture = JSON.parse(readFileSync(new URL('../../../../test/golden/backtest/four-names.json', import.meta.url), 'utf8'));
+const fixture = JSON.parse(
+  readFileSync(new URL('../../../../test/golden/backtest/four-names.json', import.meta.url), 'utf8'),
+);
 let service: TestService;
 
 beforeAll(async () => {
@@ -16,7 +18,8 @@ afterAll(() => service.close());
 function close(actual: number | readonly number[], expected: number | readonly number[]): void {
   const pairs = [actual].flat().map((value, i) => [value, [expected].flat()[i]!] as const);
   expect(pairs.length).toBe([expected].flat().length);
-  for (const [value, wanted] of pairs) expect(Math.abs(value - wanted)).toBeLessThanOrEqual(1e-10 * Math.max(1, Math.abs(wanted)));
+  for (const [value, wanted] of pairs)
+    expect(Math.abs(value - wanted)).toBeLessThanOrEqual(1e-10 * Math.max(1, Math.abs(wanted)));
 }
 
 describe.each(['price', 'total'] as const)('the four-name index in %s return over HTTP', (variant) => {
@@ -25,12 +28,20 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
   const path = `/analytics/${id}`;
 
   beforeAll(async () => {
-    const document = { ...fixture.index, id, pipeline: { ...fixture.index.pipeline, treatment: { dividends: variant } } };
+    const document = {
+      ...fixture.index,
+      id,
+      pipeline: { ...fixture.index.pipeline, treatment: { dividends: variant } },
+    };
     expect((await service.call('POST', '/indices', document)).status).toBe(200);
   });
 
   test('before a run its views are refused', async () => {
-    for (const [operation, end] of [['getRecord', 'record'], ['getOverview', 'overview'], ['getAttribution', 'attribution']] as const) {
+    for (const [operation, end] of [
+      ['getRecord', 'record'],
+      ['getOverview', 'overview'],
+      ['getAttribution', 'attribution'],
+    ] as const) {
       const { status, body } = await service.checked(operation, `${path}/${end}`);
       expect([status, body.error.code]).toEqual([404, 'RUN_NOT_FOUND']);
     }
@@ -69,14 +80,22 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
       close(units * price, value);
     }
     nav.index.forEach((date: string, t: number) => close(cash.data[t] + (total.get(date) ?? 0), nav.data[t]));
-    close(transactions.data.reduce((sum: number, row: number[]) => sum + row[6]!, 0), expected.total_costs);
+    close(
+      transactions.data.reduce((sum: number, row: number[]) => sum + row[6]!, 0),
+      expected.total_costs,
+    );
     const { body: levels } = await service.checked('getLevels', `${path}/levels`);
     expect(levels.levels).toEqual(record.index.target.levels);
   });
 
   test('attribution links to the total return and tells both drags', async () => {
     const { body } = await service.checked('getAttribution', `${path}/attribution`);
-    expect([body.reconciles, body.periods, body.start, body.end]).toEqual([true, 6, '2024-01-03T00:00:00+00:00', '2024-01-10T00:00:00+00:00']);
+    expect([body.reconciles, body.periods, body.start, body.end]).toEqual([
+      true,
+      6,
+      '2024-01-03T00:00:00+00:00',
+      '2024-01-10T00:00:00+00:00',
+    ]);
     close(body.cost_drag, expected.attribution.cost_drag);
     close(body.cap_drag, expected.attribution.cap_drag);
     for (const row of body.contributions) {
@@ -94,7 +113,9 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
     close(overview.concentration.effective_assets, expected.effective);
     const { body: start } = await service.checked('getWeights', `${path}/weights?as_of=2024-01-02`);
     expect(start.drift).toBeNull();
-    expect((await service.checked('getWeights', `${path}/weights?as_of=2023-12-31`)).body.error.code).toBe('NO_DATA_AT_DATE');
+    expect((await service.checked('getWeights', `${path}/weights?as_of=2023-12-31`)).body.error.code).toBe(
+      'NO_DATA_AT_DATE',
+    );
   });
 });
 

@@ -33,12 +33,24 @@ export function writeWalks(folder: string, walk: Walk): string {
   mkdirSync(folder, { recursive: true });
   const bars = walk.names.flatMap((name) => closesOf(name, walk).map((close, t) => `${name},${SESSIONS[t]},${close}`));
   writeFileSync(join(folder, 'market.csv'), `identifier,date,CLOSE\n${bars.join('\n')}\n`);
-  writeFileSync(join(folder, 'reference.csv'), `identifier,SECTOR\n${walk.names.map((name, i) => `${name},S${i % 2}`).join('\n')}\n`);
+  writeFileSync(
+    join(folder, 'reference.csv'),
+    `identifier,SECTOR\n${walk.names.map((name, i) => `${name},S${i % 2}`).join('\n')}\n`,
+  );
   return folder;
 }
 
 /** An index over every name, or over those listed. */
 export function equalIndex(id: string, identifiers: readonly string[] | null = null, rest: object = {}): object {
   const universe = identifiers === null ? {} : { universe: { kind: 'list', identifiers } };
-  return { id, name: id, calendar: 'XNYS', base_date: SESSIONS[0], rebalance: { frequency: 'monthly' }, ...universe, pipeline: { weighting: { type: 'EqualWeight' } }, ...rest };
+  return {
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: SESSIONS[0],
+    rebalance: { frequency: 'monthly' },
+    ...universe,
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    ...rest,
+  };
 }

@@ -28,23 +28,40 @@ export interface TestService {
 export async function startService(words: readonly string[] = []): Promise<TestService> {
   const home = mkdtempSync(join(tmpdir(), 'divisor-analytics-'));
   const run = await serving(home, words);
-  const call = async (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> => {
+  const call = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> => {
     const response = await fetch(`${run.url}${path}`, {
       method,
-      ...(body === undefined ? { headers } : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json', ...headers } }),
+      ...(body === undefined
+        ? { headers }
+        : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json', ...headers } }),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
   };
   const document = (await call('GET', '/openapi.json')).body as OpenApiDocument;
   const conformity: Conformity = createConformity(document);
-  const methods = new Map(Object.values(document.paths).flatMap((path) => Object.entries(path).map(([method, operation]) => [String(operation['operationId']), method.toUpperCase()] as const)));
+  const methods = new Map(
+    Object.values(document.paths).flatMap((path) =>
+      Object.entries(path).map(
+        ([method, operation]) => [String(operation['operationId']), method.toUpperCase()] as const,
+      ),
+    ),
+  );
   return {
     home,
     call,
     async checked(operation, path, body) {
       const answer = await call(methods.get(operation)!, path, body);
-      const problems = conformity(operation, { status: answer.status, type: answer.headers.get('content-type'), body: answer.body });
+      const problems = conformity(operation, {
+        status: answer.status,
+        type: answer.headers.get('content-type'),
+        body: answer.body,
+      });
       if (problems.length > 0) throw new Error(problems.slice(0, 5).join('\n'));
       return answer;
     },

@@ -6,8 +6,19 @@ import { readPdf } from '../../views/report/read-pdf.js';
 import { equalIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
-const STRATEGY = { id: 'FOLLOW', name: 'Follow', index_id: 'BASE', benchmark: { id: 'RIVAL', kind: 'index' }, constraint_set_id: 'loose', transaction_cost_bps: 3 };
-const SET = { id: 'loose', name: 'Loose', constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.9 } }] };
+const STRATEGY = {
+  id: 'FOLLOW',
+  name: 'Follow',
+  index_id: 'BASE',
+  benchmark: { id: 'RIVAL', kind: 'index' },
+  constraint_set_id: 'loose',
+  transaction_cost_bps: 3,
+};
+const SET = {
+  id: 'loose',
+  name: 'Loose',
+  constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.9 } }],
+};
 
 let service: LiveService;
 
@@ -22,7 +33,8 @@ async function activate(storeId: string): Promise<void> {
   await service.job(`/data/stores/${storeId}/activate`);
 }
 
-const backtest = (id: string, request: object = {}) => service.job<{ run_hash: string }>(`/analytics/${id}/backtest`, request);
+const backtest = (id: string, request: object = {}) =>
+  service.job<{ run_hash: string }>(`/analytics/${id}/backtest`, request);
 
 interface State {
   readonly definition: boolean;
@@ -31,7 +43,8 @@ interface State {
   readonly reasons: readonly string[];
 }
 
-const stateOf = async (id: string, view = 'overview') => (await service.ok<{ stale: State | null }>('GET', `/analytics/${id}/${view}`)).stale;
+const stateOf = async (id: string, view = 'overview') =>
+  (await service.ok<{ stale: State | null }>('GET', `/analytics/${id}/${view}`)).stale;
 const refused = async (path: string) => {
   const { status, body } = await service.ask<{ error: ErrorDetail }>('GET', path);
   return { status, ...body.error };
@@ -51,35 +64,86 @@ afterAll(() => service.close());
 
 /** Views that are computed from what a run stores, and those that need prices of its store. */
 const STORED_VIEWS = ['overview', 'record', 'levels', 'attribution', 'weights', 'reconcile'];
-const PRICED_VIEWS = ['weights?risk=true', 'weights?benchmark=RIVAL', 'factor-risk?benchmark=RIVAL', 'rolling?window=20', 'assets/A', 'attribution/groups?benchmark=RIVAL', 'attribution/groups'];
+const PRICED_VIEWS = [
+  'weights?risk=true',
+  'weights?benchmark=RIVAL',
+  'factor-risk?benchmark=RIVAL',
+  'rolling?window=20',
+  'assets/A',
+  'attribution/groups?benchmark=RIVAL',
+  'attribution/groups',
+];
 
 describe('a run is stale', () => {
   test('in no view while nothing has changed', async () => {
     for (const id of ['BASE', 'RIVAL', 'INNER', 'CHILD', 'FOLLOW']) await backtest(id);
-    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS]) expect([view, await stateOf('BASE', view)]).toEqual([view, null]);
-    const { backtests } = await service.ok<{ backtests: { index_id: string; stale: State | null }[] }>('GET', '/analytics/backtests');
-    expect(backtests.map(({ index_id, stale }) => [index_id, stale])).toEqual(['BASE', 'CHILD', 'FOLLOW', 'INNER', 'RIVAL'].map((id) => [id, null]));
-    expect(await service.ok('GET', '/analytics/compare?ids=BASE,RIVAL')).toMatchObject({ findings: [], entries: [{ stale: null }, { stale: null }] });
+    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
+      expect([view, await stateOf('BASE', view)]).toEqual([view, null]);
+    const { backtests } = await service.ok<{ backtests: { index_id: string; stale: State | null }[] }>(
+      'GET',
+      '/analytics/backtests',
+    );
+    expect(backtests.map(({ index_id, stale }) => [index_id, stale])).toEqual(
+      ['BASE', 'CHILD', 'FOLLOW', 'INNER', 'RIVAL'].map((id) => [id, null]),
+    );
+    expect(await service.ok('GET', '/analytics/compare?ids=BASE,RIVAL')).toMatchObject({
+      findings: [],
+      entries: [{ stale: null }, { stale: null }],
+    });
   }, 60_000);
 
   test('in every view of every run that reaches a definition which changed, and in no view when it is as it was', async () => {
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
     const because = 'The index BASE is not that of the run: base_value.';
     const stale = { definition: true, data: false, engine: false, reasons: [because] };
-    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS]) expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
+    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
+      expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
     for (const id of ['INNER', 'CHILD', 'FOLLOW']) expect([id, await stateOf(id)]).toEqual([id, stale]);
     expect(await stateOf('RIVAL')).toBeNull();
-    expect(await service.ok('GET', '/analytics/compare?ids=BASE,RIVAL')).toMatchObject({ findings: [], entries: [{ stale }, { stale: null }] });
+    expect(await service.ok('GET', '/analytics/compare?ids=BASE,RIVAL')).toMatchObject({
+      findings: [],
+      entries: [{ stale }, { stale: null }],
+    });
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { universe: { kind: 'all' } }));
     for (const id of ['BASE', 'INNER', 'CHILD', 'FOLLOW']) expect([id, await stateOf(id)]).toEqual([id, null]);
   }, 60_000);
 
   test.each([
-    ['its benchmark index', '/indices/RIVAL', equalIndex('RIVAL', ['A', 'C']), equalIndex('RIVAL', ['A', 'B']), ['The index RIVAL is not that of the run: universe.']],
-    ['its constraint set', '/optimise/constraint-sets/loose', { ...SET, constraints: [{ ...SET.constraints[0], params: { upper: 0.8 } }] }, SET, ['The strategy FOLLOW is not that of the run: constraints.']],
-    ['a term of its own', '/strategies/FOLLOW', { ...STRATEGY, drift_tolerance: 0.01 }, STRATEGY, ['The strategy FOLLOW is not that of the run: drift_tolerance.']],
-    ['what it fills requests in with', '/strategies/FOLLOW', { ...STRATEGY, transaction_cost_bps: 4 }, STRATEGY, ['The strategy FOLLOW is not that of the run: transaction_cost_bps.']],
-    ['the index it follows', '/strategies/FOLLOW', { ...STRATEGY, index_id: 'INNER' }, STRATEGY, ['The run reached the indices BASE; now it would reach INNER, BASE.']],
+    [
+      'its benchmark index',
+      '/indices/RIVAL',
+      equalIndex('RIVAL', ['A', 'C']),
+      equalIndex('RIVAL', ['A', 'B']),
+      ['The index RIVAL is not that of the run: universe.'],
+    ],
+    [
+      'its constraint set',
+      '/optimise/constraint-sets/loose',
+      { ...SET, constraints: [{ ...SET.constraints[0], params: { upper: 0.8 } }] },
+      SET,
+      ['The strategy FOLLOW is not that of the run: constraints.'],
+    ],
+    [
+      'a term of its own',
+      '/strategies/FOLLOW',
+      { ...STRATEGY, drift_tolerance: 0.01 },
+      STRATEGY,
+      ['The strategy FOLLOW is not that of the run: drift_tolerance.'],
+    ],
+    [
+      'what it fills requests in with',
+      '/strategies/FOLLOW',
+      { ...STRATEGY, transaction_cost_bps: 4 },
+      STRATEGY,
+      ['The strategy FOLLOW is not that of the run: transaction_cost_bps.'],
+    ],
+    [
+      'the index it follows',
+      '/strategies/FOLLOW',
+      { ...STRATEGY, index_id: 'INNER' },
+      STRATEGY,
+      ['The run reached the indices BASE; now it would reach INNER, BASE.'],
+    ],
   ])('of a strategy, when %s changed', async (_what, path, changed, before, reasons) => {
     await service.ok('PUT', path, changed);
     expect(await stateOf('FOLLOW')).toEqual({ definition: true, data: false, engine: false, reasons });
@@ -89,7 +153,10 @@ describe('a run is stale', () => {
 
   test('when what it needs is gone', async () => {
     await service.ok('DELETE', '/optimise/constraint-sets/loose');
-    expect(await stateOf('FOLLOW')).toMatchObject({ definition: true, reasons: ['It cannot be run any more: No constraint set is stored under loose.'] });
+    expect(await stateOf('FOLLOW')).toMatchObject({
+      definition: true,
+      reasons: ['It cannot be run any more: No constraint set is stored under loose.'],
+    });
     await service.ok('POST', '/optimise/constraint-sets', SET);
     expect(await stateOf('FOLLOW')).toBeNull();
   });
@@ -97,15 +164,24 @@ describe('a run is stale', () => {
   test('after later sessions came into its store, and is answered in every view all the same', async () => {
     writeWalks(join(service.folder, 'desk'), { names: NAMES, sessions: 85 });
     await service.job('/data/stores/desk/refresh');
-    const stale = { definition: false, data: true, engine: false, reasons: ['The store desk holds other content than the run was made on.'] };
-    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS]) expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
+    const stale = {
+      definition: false,
+      data: true,
+      engine: false,
+      reasons: ['The store desk holds other content than the run was made on.'],
+    };
+    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
+      expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
     await backtest('BASE');
     expect(await stateOf('BASE')).toBeNull();
   }, 60_000);
 
   test('under an etag that a copy of before does not have, and with which the record is forgotten', async () => {
     const ask = (path: string, etag: string, method = 'GET') =>
-      fetch(new URL(`/analytics/BASE/${path}`, service.url), { method, headers: { [method === 'GET' ? 'If-None-Match' : 'If-Match']: etag } });
+      fetch(new URL(`/analytics/BASE/${path}`, service.url), {
+        method,
+        headers: { [method === 'GET' ? 'If-None-Match' : 'If-Match']: etag },
+      });
     const etagOf = async (path: string) => (await service.ask('GET', `/analytics/BASE/${path}`)).headers.get('etag')!;
     const paths = ['overview', 'record', 'rolling?window=20'];
     const before = await Promise.all(paths.map(etagOf));
@@ -127,9 +203,14 @@ describe('a run is stale', () => {
 
 describe('a backtest that is to run only when it has to', () => {
   const ended = async (id: string): Promise<void> => {
-    for (let status = 'pending'; status === 'pending' || status === 'running'; ) ({ status } = await service.ok<{ status: string }>('GET', `/jobs/backtest:${id}?wait=30`));
+    for (let status = 'pending'; status === 'pending' || status === 'running';)
+      ({ status } = await service.ok<{ status: string }>('GET', `/jobs/backtest:${id}?wait=30`));
   };
-  const whenStale = (id: string, request: object = {}) => service.ask<{ run_hash?: string; job_id?: string }>('POST', `/analytics/${id}/backtest`, { ...request, if_stale: true });
+  const whenStale = (id: string, request: object = {}) =>
+    service.ask<{ run_hash?: string; job_id?: string }>('POST', `/analytics/${id}/backtest`, {
+      ...request,
+      if_stale: true,
+    });
 
   test('answers the stored result of a current run, whole', async () => {
     const { result } = await backtest('BASE', { transaction_cost_bps: 2 });
@@ -167,29 +248,60 @@ describe('while another store is served than that of the run', () => {
   test('views that need prices are refused by both stores', async () => {
     for (const view of PRICED_VIEWS) {
       expect([view, await refused(`/analytics/BASE/${view}`)]).toEqual([
-        view, { status: 409, code: 'STORE_MISMATCH', message: expect.stringMatching(/^The run of BASE was made on the store desk; other is served\./), detail: { store_id: 'desk', served_store_id: 'other' } },
+        view,
+        {
+          status: 409,
+          code: 'STORE_MISMATCH',
+          message: expect.stringMatching(/^The run of BASE was made on the store desk; other is served\./),
+          detail: { store_id: 'desk', served_store_id: 'other' },
+        },
       ]);
     }
-    expect((await service.ask('POST', '/analytics/BASE/simulate', { method: 'gaussian_factor', horizon: 20, paths: 1000 })).status).toBe(409);
+    expect(
+      (await service.ask('POST', '/analytics/BASE/simulate', { method: 'gaussian_factor', horizon: 20, paths: 1000 }))
+        .status,
+    ).toBe(409);
   });
 
   test('views of what the run stores are answered, and tell nothing of the other store', async () => {
     const reasons = ['The run was made on the store desk; other is active.'];
-    for (const view of STORED_VIEWS) expect([view, await stateOf('BASE', view)]).toEqual([view, { definition: false, data: true, engine: false, reasons }]);
-    const { checks } = await service.ok<{ checks: { name: string; holds: boolean }[] }>('GET', '/analytics/BASE/reconcile');
+    for (const view of STORED_VIEWS)
+      expect([view, await stateOf('BASE', view)]).toEqual([
+        view,
+        { definition: false, data: true, engine: false, reasons },
+      ]);
+    const { checks } = await service.ok<{ checks: { name: string; holds: boolean }[] }>(
+      'GET',
+      '/analytics/BASE/reconcile',
+    );
     expect(checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
   test('a comparison with a run of the other store tells that they are of different data', async () => {
     await backtest('RIVAL');
-    const { findings, entries } = await service.ok<{ findings: { code: string; severity: string; path: string; message: string }[]; entries: { stale: State | null }[] }>('GET', '/analytics/compare?ids=BASE,RIVAL');
-    expect(findings).toEqual([{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message: expect.stringMatching(/^The 2 runs were made on 2 contents: BASE on desk, content \w{12}, RIVAL on other, content \w{12}\.$/) }]);
+    const { findings, entries } = await service.ok<{
+      findings: { code: string; severity: string; path: string; message: string }[];
+      entries: { stale: State | null }[];
+    }>('GET', '/analytics/compare?ids=BASE,RIVAL');
+    expect(findings).toEqual([
+      {
+        severity: 'warning',
+        code: 'DIFFERENT_DATA',
+        path: 'ids',
+        message: expect.stringMatching(
+          /^The 2 runs were made on 2 contents: BASE on desk, content \w{12}, RIVAL on other, content \w{12}\.$/,
+        ),
+      },
+    ]);
     expect(entries.map(({ stale }) => stale?.data ?? null)).toEqual([true, null]);
   });
 
   test('a factsheet prints the state and its reasons, and a tear sheet no risk', async () => {
     const textOf = async (template: string, index: string): Promise<string> => {
-      const { result } = await service.job<{ render_id: string }>('/reports/render', { template_id: template, index_id: index });
+      const { result } = await service.job<{ render_id: string }>('/reports/render', {
+        template_id: template,
+        index_id: index,
+      });
       const pdf = await fetch(new URL(`/reports/renders/${result.render_id}`, service.url));
       return readPdf(new Uint8Array(await pdf.arrayBuffer())).text.replaceAll('\n', ' ');
     };
@@ -199,12 +311,18 @@ describe('while another store is served than that of the run', () => {
     const current = await textOf('FACTSHEET-A4', 'RIVAL');
     expect(current).toContain('Current');
     expect(current).not.toContain('Not current');
-    expect(await textOf('TEARSHEET-A4', 'BASE')).toContain('Risk is estimated from the data store being served, other; the run was made on another.');
+    expect(await textOf('TEARSHEET-A4', 'BASE')).toContain(
+      'Risk is estimated from the data store being served, other; the run was made on another.',
+    );
   }, 60_000);
 
   test('the same store served again answers everything as before', async () => {
     await activate('desk');
-    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS]) expect([view, await stateOf('BASE', view)]).toEqual([view, null]);
-    expect(await stateOf('RIVAL')).toMatchObject({ data: true, reasons: ['The run was made on the store other; desk is active.'] });
+    for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
+      expect([view, await stateOf('BASE', view)]).toEqual([view, null]);
+    expect(await stateOf('RIVAL')).toMatchObject({
+      data: true,
+      reasons: ['The run was made on the store other; desk is active.'],
+    });
   });
 });

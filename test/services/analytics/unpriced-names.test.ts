@@ -9,9 +9,22 @@ let service: RunningService;
 beforeAll(async () => {
   service = await runService();
   const location = writeWalks(join(service.root, 'prices'), { names: ['A', 'B', 'C', 'X', 'Y'] });
-  expect((await service.ask('POST', '/data/stores', { store_id: 'desk', name: 'desk', kind: 'folder', location, activate: true })).status).toBe(201);
+  expect(
+    (
+      await service.ask('POST', '/data/stores', {
+        store_id: 'desk',
+        name: 'desk',
+        kind: 'folder',
+        location,
+        activate: true,
+      })
+    ).status,
+  ).toBe(201);
   await service.finished('load:desk');
-  for (const [id, names] of [['LEFT', ['A', 'B', 'C']], ['STAYED', ['X', 'Y']]] as const) {
+  for (const [id, names] of [
+    ['LEFT', ['A', 'B', 'C']],
+    ['STAYED', ['X', 'Y']],
+  ] as const) {
     await service.ask('POST', '/indices', equalIndex(id, names));
     await service.ask('POST', `/analytics/${id}/backtest`, {});
     expect(await service.finished(`backtest:${id}`)).toMatchObject({ status: 'succeeded' });
@@ -19,11 +32,18 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const RISKS = ['weights?risk=true', 'weights?risk=true&benchmark=STAYED', 'factor-risk?benchmark=STAYED', 'factor-risk?benchmark=STAYED&model=statistical', 'rolling'];
+const RISKS = [
+  'weights?risk=true',
+  'weights?risk=true&benchmark=STAYED',
+  'factor-risk?benchmark=STAYED',
+  'factor-risk?benchmark=STAYED&model=statistical',
+  'rolling',
+];
 
 describe('a run none of whose names has a price any more', () => {
   test('has its risk while they do', async () => {
-    for (const view of RISKS) expect([view, (await service.ask('GET', `/analytics/LEFT/${view}`)).status]).toEqual([view, 200]);
+    for (const view of RISKS)
+      expect([view, (await service.ask('GET', `/analytics/LEFT/${view}`)).status]).toEqual([view, 200]);
   });
 
   test('is refused in every view of risk, by the names that are missing', async () => {
@@ -33,18 +53,25 @@ describe('a run none of whose names has a price any more', () => {
     for (const view of RISKS) {
       const { status, code, message, detail } = await service.refusal('GET', `/analytics/LEFT/${view}`);
       expect([view, status, code], message).toEqual([view, 422, 'RISK_INSUFFICIENT_DATA']);
-      expect(message).toMatch(/^0 of 3 names are covered; at least 1 name is needed\. Left out: A \(.*\), B \(.*\), C \(.*\)\.$/);
+      expect(message).toMatch(
+        /^0 of 3 names are covered; at least 1 name is needed\. Left out: A \(.*\), B \(.*\), C \(.*\)\.$/,
+      );
       expect(detail).toMatchObject({ assets: 0, observations: 0 });
     }
-    for (const view of RISKS) expect([view, (await service.ask('GET', `/analytics/STAYED/${view}`)).status]).toEqual([view, 200]);
+    for (const view of RISKS)
+      expect([view, (await service.ask('GET', `/analytics/STAYED/${view}`)).status]).toEqual([view, 200]);
   });
 
   test('has a report that tells why there is no risk', async () => {
-    expect((await service.ask('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'LEFT' })).status).toBe(202);
+    expect(
+      (await service.ask('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'LEFT' })).status,
+    ).toBe(202);
     const { jobs } = (await service.ask<{ jobs: { job_id: string }[] }>('GET', '/jobs?kind=render')).body;
     const { result } = await service.finished(jobs[0]!.job_id);
     const pdf = await service.download(`/reports/renders/${(result as { render_id: string }).render_id}`);
-    expect(readPdf(new Uint8Array(await pdf.arrayBuffer())).text.replaceAll('\n', ' ')).toContain('0 of 3 names are covered; at least 1 name is needed.');
+    expect(readPdf(new Uint8Array(await pdf.arrayBuffer())).text.replaceAll('\n', ' ')).toContain(
+      '0 of 3 names are covered; at least 1 name is needed.',
+    );
   });
 
   test('has its other views', async () => {

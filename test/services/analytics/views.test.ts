@@ -5,20 +5,52 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type TestService } from './service.js';
 
 let service: TestService;
-const BASE = { calendar: 'XNYS', base_date: '2022-01-03', universe: { kind: 'named', id: 'SYNTH' }, rebalance: { frequency: 'quarterly' } };
+const BASE = {
+  calendar: 'XNYS',
+  base_date: '2022-01-03',
+  universe: { kind: 'named', id: 'SYNTH' },
+  rebalance: { frequency: 'quarterly' },
+};
 
 beforeAll(async () => {
   service = await startService(['--workers', '1']);
-  const generating = await service.call('POST', '/data/synthetic', { store_id: 'synth', seed: 7, assets: 30, start: '2021-06-01', end: '2023-12-29', splits_per_year: 0.3, delistings_per_year: 0.05 });
+  const generating = await service.call('POST', '/data/synthetic', {
+    store_id: 'synth',
+    seed: 7,
+    assets: 30,
+    start: '2021-06-01',
+    end: '2023-12-29',
+    splits_per_year: 0.3,
+    delistings_per_year: 0.05,
+  });
   expect(generating.status, JSON.stringify(generating.body)).toBe(202);
   expect((await service.finished('generate:synth')).body.status).toBe('succeeded');
   const definitions = {
-    MAIN: { ...BASE, pipeline: { selection: [{ id: 'top', type: 'TopN', params: { count: 12 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.15 } } },
+    MAIN: {
+      ...BASE,
+      pipeline: {
+        selection: [{ id: 'top', type: 'TopN', params: { count: 12 } }],
+        treatment: { dividends: 'total' },
+        weighting: { type: 'MarketCapWeight', cap: 0.15 },
+      },
+    },
     WIDE: { ...BASE, pipeline: { weighting: { type: 'EqualWeight' } } },
-    ONE: { ...BASE, pipeline: { selection: [{ id: 'top', type: 'TopN', params: { count: 1 } }], treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } }, rebalance: { frequency: 'none' } },
+    ONE: {
+      ...BASE,
+      pipeline: {
+        selection: [{ id: 'top', type: 'TopN', params: { count: 1 } }],
+        treatment: { dividends: 'net', withholding_tax: 0.3 },
+        weighting: { type: 'EqualWeight' },
+      },
+      rebalance: { frequency: 'none' },
+    },
   };
-  for (const [id, document] of Object.entries(definitions)) expect((await service.call('POST', '/indices', { id, name: `Index ${id}`, ...document })).status).toBe(200);
-  const started = await service.checked('startBacktest', '/analytics/MAIN/backtest', { transaction_cost_bps: 5, benchmark: { id: 'WIDE', kind: 'index' } });
+  for (const [id, document] of Object.entries(definitions))
+    expect((await service.call('POST', '/indices', { id, name: `Index ${id}`, ...document })).status).toBe(200);
+  const started = await service.checked('startBacktest', '/analytics/MAIN/backtest', {
+    transaction_cost_bps: 5,
+    benchmark: { id: 'WIDE', kind: 'index' },
+  });
   expect(started.status, JSON.stringify(started.body)).toBe(202);
   const { body } = await service.finished('backtest:MAIN');
   expect(body.error).toBeNull();
@@ -30,15 +62,26 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 
 describe('weights of a run', () => {
   test('carry risk that sums to the volatility and active risk that sums to the tracking error', async () => {
-    const { status, body } = await service.checked('getWeights', '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17');
+    const { status, body } = await service.checked(
+      'getWeights',
+      '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17',
+    );
     expect(status).toBe(200);
     expect(sum(body.weights.map((row: { weight: number }) => row.weight))).toBeCloseTo(1, 10);
-    expect(sum(body.weights.map((row: { risk_contribution: number }) => row.risk_contribution ?? 0))).toBeCloseTo(body.risk.volatility, 10);
-    const held = sum(body.weights.map((row: { active_risk_contribution: number }) => row.active_risk_contribution ?? 0));
+    expect(sum(body.weights.map((row: { risk_contribution: number }) => row.risk_contribution ?? 0))).toBeCloseTo(
+      body.risk.volatility,
+      10,
+    );
+    const held = sum(
+      body.weights.map((row: { active_risk_contribution: number }) => row.active_risk_contribution ?? 0),
+    );
     const others: number[] = Object.values(body.active_risk.contributions_not_held);
     expect(held + sum(others)).toBeCloseTo(body.active_risk.tracking_error, 10);
     expect(others.length).toBeGreaterThan(5);
-    expect(sum(body.weights.map((row: { delta_since_rebalance: number }) => row.delta_since_rebalance))).toBeCloseTo(0, 10);
+    expect(sum(body.weights.map((row: { delta_since_rebalance: number }) => row.delta_since_rebalance))).toBeCloseTo(
+      0,
+      10,
+    );
     expect([body.risk.window_start, body.risk.window_end]).toEqual(['2022-01-03', '2023-12-29']);
   });
 
@@ -50,45 +93,100 @@ describe('weights of a run', () => {
 
   test('decompose into factors that sum', async () => {
     for (const model of ['market_sector', 'statistical']) {
-      const { status, body } = await service.checked('getFactorRisk', `/analytics/MAIN/factor-risk?benchmark=WIDE&model=${model}`);
+      const { status, body } = await service.checked(
+        'getFactorRisk',
+        `/analytics/MAIN/factor-risk?benchmark=WIDE&model=${model}`,
+      );
       expect(status).toBe(200);
       expect(sum(Object.values<number>(body.contributions))).toBeCloseTo(1, 10);
       expect(body.factor_variance + body.specific_variance).toBeCloseTo(body.total_variance, 14);
       expect(body.tracking_error).toBeCloseTo(Math.sqrt(body.total_variance), 12);
       expect(body.reconciles).toBe(true);
-      expect(body).toMatchObject({ benchmark: 'WIDE', requested_as_of: null, as_of: '2023-12-29', window_start: '2022-01-03', window_end: '2023-12-29' });
+      expect(body).toMatchObject({
+        benchmark: 'WIDE',
+        requested_as_of: null,
+        as_of: '2023-12-29',
+        window_start: '2022-01-03',
+        window_end: '2023-12-29',
+      });
     }
-    const { body } = await service.checked('getFactorRisk', '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-20');
+    const { body } = await service.checked(
+      'getFactorRisk',
+      '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-20',
+    );
     expect([body.requested_as_of, body.as_of]).toEqual(['2023-05-20', '2023-05-19']);
   });
 
   test('and the risks of a date are those of the same names, whichever view tells them', async () => {
-    const { body: risk } = await service.checked('getFactorRisk', '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-17');
-    const { body: weights } = await service.checked('getWeights', '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17');
-    expect([risk.uncovered, risk.covered_weight]).toEqual([weights.active_risk.uncovered, weights.active_risk.covered_weight]);
+    const { body: risk } = await service.checked(
+      'getFactorRisk',
+      '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-17',
+    );
+    const { body: weights } = await service.checked(
+      'getWeights',
+      '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17',
+    );
+    expect([risk.uncovered, risk.covered_weight]).toEqual([
+      weights.active_risk.uncovered,
+      weights.active_risk.covered_weight,
+    ]);
   });
 });
 
 describe('other views of a run', () => {
   test('attribution of a window links to its return', async () => {
-    const { body } = await service.checked('getAttribution', '/analytics/MAIN/attribution?start=2022-02-05&end=2022-11-26');
-    expect([body.requested_start, body.requested_end, body.start, body.end]).toEqual(['2022-02-05', '2022-11-26', '2022-02-08T00:00:00+00:00', '2022-11-25T00:00:00+00:00']);
-    expect(sum(body.contributions.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(body.total_return, 12);
-    const short = await service.checked('getAttribution', '/analytics/MAIN/attribution?start=2022-02-05&end=2022-02-07');
+    const { body } = await service.checked(
+      'getAttribution',
+      '/analytics/MAIN/attribution?start=2022-02-05&end=2022-11-26',
+    );
+    expect([body.requested_start, body.requested_end, body.start, body.end]).toEqual([
+      '2022-02-05',
+      '2022-11-26',
+      '2022-02-08T00:00:00+00:00',
+      '2022-11-25T00:00:00+00:00',
+    ]);
+    expect(sum(body.contributions.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(
+      body.total_return,
+      12,
+    );
+    const short = await service.checked(
+      'getAttribution',
+      '/analytics/MAIN/attribution?start=2022-02-05&end=2022-02-07',
+    );
     expect([short.status, short.body.error.code]).toEqual([422, 'RANGE_TOO_SHORT']);
-    const turned = await service.checked('getAttribution', '/analytics/MAIN/attribution?start=2022-02-08&end=2022-02-07');
+    const turned = await service.checked(
+      'getAttribution',
+      '/analytics/MAIN/attribution?start=2022-02-08&end=2022-02-07',
+    );
     expect([turned.status, turned.body.error.code]).toEqual([422, 'INVALID_RANGE']);
   });
 
   test('groups add up to the total, and against a benchmark to the active return', async () => {
     const alone = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups');
-    expect([alone.status, alone.body.by, alone.body.benchmark, alone.body.reconciles]).toEqual([200, 'SECTOR', null, true]);
-    expect(sum(alone.body.groups.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(alone.body.total_return, 12);
-    const { body } = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups?by=COUNTRY&benchmark=WIDE&start=2022-03-01&end=2023-03-01');
-    const effects = body.groups.flatMap((row: { allocation: number; selection: number; interaction: number }) => [row.allocation, row.selection, row.interaction]);
+    expect([alone.status, alone.body.by, alone.body.benchmark, alone.body.reconciles]).toEqual([
+      200,
+      'SECTOR',
+      null,
+      true,
+    ]);
+    expect(sum(alone.body.groups.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(
+      alone.body.total_return,
+      12,
+    );
+    const { body } = await service.checked(
+      'getGroupAttribution',
+      '/analytics/MAIN/attribution/groups?by=COUNTRY&benchmark=WIDE&start=2022-03-01&end=2023-03-01',
+    );
+    const effects = body.groups.flatMap((row: { allocation: number; selection: number; interaction: number }) => [
+      row.allocation,
+      row.selection,
+      row.interaction,
+    ]);
     expect(sum(effects)).toBeCloseTo(body.active_return, 12);
     expect(body.active_return).toBeCloseTo(body.total_return - body.benchmark_return, 12);
-    expect(sum(body.groups.map((row: { benchmark_average_weight: number }) => row.benchmark_average_weight))).toBeCloseTo(1, 10);
+    expect(
+      sum(body.groups.map((row: { benchmark_average_weight: number }) => row.benchmark_average_weight)),
+    ).toBeCloseTo(1, 10);
     const unknown = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups?by=SHOE_SIZE');
     expect([unknown.status, unknown.body.error.detail.findings[0].code]).toEqual([422, 'UNKNOWN_FIELD_NAME']);
   });
@@ -97,7 +195,9 @@ describe('other views of a run', () => {
     const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
     expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
     expect(body.reconciles).toBe(true);
-    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['stored columns', 'returns', 'weights', 'contributions']));
+    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(['stored columns', 'returns', 'weights', 'contributions']),
+    );
   });
 
   test('bytes that were changed are found, however often it was asked before', async () => {
@@ -108,7 +208,9 @@ describe('other views of a run', () => {
     const stored = readFileSync(overview);
     const failing = async (): Promise<string[]> => {
       const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
-      const names = body.checks.filter(({ holds }: { holds: boolean }) => !holds).map(({ name }: { name: string }) => name);
+      const names = body.checks
+        .filter(({ holds }: { holds: boolean }) => !holds)
+        .map(({ name }: { name: string }) => name);
       expect(body.reconciles).toBe(names.length === 0);
       return names;
     };
@@ -128,7 +230,9 @@ describe('other views of a run', () => {
     expect([first.status, first.body.portfolio.portfolio_id]).toEqual([200, 'portfolio-MAIN']);
     const again = await service.call('GET', '/analytics/MAIN/record', undefined, { 'If-None-Match': etag });
     expect([again.status, again.headers.get('etag'), again.body]).toEqual([304, etag, undefined]);
-    expect((await service.call('DELETE', '/analytics/MAIN/record', undefined, { 'If-Match': '"another"' })).status).toBe(412);
+    expect(
+      (await service.call('DELETE', '/analytics/MAIN/record', undefined, { 'If-Match': '"another"' })).status,
+    ).toBe(412);
   });
 
   test('a name shows its weights at the rebalances it was in', async () => {
@@ -160,12 +264,21 @@ describe('other views of a run', () => {
     const { body: held } = await service.checked('getWeights', '/analytics/ONE/weights');
     const name: string = held.weights[0].identifier;
     const { prices } = (await service.call('GET', `/data/prices/${name}?start=2022-01-03`)).body;
-    const closes = new Map<string, number>(prices.index.map((day: string, t: number) => [day, prices.data[t][prices.columns.indexOf('CLOSE')]]));
-    const actions: { type: string; value: number; ex_date: string }[] = (await service.call('GET', `/data/corporate-actions/${name}`)).body.actions;
-    const on = (day: string, types: readonly string[]) => actions.filter(({ type, ex_date }) => types.includes(type) && ex_date === day).map(({ value }) => value);
+    const closes = new Map<string, number>(
+      prices.index.map((day: string, t: number) => [day, prices.data[t][prices.columns.indexOf('CLOSE')]]),
+    );
+    const actions: { type: string; value: number; ex_date: string }[] = (
+      await service.call('GET', `/data/corporate-actions/${name}`)
+    ).body.actions;
+    const on = (day: string, types: readonly string[]) =>
+      actions.filter(({ type, ex_date }) => types.includes(type) && ex_date === day).map(({ value }) => value);
     expect(actions.filter(({ type }) => type === 'DIVIDEND').length).toBeGreaterThan(4);
     expect((await service.checked('getLevels', '/analytics/ONE/levels')).body.variant).toBe('net');
-    for (const [variant, kept] of [['price', 0], ['net', 0.7], ['total', 1]] as const) {
+    for (const [variant, kept] of [
+      ['price', 0],
+      ['net', 0.7],
+      ['total', 1],
+    ] as const) {
       const { levels, divisor } = (await service.checked('getLevels', `/analytics/ONE/levels?variant=${variant}`)).body;
       expect(divisor.index).toEqual(levels.index);
       let level = 100;
@@ -174,7 +287,9 @@ describe('other views of a run', () => {
         if (t > 0) {
           const before = closes.get(levels.index[t - 1])!;
           const ratio = on(day, ['SPLIT']).reduce((product, value) => product * value, 1);
-          level *= (ratio * (closes.get(day)! + sum(on(day, ['SPECIAL_DIVIDEND'])) + kept * sum(on(day, ['DIVIDEND'])))) / before;
+          level *=
+            (ratio * (closes.get(day)! + sum(on(day, ['SPECIAL_DIVIDEND'])) + kept * sum(on(day, ['DIVIDEND'])))) /
+            before;
           worth *= (ratio * closes.get(day)!) / before;
         }
         expect(levels.data[t] / level).toBeCloseTo(1, 12);
@@ -195,12 +310,48 @@ describe('other views of a run', () => {
 describe('a backtest is refused before it is queued', () => {
   test.each([
     ['an unknown index', '/analytics/NONE/backtest', {}, 404, 'INDEX_NOT_FOUND'],
-    ['an unknown benchmark index', '/analytics/MAIN/backtest', { benchmark: { id: 'NONE', kind: 'index' } }, 404, 'BENCHMARK_NOT_FOUND'],
-    ['an unknown benchmark name', '/analytics/MAIN/backtest', { benchmark: { id: 'NONE', kind: 'identifier' } }, 404, 'BENCHMARK_NOT_FOUND'],
-    ['itself as benchmark', '/analytics/MAIN/backtest', { benchmark: { id: 'MAIN', kind: 'index' } }, 422, 'VALIDATION_FAILED'],
-    ['a range before the data', '/analytics/MAIN/backtest', { start: '2022-01-03', end: '2022-01-03' }, 422, 'RANGE_TOO_SHORT'],
-    ['a range after the data', '/analytics/MAIN/backtest', { start: '2024-03-01', end: '2024-04-01' }, 422, 'NO_DATA_IN_RANGE'],
-    ['a range turned round', '/analytics/MAIN/backtest', { start: '2023-02-01', end: '2023-01-01' }, 422, 'INVALID_RANGE'],
+    [
+      'an unknown benchmark index',
+      '/analytics/MAIN/backtest',
+      { benchmark: { id: 'NONE', kind: 'index' } },
+      404,
+      'BENCHMARK_NOT_FOUND',
+    ],
+    [
+      'an unknown benchmark name',
+      '/analytics/MAIN/backtest',
+      { benchmark: { id: 'NONE', kind: 'identifier' } },
+      404,
+      'BENCHMARK_NOT_FOUND',
+    ],
+    [
+      'itself as benchmark',
+      '/analytics/MAIN/backtest',
+      { benchmark: { id: 'MAIN', kind: 'index' } },
+      422,
+      'VALIDATION_FAILED',
+    ],
+    [
+      'a range before the data',
+      '/analytics/MAIN/backtest',
+      { start: '2022-01-03', end: '2022-01-03' },
+      422,
+      'RANGE_TOO_SHORT',
+    ],
+    [
+      'a range after the data',
+      '/analytics/MAIN/backtest',
+      { start: '2024-03-01', end: '2024-04-01' },
+      422,
+      'NO_DATA_IN_RANGE',
+    ],
+    [
+      'a range turned round',
+      '/analytics/MAIN/backtest',
+      { start: '2023-02-01', end: '2023-01-01' },
+      422,
+      'INVALID_RANGE',
+    ],
     ['no capital', '/analytics/MAIN/backtest', { initial_capital: 0 }, 422, 'VALIDATION_FAILED'],
     ['an unknown field', '/analytics/MAIN/backtest', { capital: 1 }, 422, 'VALIDATION_FAILED'],
   ] as const)('%s', async (_name, path, request, status, code) => {

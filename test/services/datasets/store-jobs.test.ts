@@ -19,24 +19,73 @@ const newFolder = temporaryFolders();
 const AT = '2024-01-05T00:00:00.000Z';
 
 function handleOf(storeId: string, price: number): MarketHandle {
-  const content = { storeId, contentHash: String(price).padStart(64, '0'), adjustment: 'none' as const, identifiers: ['A'], dates: Int32Array.of(19_724) };
-  return shareMarket({ ...content, fields: new Map([['CLOSE', emptyPanel(1).fill(price)]]), reference: { columns: [], rows: new Map() }, actions: [], universes: [] });
+  const content = {
+    storeId,
+    contentHash: String(price).padStart(64, '0'),
+    adjustment: 'none' as const,
+    identifiers: ['A'],
+    dates: Int32Array.of(19_724),
+  };
+  return shareMarket({
+    ...content,
+    fields: new Map([['CLOSE', emptyPanel(1).fill(price)]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [],
+  });
 }
 
 const documentOf = (storeId: string, active: boolean): StoreDocument => ({
-  store_id: storeId, name: storeId, kind: 'folder', managed: false, active, writing: false, location: `/data/${storeId}`, source: `/data/${storeId}`, tables: {}, adjustment: 'none', currency: null,
-  created_at: AT, last_loaded_at: AT, last_refreshed_at: null, identifiers: 1, start: '2024-01-02', end: '2024-01-02', size_bytes: 1, content_hash: null,
-  rows: { market: 1 }, files: [], error: null, findings: [], synthetic: null,
+  store_id: storeId,
+  name: storeId,
+  kind: 'folder',
+  managed: false,
+  active,
+  writing: false,
+  location: `/data/${storeId}`,
+  source: `/data/${storeId}`,
+  tables: {},
+  adjustment: 'none',
+  currency: null,
+  created_at: AT,
+  last_loaded_at: AT,
+  last_refreshed_at: null,
+  identifiers: 1,
+  start: '2024-01-02',
+  end: '2024-01-02',
+  size_bytes: 1,
+  content_hash: null,
+  rows: { market: 1 },
+  files: [],
+  error: null,
+  findings: [],
+  synthetic: null,
 });
 
 /** The store jobs over a real store of documents, with a reader that finds one bar at a price. */
-async function withJobs(work: (parts: { readonly store: Store; readonly markets: ReturnType<typeof createServedMarkets>; readonly jobs: ReturnType<typeof createStoreJobs>; readonly folder: string }) => Promise<void>) {
+async function withJobs(
+  work: (parts: {
+    readonly store: Store;
+    readonly markets: ReturnType<typeof createServedMarkets>;
+    readonly jobs: ReturnType<typeof createStoreJobs>;
+    readonly folder: string;
+  }) => Promise<void>,
+) {
   const folder = await newFolder();
   const home = await openHome(join(folder, 'home'));
   const store = await openStore({ home, onFailure: () => {} });
   const markets = createServedMarkets();
   markets.settle();
-  const summary = { contentHash: '2'.repeat(64), identifiers: 1, start: 19_724, end: 19_724, rows: { market: 1, reference: 0, corporate_actions: 0, universes: 0 }, bytes: 1, files: [], warnings: [] };
+  const summary = {
+    contentHash: '2'.repeat(64),
+    identifiers: 1,
+    start: 19_724,
+    end: 19_724,
+    rows: { market: 1, reference: 0, corporate_actions: 0, universes: 0 },
+    bytes: 1,
+    files: [],
+    warnings: [],
+  };
   const loading: StoreLoading = {
     async read({ store_id }) {
       return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), AT) };
@@ -46,7 +95,15 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
-  const jobs = createStoreJobs({ documents: store.documents, markets, loading, folders, calendars: openCalendars(), calendarsInUse: async () => [], timestamp: () => AT });
+  const jobs = createStoreJobs({
+    documents: store.documents,
+    markets,
+    loading,
+    folders,
+    calendars: openCalendars(),
+    calendarsInUse: async () => [],
+    timestamp: () => AT,
+  });
   await store.documents.transaction(async (tx) => {
     await tx.put('store', 'old', documentOf('old', true));
     await tx.put('store', 'new', documentOf('new', false));
@@ -61,7 +118,9 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
 }
 
 const attempt = (outcome?: unknown): Attempt => ({
-  jobId: 'job', signal: new AbortController().signal, report: () => {},
+  jobId: 'job',
+  signal: new AbortController().signal,
+  report: () => {},
   compute: async () => outcome as never, // the one task that is asked for
   keep: () => Promise.reject(new Error('nothing is kept')),
   share: () => Promise.reject(new Error('nothing is kept')),
@@ -78,34 +137,81 @@ async function end(store: Store, completion: Completion, refusal?: Error): Promi
 
 /** A synthetic store of ten names and a quarter. */
 const GENERATE = {
-  store_id: 'made', name: 'made', created_at: AT,
+  store_id: 'made',
+  name: 'made',
+  created_at: AT,
   request: {
-    assets: 10, start: '2020-01-01', end: '2020-03-31', seed: 1, calendar: 'XNYS', currency: 'USD', sectors: 2, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
-    dividend_yield: 0.02, splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0.01, missing_rate: 0, activate: false,
+    assets: 10,
+    start: '2020-01-01',
+    end: '2020-03-31',
+    seed: 1,
+    calendar: 'XNYS',
+    currency: 'USD',
+    sectors: 2,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.25,
+    dividend_yield: 0.02,
+    splits_per_year: 0.03,
+    delistings_per_year: 0.01,
+    listings_per_year: 0.01,
+    missing_rate: 0,
+    activate: false,
   },
 };
 
-const bodyOf = async (store: Store, id: string) => StoreDocument.parse((await store.documents.get('store', id) as { readonly body: unknown }).body);
+const bodyOf = async (store: Store, id: string) =>
+  StoreDocument.parse(((await store.documents.get('store', id)) as { readonly body: unknown }).body);
 
 test('a load whose end cannot be written leaves the served store in memory and on disk as they were', () =>
   withJobs(async ({ store, markets, jobs }) => {
     const completion = await jobs.load.run({ store_id: 'new' }, attempt());
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
-    expect([markets.served()?.handle.storeId, (await bodyOf(store, 'old')).active, (await bodyOf(store, 'new')).active]).toEqual(['old', true, false]);
+    expect([
+      markets.served()?.handle.storeId,
+      (await bodyOf(store, 'old')).active,
+      (await bodyOf(store, 'new')).active,
+    ]).toEqual(['old', true, false]);
     await end(store, completion);
-    expect([markets.served()?.handle.storeId, (await bodyOf(store, 'old')).active, (await bodyOf(store, 'new')).active]).toEqual(['new', false, true]);
+    expect([
+      markets.served()?.handle.storeId,
+      (await bodyOf(store, 'old')).active,
+      (await bodyOf(store, 'new')).active,
+    ]).toEqual(['new', false, true]);
   }));
 
 test('a refresh whose end cannot be written serves the version before it, and one that lost its store to an activation writes nothing', () =>
   withJobs(async ({ store, markets, jobs }) => {
     const none = { added: 0, changed: 0, removed: 0 };
-    const report = { rows_added: 1, rows_changed: 0, dates_added: 1, identifiers_added: 0, start: '2024-01-02', end: '2024-01-03', restatements: [], restatements_total: 0, left_out: null, findings: [], datasets: { market: none, reference: none, corporate_actions: none, universes: none } };
-    const refresh = () => jobs.refresh.run({ store_id: 'old', until: null, full: false }, attempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }));
+    const report = {
+      rows_added: 1,
+      rows_changed: 0,
+      dates_added: 1,
+      identifiers_added: 0,
+      start: '2024-01-02',
+      end: '2024-01-03',
+      restatements: [],
+      restatements_total: 0,
+      left_out: null,
+      findings: [],
+      datasets: { market: none, reference: none, corporate_actions: none, universes: none },
+    };
+    const refresh = () =>
+      jobs.refresh.run(
+        { store_id: 'old', until: null, full: false },
+        attempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }),
+      );
     const completion = await refresh();
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
-    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([1, '2024-01-02']);
+    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([
+      1,
+      '2024-01-02',
+    ]);
     await end(store, completion);
-    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([3, '2024-01-03']);
+    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([
+      3,
+      '2024-01-03',
+    ]);
     const late = await refresh();
     await end(store, await jobs.load.run({ store_id: 'new' }, attempt()));
     await expect(end(store, late)).rejects.toMatchObject({ code: 'STORE_NOT_SERVED' });
@@ -117,7 +223,10 @@ test('a synthetic refresh removes the folder it replaced once the new one is the
     await end(store, await jobs.generate.run(GENERATE, attempt()));
     const before = (await bodyOf(store, 'made')).location!;
     const report = { rows_added: 1 };
-    const refreshed = await jobs.refresh.run({ store_id: 'made', until: '2020-06-30', full: false }, attempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }));
+    const refreshed = await jobs.refresh.run(
+      { store_id: 'made', until: '2020-06-30', full: false },
+      attempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }),
+    );
     expect(existsSync(before)).toBe(true);
     await end(store, refreshed);
     const after = (await bodyOf(store, 'made')).location!;
@@ -140,7 +249,9 @@ test('a refresh that fills the disk says so, removes what it had written, and th
       await end(store, await jobs.generate.run(GENERATE, attempt()));
       const before = await bodyOf(store, 'made');
       // Five years of the same names are some ten times of what the volume holds.
-      await expect(jobs.refresh.run({ store_id: 'made', until: '2024-12-31', full: false }, attempt())).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+      await expect(
+        jobs.refresh.run({ store_id: 'made', until: '2024-12-31', full: false }, attempt()),
+      ).rejects.toMatchObject({ code: 'STORAGE_FULL' });
       expect(await bodyOf(store, 'made')).toEqual(before);
       expect(readdirSync(stores).map((name) => join(stores, name))).toEqual([before.location]);
       expect(existsSync(join(before.location!, 'market.parquet'))).toBe(true);

@@ -7,13 +7,38 @@ import { createStoreSubmissions, type StoreSubmissionsDependencies } from '#serv
 const AT = '2024-01-05T00:00:00.000Z';
 
 const DOCUMENT: StoreDocument = {
-  store_id: 'old', name: 'old', kind: 'synthetic', managed: true, active: false, writing: false, location: '/data/old', source: 'synthetic', tables: {}, adjustment: 'none', currency: null,
-  created_at: AT, last_loaded_at: AT, last_refreshed_at: null, identifiers: 1, start: '2024-01-02', end: '2024-01-02', size_bytes: 1, content_hash: null,
-  rows: { market: 1 }, files: [], error: null, findings: [], synthetic: { generator: GENERATOR - 1, request: {} },
+  store_id: 'old',
+  name: 'old',
+  kind: 'synthetic',
+  managed: true,
+  active: false,
+  writing: false,
+  location: '/data/old',
+  source: 'synthetic',
+  tables: {},
+  adjustment: 'none',
+  currency: null,
+  created_at: AT,
+  last_loaded_at: AT,
+  last_refreshed_at: null,
+  identifiers: 1,
+  start: '2024-01-02',
+  end: '2024-01-02',
+  size_bytes: 1,
+  content_hash: null,
+  rows: { market: 1 },
+  files: [],
+  error: null,
+  findings: [],
+  synthetic: { generator: GENERATOR - 1, request: {} },
 };
 
 const refusalOf = async (document: StoreDocument) => {
-  const activity: Partial<StoreActivity> = { requireKnown: async () => ({ document, etag: '"x"' }), assertIdle: () => {}, isServed: () => true };
+  const activity: Partial<StoreActivity> = {
+    requireKnown: async () => ({ document, etag: '"x"' }),
+    assertIdle: () => {},
+    isServed: () => true,
+  };
   const { refresh } = createStoreSubmissions({ activity, kinds: {} } as StoreSubmissionsDependencies); // it is refused before anything else is asked
   return refresh('old', { until: null, full: false }, null).catch((refusal: unknown) => refusal);
 };
@@ -21,7 +46,9 @@ const refusalOf = async (document: StoreDocument) => {
 test('synthetic data of an older generator is not extended, and says both versions', async () => {
   const refusal = await refusalOf(DOCUMENT);
   expect(refusal).toMatchObject({ code: 'NOTHING_TO_REFRESH' });
-  expect((refusal as Error).message).toContain(`version ${GENERATOR - 1} of the generator; this build has version ${GENERATOR}`);
+  expect((refusal as Error).message).toContain(
+    `version ${GENERATOR - 1} of the generator; this build has version ${GENERATOR}`,
+  );
 });
 
 test('a folder whose source was taken away is told how it gets one', async () => {

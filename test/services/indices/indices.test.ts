@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Jobs } from '#jobs/job-kind.js';
 import { createIndices } from '#services/indices/indices.js';
-import type { DocumentKind, DocumentStore, DocumentTransaction, StoredDocument, UnreadableDocument } from '#store/documents.js';
+import type {
+  DocumentKind,
+  DocumentStore,
+  DocumentTransaction,
+  StoredDocument,
+  UnreadableDocument,
+} from '#store/documents.js';
 
 type Entry = StoredDocument | UnreadableDocument;
 
@@ -12,7 +18,12 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
   const keyOf = (kind: DocumentKind, id: string) => `${kind} ${id}`;
   const reader = {
     get: async (kind: DocumentKind, id: string) => entries.get(keyOf(kind, id)),
-    ids: async (kind: DocumentKind) => [...entries.values()].filter(({ id }) => entries.has(keyOf(kind, id))).map(({ id }) => id).filter((id, i, all) => all.indexOf(id) === i).toSorted(),
+    ids: async (kind: DocumentKind) =>
+      [...entries.values()]
+        .filter(({ id }) => entries.has(keyOf(kind, id)))
+        .map(({ id }) => id)
+        .filter((id, i, all) => all.indexOf(id) === i)
+        .toSorted(),
   };
   return {
     ...reader,
@@ -73,14 +84,33 @@ function setUp(live: readonly string[] = []) {
   const indices = createIndices({
     documents,
     jobs,
-    markets: { served: () => undefined, current: () => undefined, require: () => { throw new Error('no market is needed'); }, settled: async () => undefined },
+    markets: {
+      served: () => undefined,
+      current: () => undefined,
+      require: () => {
+        throw new Error('no market is needed');
+      },
+      settled: async () => undefined,
+    },
     calendars: { list: () => [calendar], get: () => undefined },
   });
   return { documents, indices, cancelled };
 }
 
-const rules = (id: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } });
-const derived = (id: string, source: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2020-01-02', derivation: { source_index_id: source } });
+const rules = (id: string) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
+const derived = (id: string, source: string) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
+  derivation: { source_index_id: source },
+});
 const stored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
 
 describe('definitions that cannot be read', () => {
@@ -90,7 +120,11 @@ describe('definitions that cannot be read', () => {
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
     documents.entries.set('index NEWER', { id: 'NEWER', unreadable: 'unsupported' });
     documents.entries.set('index WRONG', stored('WRONG', { id: 'WRONG' }));
-    expect(await indices.list({})).toMatchObject({ indices: [{ id: 'GOOD' }], skipped: 3, skipped_causes: { unreadable: 1, invalid: 1, unsupported: 1 } });
+    expect(await indices.list({})).toMatchObject({
+      indices: [{ id: 'GOOD' }],
+      skipped: 3,
+      skipped_causes: { unreadable: 1, invalid: 1, unsupported: 1 },
+    });
     for (const id of ['TORN', 'NEWER', 'WRONG']) {
       await expect(indices.get(id)).rejects.toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
       expect(await indices.remove(id, undefined)).toMatchObject({ deleted: [{ index_id: id }] });
@@ -115,9 +149,14 @@ describe('deleting', () => {
     await indices.create(derived('GRAND', 'SON'));
     await indices.create(rules('OTHER'));
     documents.entries.set('run PARENT', stored('PARENT', { run_at: '2026-01-01T00:00:00.000000+00:00' }));
-    for (const id of ['PARENT', 'GRAND', 'OTHER']) documents.entries.set(`job backtest:${id}`, stored(`backtest:${id}`, {}));
+    for (const id of ['PARENT', 'GRAND', 'OTHER'])
+      documents.entries.set(`job backtest:${id}`, stored(`backtest:${id}`, {}));
     documents.entries.set('job-input backtest:GRAND', stored('backtest:GRAND', {}));
-    expect((await indices.list({})).indices.map(({ id, has_run, run_at }) => [id, has_run, run_at])).toContainEqual(['PARENT', true, '2026-01-01T00:00:00.000000+00:00']);
+    expect((await indices.list({})).indices.map(({ id, has_run, run_at }) => [id, has_run, run_at])).toContainEqual([
+      'PARENT',
+      true,
+      '2026-01-01T00:00:00.000000+00:00',
+    ]);
     expect(await indices.remove('PARENT', undefined)).toEqual({
       deleted: [
         { index_id: 'PARENT', backtest_record_deleted: true, backtest_results_deleted: 2, derived_from: null },
@@ -143,7 +182,9 @@ describe('references', () => {
     await indices.create(rules('A'));
     await indices.create({ ...rules('B'), universe: { kind: 'index', id: 'A' } });
     await indices.create(derived('C', 'B'));
-    await expect(indices.replace('A', { ...rules('A'), universe: { kind: 'index', id: 'C' } }, undefined)).rejects.toMatchObject({
+    await expect(
+      indices.replace('A', { ...rules('A'), universe: { kind: 'index', id: 'C' } }, undefined),
+    ).rejects.toMatchObject({
       detail: { findings: [expect.objectContaining({ code: 'CIRCULAR_REFERENCE', path: 'universe.id' })] },
     });
   });
@@ -154,6 +195,9 @@ describe('references', () => {
     await indices.create(derived('K', 'P'));
     await indices.replace('P', { ...rules('P'), base_value: 1000 }, undefined);
     expect((await indices.get('K')).document.base_value).toBe(100);
-    expect(await indices.validate((await indices.get('K')).document)).toMatchObject({ valid: true, findings: [{ severity: 'warning', code: 'PARENT_CHANGED', path: 'base_value' }] });
+    expect(await indices.validate((await indices.get('K')).document)).toMatchObject({
+      valid: true,
+      findings: [{ severity: 'warning', code: 'PARENT_CHANGED', path: 'base_value' }],
+    });
   });
 });

@@ -30,8 +30,25 @@ beforeEach(async () => {
       return {} as JobStatus; // nobody reads it
     },
   };
-  strategies = createStrategies({ documents: store.documents, jobs, markets: { served: () => undefined, current: () => undefined, require: () => raise('no market'), settled: async () => {} } });
-  await store.documents.transaction((tx) => tx.put('index', 'I', { id: 'I', name: 'I', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } }));
+  strategies = createStrategies({
+    documents: store.documents,
+    jobs,
+    markets: {
+      served: () => undefined,
+      current: () => undefined,
+      require: () => raise('no market'),
+      settled: async () => {},
+    },
+  });
+  await store.documents.transaction((tx) =>
+    tx.put('index', 'I', {
+      id: 'I',
+      name: 'I',
+      calendar: 'XNYS',
+      base_date: '2020-01-02',
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    }),
+  );
 });
 
 afterEach(async () => {
@@ -41,14 +58,27 @@ afterEach(async () => {
 
 describe('stored strategies', () => {
   test('200 are listed by id, and one that cannot be read is counted, told apart and deleted', async () => {
-    for (let i = 0; i < 200; i++) await strategies.create({ id: `S-${String(i).padStart(3, '0')}`, name: 'S', index_id: 'I' });
+    for (let i = 0; i < 200; i++)
+      await strategies.create({ id: `S-${String(i).padStart(3, '0')}`, name: 'S', index_id: 'I' });
     await store.documents.transaction((tx) => tx.put('strategy', 'S-100', { id: 'S-100', name: 17 }));
     const all = await strategies.list({});
-    expect([all.strategies.length, all.skipped, all.skipped_causes]).toEqual([199, 1, { unreadable: 0, invalid: 1, unsupported: 0 }]);
-    expect(all.strategies.map(({ strategy }) => strategy.id)).toEqual(all.strategies.map(({ strategy }) => strategy.id).toSorted());
-    expect((await strategies.list({ after: 'S-098', limit: 2 })).strategies.map(({ strategy }) => strategy.id)).toEqual(['S-099', 'S-101']);
+    expect([all.strategies.length, all.skipped, all.skipped_causes]).toEqual([
+      199,
+      1,
+      { unreadable: 0, invalid: 1, unsupported: 0 },
+    ]);
+    expect(all.strategies.map(({ strategy }) => strategy.id)).toEqual(
+      all.strategies.map(({ strategy }) => strategy.id).toSorted(),
+    );
+    expect((await strategies.list({ after: 'S-098', limit: 2 })).strategies.map(({ strategy }) => strategy.id)).toEqual(
+      ['S-099', 'S-101'],
+    );
     await expect(strategies.get('S-100')).rejects.toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
-    expect(await strategies.remove('S-100', undefined)).toEqual({ strategy_id: 'S-100', backtest_record_deleted: false, backtest_results_deleted: 0 });
+    expect(await strategies.remove('S-100', undefined)).toEqual({
+      strategy_id: 'S-100',
+      backtest_record_deleted: false,
+      backtest_results_deleted: 0,
+    });
     expect((await strategies.list({})).skipped).toBe(0);
   });
 

@@ -72,25 +72,53 @@ test.each([
   expect(versions(since)).toEqual(expected);
 });
 
-test.each(['', '1', '1.2', 'latest', '1.2.3.4', '01.2.3', '1.2.3-', 'Unreleased'])('since %j is no version', (since) => {
-  expect(() => versions(since)).toThrowError('1 error in the query.');
-});
+test.each(['', '1', '1.2', 'latest', '1.2.3.4', '01.2.3', '1.2.3-', 'Unreleased'])(
+  'since %j is no version',
+  (since) => {
+    expect(() => versions(since)).toThrowError('1 error in the query.');
+  },
+);
 
 describe('versions', () => {
   test('precede each other as the specification lists them', () => {
-    const ordered = ['1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta', '1.0.0-beta', '1.0.0-beta.2', '1.0.0-beta.11', '1.0.0-rc.1', '1.0.0', '1.0.1', '1.9.0', '1.10.0', '2.0.0'];
+    const ordered = [
+      '1.0.0-alpha',
+      '1.0.0-alpha.1',
+      '1.0.0-alpha.beta',
+      '1.0.0-beta',
+      '1.0.0-beta.2',
+      '1.0.0-beta.11',
+      '1.0.0-rc.1',
+      '1.0.0',
+      '1.0.1',
+      '1.9.0',
+      '1.10.0',
+      '2.0.0',
+    ];
     const parsed = ordered.map((text) => parseVersion(text)!);
     expect(parsed.toReversed().toSorted(compareVersions)).toEqual(parsed);
   });
 
   test('are ordered: a comparison reversed changes its sign', () => {
-    const version = fc.tuple(fc.nat(3), fc.nat(3), fc.nat(3), fc.constantFrom('', '-a', '-a.1', '-1', '-2.b')).map(([a, b, c, tail]) => parseVersion(`${a}.${b}.${c}${tail}`)!);
-    fc.assert(fc.property(version, version, (a, b) => Math.sign(compareVersions(a, b)) + Math.sign(compareVersions(b, a)) === 0));
+    const version = fc
+      .tuple(fc.nat(3), fc.nat(3), fc.nat(3), fc.constantFrom('', '-a', '-a.1', '-1', '-2.b'))
+      .map(([a, b, c, tail]) => parseVersion(`${a}.${b}.${c}${tail}`)!);
+    fc.assert(
+      fc.property(
+        version,
+        version,
+        (a, b) => Math.sign(compareVersions(a, b)) + Math.sign(compareVersions(b, a)) === 0,
+      ),
+    );
   });
 });
 
 test('the changelog that ships has the form it is read by, and an entry for the running version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const shipped = createChangelog({ text: readFileSync('CHANGELOG.md', 'utf8'), version }).read(undefined);
-  expect(ChangelogResponse.parse(shipped).entries.slice(0, 2).map((entry) => entry.version)).toEqual(['Unreleased', version]);
+  expect(
+    ChangelogResponse.parse(shipped)
+      .entries.slice(0, 2)
+      .map((entry) => entry.version),
+  ).toEqual(['Unreleased', version]);
 });

@@ -21,7 +21,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<Keys> => createKeys({ documents, environment, now: () => now });
+const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<Keys> =>
+  createKeys({ documents, environment, now: () => now });
 
 test('a key has the published form, is accepted with its scopes, and is kept only as a digest', async () => {
   const keys = await open();
@@ -41,11 +42,16 @@ test('keys outlive the process that made them', async () => {
 
 test('unknown, wrong, malformed, revoked and expired keys are all nobody', async () => {
   const keys = await open();
-  const { key, record } = await keys.create({ name: 'a', scopes: ['read'], expires: '2026-11-21T00:00:00.000000+00:00' });
+  const { key, record } = await keys.create({
+    name: 'a',
+    scopes: ['read'],
+    expires: '2026-11-21T00:00:00.000000+00:00',
+  });
   const other = issueKey({ name: 'b', scopes: ['read'], expires: null }, now).key;
   expect(keys.verify(other)).toBeUndefined();
   expect(keys.verify(`${key.slice(0, 17)}${other.slice(17)}`)).toBeUndefined();
-  for (const text of ['', 'dvs_', key.slice(0, -1), `${key}x`, key.toUpperCase(), `dvs_${record.id}_`]) expect(keys.verify(text)).toBeUndefined();
+  for (const text of ['', 'dvs_', key.slice(0, -1), `${key}x`, key.toUpperCase(), `dvs_${record.id}_`])
+    expect(keys.verify(text)).toBeUndefined();
   now = Date.parse('2026-11-20T23:59:59.999Z');
   expect(keys.verify(key)).toBeDefined();
   now = Date.parse('2026-11-21T00:00:00Z');

@@ -12,8 +12,22 @@ const payload: RenderPayload = { render_id: 'r', template, index_id: 'CORE' };
 const artifact = (name: string) => ({ name, bytes: 1, sha256: 'x' });
 
 const run = (version: number) => ({
-  run_id: 'CORE', index_id: 'CORE', name: 'Core', run_at: null, start: '2024-01-02', end: '2024-01-03', run_hash: '', store_content_hash: '', engine_version: '0', request: {},
-  artifacts: { result: artifact('result'), record: artifact('record'), overview: artifact(`overview-${version}`), columns: artifact(`columns-${version}`) },
+  run_id: 'CORE',
+  index_id: 'CORE',
+  name: 'Core',
+  run_at: null,
+  start: '2024-01-02',
+  end: '2024-01-03',
+  run_hash: '',
+  store_content_hash: '',
+  engine_version: '0',
+  request: {},
+  artifacts: {
+    result: artifact('result'),
+    record: artifact('record'),
+    overview: artifact(`overview-${version}`),
+    columns: artifact(`columns-${version}`),
+  },
 });
 
 interface World {
@@ -39,7 +53,8 @@ async function render({ runs, hasIndex = true, draws }: World) {
   const attempt = {
     async compute(_: string, input: RenderInput) {
       drawn.push(input);
-      if (draws[Math.min(drawn.length, draws.length) - 1] === 'unreadable') throw new Refusal('DOCUMENT_UNREADABLE', 'The file is not there.');
+      if (draws[Math.min(drawn.length, draws.length) - 1] === 'unreadable')
+        throw new Refusal('DOCUMENT_UNREADABLE', 'The file is not there.');
       return { pdf: { bytes: new Uint8Array(3), sha256: 'pdf' }, pages: 2 };
     },
     keep: async () => ({ name: 'pdf', bytes: 3, sha256: 'pdf' }),
@@ -47,7 +62,14 @@ async function render({ runs, hasIndex = true, draws }: World) {
   const job = createRenderJob({
     documents,
     artifacts: { path: ({ name }: { name: string }) => `/${name}` } as unknown as ArtifactStore,
-    markets: { served: () => undefined, current: () => undefined, settled: async () => {}, require: () => { throw new Error('not asked for'); } },
+    markets: {
+      served: () => undefined,
+      current: () => undefined,
+      settled: async () => {},
+      require: () => {
+        throw new Error('not asked for');
+      },
+    },
     states: { staleOf: async () => null, isOtherStore: async () => false },
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
   });
@@ -56,12 +78,27 @@ async function render({ runs, hasIndex = true, draws }: World) {
 
 test('a render is made from the run that is the latest when it starts, and written with the end of its job', async () => {
   const { completion, drawn } = await render({ runs: [run(1)], draws: ['drawn'] });
-  expect(drawn[0]).toMatchObject({ runs: [{ indexId: 'CORE', overview: '/overview-1', columns: '/columns-1' }], market: null, renderedAt: '2026-11-20T03:05:40.123456+00:00' });
+  expect(drawn[0]).toMatchObject({
+    runs: [{ indexId: 'CORE', overview: '/overview-1', columns: '/columns-1' }],
+    market: null,
+    renderedAt: '2026-11-20T03:05:40.123456+00:00',
+  });
   expect(completion.result).toEqual({
-    value: { render_id: 'r', template_id: 'FACTSHEET-A4', name: 'Factsheet', index_id: 'CORE', blocks: template.blocks.length, bytes: 3, rendered_at: '2026-11-20T03:05:40.123456+00:00', pages: 2 },
+    value: {
+      render_id: 'r',
+      template_id: 'FACTSHEET-A4',
+      name: 'Factsheet',
+      index_id: 'CORE',
+      blocks: template.blocks.length,
+      bytes: 3,
+      rendered_at: '2026-11-20T03:05:40.123456+00:00',
+      pages: 2,
+    },
   });
   const written: unknown[] = [];
-  await completion.effect!({ put: async (kind: string, id: string, body: object) => written.push([kind, id, body]) } as never);
+  await completion.effect!({
+    put: async (kind: string, id: string, body: object) => written.push([kind, id, body]),
+  } as never);
   expect(written).toMatchObject([['render', 'r', { render_id: 'r', artifact: { name: 'pdf' } }]]);
 });
 
@@ -71,14 +108,20 @@ test('a run that is replaced while it is read is read again', async () => {
 });
 
 test('a run whose files are gone though it is still the latest fails the render', async () => {
-  await expect(render({ runs: [run(1)], draws: ['unreadable'] })).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  await expect(render({ runs: [run(1)], draws: ['unreadable'] })).rejects.toMatchObject({
+    code: 'DOCUMENT_UNREADABLE',
+  });
 });
 
 test('a run that is deleted before the render starts fails it; so does an index', async () => {
   await expect(render({ runs: [null], draws: ['drawn'] })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
-  await expect(render({ runs: [null], hasIndex: false, draws: ['drawn'] })).rejects.toMatchObject({ code: 'INDEX_DELETED' });
+  await expect(render({ runs: [null], hasIndex: false, draws: ['drawn'] })).rejects.toMatchObject({
+    code: 'INDEX_DELETED',
+  });
 });
 
 test('a run that is deleted while it is read fails the render by what became of it', async () => {
-  await expect(render({ runs: [run(1), null], draws: ['unreadable'] })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(render({ runs: [run(1), null], draws: ['unreadable'] })).rejects.toMatchObject({
+    code: 'RUN_NOT_FOUND',
+  });
 });

@@ -16,16 +16,31 @@ interface Result {
 }
 
 const index = (id: string) => ({
-  id, name: `Index ${id}`, calendar: 'XNYS', base_date: '2021-01-04', currency: 'USD', rebalance: { frequency: 'quarterly' },
-  pipeline: { selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 12 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', params: {}, cap: 0.15 } },
+  id,
+  name: `Index ${id}`,
+  calendar: 'XNYS',
+  base_date: '2021-01-04',
+  currency: 'USD',
+  rebalance: { frequency: 'quarterly' },
+  pipeline: {
+    selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 12 } }],
+    treatment: { dividends: 'total' },
+    weighting: { type: 'MarketCapWeight', params: {}, cap: 0.15 },
+  },
 });
 
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
-  const made = await service.ask<JobStatus>('POST', '/data/synthetic', { assets: 24, start: '2021-01-04', end: '2022-12-30', seed: 3 });
+  const made = await service.ask<JobStatus>('POST', '/data/synthetic', {
+    assets: 24,
+    start: '2021-01-04',
+    end: '2022-12-30',
+    seed: 3,
+  });
   expect((await service.finished(made.body.job_id)).status).toBe('succeeded');
-  for (const id of ['RUN', 'BARE', 'GONE']) expect((await service.ask('PUT', `/indices/${id}`, index(id))).status).toBe(200);
+  for (const id of ['RUN', 'BARE', 'GONE'])
+    expect((await service.ask('PUT', `/indices/${id}`, index(id))).status).toBe(200);
   for (const id of ['RUN', 'GONE']) {
     await service.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: 5 });
     expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
@@ -33,9 +48,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const blocks = [{ kind: 'header', index_id: 'RUN' }, { kind: 'stat_grid', index_id: 'RUN' }];
+const blocks = [
+  { kind: 'header', index_id: 'RUN' },
+  { kind: 'stat_grid', index_id: 'RUN' },
+];
 const template = (id: string, rest: object = {}) => ({ template_id: id, name: 'Monthly', blocks, ...rest });
-const put = (id: string, body: object = template(id), headers: Record<string, string> = {}) => service.ask('PUT', `/reports/templates/${id}`, body, headers);
+const put = (id: string, body: object = template(id), headers: Record<string, string> = {}) =>
+  service.ask('PUT', `/reports/templates/${id}`, body, headers);
 
 async function rendered(request: object): Promise<Result> {
   const { status, body } = await service.ask<JobStatus>('POST', '/reports/render', request);
@@ -61,38 +80,77 @@ describe('templates', () => {
     expect(read).toEqual(saved);
     expect(await put('MINE', read.body)).toEqual(saved);
     await put('ALSO', template('ALSO', { blocks: [] }));
-    const listing = (await service.ask<{ templates: { template_id: string }[]; built_in: string[]; skipped: number }>('GET', '/reports/templates')).body;
+    const listing = (
+      await service.ask<{ templates: { template_id: string }[]; built_in: string[]; skipped: number }>(
+        'GET',
+        '/reports/templates',
+      )
+    ).body;
     expect(listing.templates.map(({ template_id }) => template_id)).toEqual(['ALSO', 'MINE']);
-    expect(listing).toMatchObject({ built_in: ['FACTSHEET-A4', 'FACTSHEET-LETTER', 'REBALANCE-A4', 'TEARSHEET-A4'], skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
+    expect(listing).toMatchObject({
+      built_in: ['FACTSHEET-A4', 'FACTSHEET-LETTER', 'REBALANCE-A4', 'TEARSHEET-A4'],
+      skipped: 0,
+      skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 },
+    });
     expect((await service.ask('DELETE', '/reports/templates/ALSO')).status).toBe(204);
-    expect(await service.refusal('GET', '/reports/templates/ALSO')).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
-    expect(await service.refusal('DELETE', '/reports/templates/ALSO')).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
+    expect(await service.refusal('GET', '/reports/templates/ALSO')).toMatchObject({
+      status: 404,
+      code: 'TEMPLATE_NOT_FOUND',
+    });
+    expect(await service.refusal('DELETE', '/reports/templates/ALSO')).toMatchObject({
+      status: 404,
+      code: 'TEMPLATE_NOT_FOUND',
+    });
   });
 
   test('are changed under the etag they were read with only', async () => {
     const { etag } = await put('TAGGED');
-    expect((await service.download('/reports/templates/TAGGED', { headers: { 'if-none-match': etag! } })).status).toBe(304);
+    expect((await service.download('/reports/templates/TAGGED', { headers: { 'if-none-match': etag! } })).status).toBe(
+      304,
+    );
     expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': '"nothing"' })).status).toBe(412);
     expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': etag! })).status).toBe(200);
-    expect((await service.ask('DELETE', '/reports/templates/TAGGED', undefined, { 'if-match': etag! })).status).toBe(412);
+    expect((await service.ask('DELETE', '/reports/templates/TAGGED', undefined, { 'if-match': etag! })).status).toBe(
+      412,
+    );
   });
 
   test('with errors are refused with findings at their paths; warnings come with the answer', async () => {
-    const refusal = await service.refusal('PUT', '/reports/templates/BAD', template('BAD', { blocks: [{ kind: 'pie' }, { kind: 'text' }] }));
+    const refusal = await service.refusal(
+      'PUT',
+      '/reports/templates/BAD',
+      template('BAD', { blocks: [{ kind: 'pie' }, { kind: 'text' }] }),
+    );
     expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
-    expect((refusal.detail!['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`)).toEqual(['UNKNOWN_BLOCK_KIND blocks[0].kind', 'REQUIRED blocks[1].text']);
-    expect((await put('WARNED', template('WARNED', { author: 'me' }))).body).toMatchObject({ findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'author' }] });
+    expect(
+      (refusal.detail!['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`),
+    ).toEqual(['UNKNOWN_BLOCK_KIND blocks[0].kind', 'REQUIRED blocks[1].text']);
+    expect((await put('WARNED', template('WARNED', { author: 'me' }))).body).toMatchObject({
+      findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'author' }],
+    });
     expect((await service.ask('GET', '/reports/templates/WARNED')).body).not.toHaveProperty('findings');
-    expect(await service.refusal('PUT', '/reports/templates/OTHER', template('MINE'))).toMatchObject({ status: 422, code: 'ID_MISMATCH' });
+    expect(await service.refusal('PUT', '/reports/templates/OTHER', template('MINE'))).toMatchObject({
+      status: 422,
+      code: 'ID_MISMATCH',
+    });
   });
 
   test('that are built in can be read and taken as a beginning, not changed', async () => {
-    const { status, body } = await service.ask<{ blocks: { index_id: unknown }[] }>('GET', '/reports/templates/FACTSHEET-A4');
+    const { status, body } = await service.ask<{ blocks: { index_id: unknown }[] }>(
+      'GET',
+      '/reports/templates/FACTSHEET-A4',
+    );
     expect(status).toBe(200);
     expect(body.blocks.every(({ index_id }) => index_id === null)).toBe(true);
     expect((await put('OWN', { ...body, template_id: 'OWN' })).body).toEqual({ ...body, template_id: 'OWN' });
-    expect(await service.refusal('PUT', '/reports/templates/FACTSHEET-A4', body)).toMatchObject({ status: 422, code: 'TEMPLATE_BUILT_IN' });
-    expect(await service.refusal('DELETE', '/reports/templates/TEARSHEET-A4')).toMatchObject({ status: 422, code: 'TEMPLATE_BUILT_IN' });
+    expect(await service.refusal('PUT', '/reports/templates/FACTSHEET-A4', body)).toMatchObject({
+      status: 422,
+      code: 'TEMPLATE_BUILT_IN',
+    });
+    expect(await service.refusal('DELETE', '/reports/templates/TEARSHEET-A4')).toMatchObject({
+      status: 422,
+      code: 'TEMPLATE_BUILT_IN',
+    });
   });
 });
 
@@ -102,14 +160,26 @@ describe('what cannot be rendered is refused before there is a job', () => {
   test('an unknown template, a built-in without an index, an index without a run', async () => {
     expect(await refused({ template_id: 'NONE' })).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
     expect(await refused({ template_id: 'FACTSHEET-A4' })).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: null })).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'NONE' })).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
-    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'BARE' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
+    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: null })).toMatchObject({
+      status: 422,
+      code: 'INDEX_REQUIRED',
+    });
+    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'NONE' })).toMatchObject({
+      status: 404,
+      code: 'INDEX_NOT_FOUND',
+    });
+    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'BARE' })).toMatchObject({
+      status: 404,
+      code: 'RUN_NOT_FOUND',
+    });
   });
 
   test('a stored template without blocks, with unbound ones, bound to an index without a run', async () => {
     await put('EMPTY', template('EMPTY', { blocks: [] }));
-    expect(await refused({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({ status: 409, code: 'TEMPLATE_EMPTY' });
+    expect(await refused({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({
+      status: 409,
+      code: 'TEMPLATE_EMPTY',
+    });
     await put('UNBOUND', template('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
     const unbound = await refused({ template_id: 'UNBOUND', index_id: 'RUN' });
     expect(unbound).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
@@ -127,7 +197,11 @@ describe('what cannot be rendered is refused before there is a job', () => {
 
 describe('renders', () => {
   test('of a built-in bear its index and print the numbers of the service', async () => {
-    const posted = await service.download('/reports/render', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ template_id: 'TEARSHEET-A4', index_id: 'RUN' }) });
+    const posted = await service.download('/reports/render', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ template_id: 'TEARSHEET-A4', index_id: 'RUN' }),
+    });
     const { job_id } = (await posted.json()) as JobStatus;
     expect(posted.status).toBe(202);
     expect(posted.headers.get('location')).toBe(`/jobs/${job_id}`);
@@ -146,24 +220,49 @@ describe('renders', () => {
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect(bytes.length).toBe(result.bytes);
     const etag = response.headers.get('etag')!;
-    expect((await service.download(`/reports/renders/${result.render_id}`, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    expect(
+      (await service.download(`/reports/renders/${result.render_id}`, { headers: { 'if-none-match': etag } })).status,
+    ).toBe(304);
 
     const { text, pages } = readPdf(bytes);
     expect(pages.length).toBe(result.pages);
-    const overview = (await service.ask<{ metrics: Record<string, number>; end: string }>('GET', '/analytics/RUN/overview')).body;
-    for (const name of ['total_return', 'annualised_return', 'volatility', 'max_drawdown']) expect(text).toContain(percentText(overview.metrics[name]!));
+    const overview = (
+      await service.ask<{ metrics: Record<string, number>; end: string }>('GET', '/analytics/RUN/overview')
+    ).body;
+    for (const name of ['total_return', 'annualised_return', 'volatility', 'max_drawdown'])
+      expect(text).toContain(percentText(overview.metrics[name]!));
     expect(text).toContain(ratioText(overview.metrics['sharpe_ratio']!));
     expect(text).toContain(`As of ${overview.end}`);
-    const attribution = (await service.ask<{ contributions: { average_weight: number; total_return: number; contribution: number }[] }>('GET', '/analytics/RUN/attribution')).body;
-    for (const row of attribution.contributions.slice(0, 15)) expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
-    const weights = (await service.ask<{ weights: { identifier: string; weight: number; risk_contribution: number }[]; risk: { volatility: number } }>('GET', '/analytics/RUN/weights?risk=true')).body;
-    for (const { identifier, weight, risk_contribution } of weights.weights) expect(text).toMatch(new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(risk_contribution)} `, 'm'));
+    const attribution = (
+      await service.ask<{ contributions: { average_weight: number; total_return: number; contribution: number }[] }>(
+        'GET',
+        '/analytics/RUN/attribution',
+      )
+    ).body;
+    for (const row of attribution.contributions.slice(0, 15))
+      expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
+    const weights = (
+      await service.ask<{
+        weights: { identifier: string; weight: number; risk_contribution: number }[];
+        risk: { volatility: number };
+      }>('GET', '/analytics/RUN/weights?risk=true')
+    ).body;
+    for (const { identifier, weight, risk_contribution } of weights.weights)
+      expect(text).toMatch(
+        new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(risk_contribution)} `, 'm'),
+      );
     expect(text).toContain(`${percentText(weights.risk.volatility)} 100.00%`);
   });
 
   test('of a stored template bind their blocks themselves', async () => {
     await put('BOUND');
-    expect(await rendered({ template_id: 'BOUND', index_id: 'BARE' })).toMatchObject({ template_id: 'BOUND', name: 'Monthly', index_id: null, blocks: 2, pages: 1 });
+    expect(await rendered({ template_id: 'BOUND', index_id: 'BARE' })).toMatchObject({
+      template_id: 'BOUND',
+      name: 'Monthly',
+      index_id: null,
+      blocks: 2,
+      pages: 1,
+    });
   });
 
   test('are there after a restart, and until they are removed', async () => {
@@ -179,16 +278,28 @@ describe('renders', () => {
   });
 
   test('that are cancelled leave nothing behind', async () => {
-    const submitted = await Promise.all(Array.from({ length: 6 }, () => service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'RUN' })));
+    const submitted = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'RUN' }),
+      ),
+    );
     const last = submitted.at(-1)!.body.job_id;
     const { status } = (await service.ask<JobStatus>('DELETE', `/jobs/${last}`)).body;
     expect(status).toBe('cancelled');
-    for (const { body } of submitted.slice(0, -1)) expect((await service.finished(body.job_id)).status).toBe('succeeded');
-    expect(await service.refusal('GET', `/reports/renders/${last.slice('render:'.length)}`)).toMatchObject({ status: 404, code: 'RENDER_NOT_FOUND' });
+    for (const { body } of submitted.slice(0, -1))
+      expect((await service.finished(body.job_id)).status).toBe('succeeded');
+    expect(await service.refusal('GET', `/reports/renders/${last.slice('render:'.length)}`)).toMatchObject({
+      status: 404,
+      code: 'RENDER_NOT_FOUND',
+    });
   });
 
   test('whose index is deleted on the way either are finished or fail by its name', async () => {
-    const submitted = await Promise.all(Array.from({ length: 5 }, () => service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'GONE' })));
+    const submitted = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'GONE' }),
+      ),
+    );
     expect((await service.ask('DELETE', '/indices/GONE')).status).toBe(200);
     for (const { body } of submitted) {
       const { status, error } = await service.finished(body.job_id);

@@ -32,7 +32,10 @@ function closes(): Record<string, (number | null)[]> {
   DAYS.forEach((_, t) => {
     const market = 0.01 * random.normal();
     NAMES.forEach((name, i) => {
-      const moved = name === 'FLAT' ? 100 : Math.round(levels.get(name)! * (1 + market * (0.5 + i / 4) + 0.01 * random.normal()) * 1e6) / 1e6;
+      const moved =
+        name === 'FLAT'
+          ? 100
+          : Math.round(levels.get(name)! * (1 + market * (0.5 + i / 4) + 0.01 * random.normal()) * 1e6) / 1e6;
       levels.set(name, moved);
       series[name]!.push(name === 'LATE' && t < 200 ? null : moved);
     });
@@ -44,17 +47,27 @@ function closes(): Record<string, (number | null)[]> {
 function byDefinition(names: readonly string[], delta?: number): number[][] {
   const returns = DAYS.slice(1).map((_, t) => names.map((name) => prices[name]![t + 1]! / prices[name]![t]! - 1));
   const means = names.map((_, i) => returns.reduce((total, row) => total + row[i]!, 0) / returns.length);
-  const s = means.map((mi, i) => means.map((mj, j) => returns.reduce((total, row) => total + (row[i]! - mi) * (row[j]! - mj), 0) / (returns.length - 1)));
+  const s = means.map((mi, i) =>
+    means.map(
+      (mj, j) => returns.reduce((total, row) => total + (row[i]! - mi) * (row[j]! - mj), 0) / (returns.length - 1),
+    ),
+  );
   let correlations = 0;
-  names.forEach((_, i) => names.forEach((__, j) => (correlations += i === j ? 0 : s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!))));
+  names.forEach((_, i) =>
+    names.forEach((__, j) => (correlations += i === j ? 0 : s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!))),
+  );
   const rbar = correlations / (names.length * (names.length - 1));
   const d = delta ?? names.length / (names.length + returns.length);
-  return s.map((row, i) => row.map((value, j) => 252 * (i === j ? value : d * rbar * Math.sqrt(s[i]![i]! * s[j]![j]!) + (1 - d) * value)));
+  return s.map((row, i) =>
+    row.map((value, j) => 252 * (i === j ? value : d * rbar * Math.sqrt(s[i]![i]! * s[j]![j]!) + (1 - d) * value)),
+  );
 }
 
 /** Annualised variance under weights that halve every so many sessions: sum w (x - mean)^2 / (1 - sum w^2). */
 function weightedVariance(name: string, [from, to]: readonly [number, number], halfLife: number): number {
-  const returns = DAYS.slice(from + 1, to + 1).map((_, t) => prices[name]![from + t + 1]! / prices[name]![from + t]! - 1);
+  const returns = DAYS.slice(from + 1, to + 1).map(
+    (_, t) => prices[name]![from + t + 1]! / prices[name]![from + t]! - 1,
+  );
   const raw = returns.map((_, t) => 0.5 ** ((returns.length - 1 - t) / halfLife));
   const total = raw.reduce((sum, weight) => sum + weight, 0);
   const weights = raw.map((weight) => weight / total);
@@ -68,9 +81,17 @@ beforeAll(async () => {
   service = await runService();
   const folder = join(service.root, 'market');
   await mkdir(folder, { recursive: true });
-  const rows = [...NAMES, ...SHADOWS].flatMap((name) => DAYS.flatMap((day, t) => (prices[name]![t] === null ? [] : [`${name},${day},${prices[name]![t]}`])));
+  const rows = [...NAMES, ...SHADOWS].flatMap((name) =>
+    DAYS.flatMap((day, t) => (prices[name]![t] === null ? [] : [`${name},${day},${prices[name]![t]}`])),
+  );
   await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows.join('\n')}\n`);
-  const { status, body } = await service.ask('POST', '/data/stores', { store_id: 'market', name: 'Market', kind: 'folder', location: folder, activate: true });
+  const { status, body } = await service.ask('POST', '/data/stores', {
+    store_id: 'market',
+    name: 'Market',
+    kind: 'folder',
+    location: folder,
+    activate: true,
+  });
   expect(status, JSON.stringify(body)).toBe(201);
 });
 afterAll(() => service.close());
@@ -85,7 +106,8 @@ async function view(modelId: string): Promise<View> {
   return (await service.ask<View>('GET', `/risk-models/${modelId}`)).body;
 }
 
-const codes = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) => ((error.detail ?? {})['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
+const codes = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
+  ((error.detail ?? {})['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
 
 describe('an estimate', () => {
   const names = ['1398', '700', 'AAA', 'BBB'];
@@ -96,9 +118,30 @@ describe('an estimate', () => {
     const model = await view('core');
     expect(model.asset_ids).toEqual(names);
     const expected = byDefinition(names);
-    model.covariance.data.forEach((row, i) => row.forEach((value, j) => expect(Math.abs((value as number) - expected[i]![j]!)).toBeLessThanOrEqual(1e-12 * Math.sqrt(expected[i]![i]! * expected[j]![j]!))));
-    expect(model.diagnostics).toMatchObject({ assets: 4, observations: DAYS.length - 1, intensity: 4 / (4 + DAYS.length - 1), positive_semi_definite: true, repaired: false, target: 'constant_correlation' });
-    expect(model).toMatchObject({ model_id: 'core', start: null, end: null, observed_start: DAYS[1], observed_end: DAYS.at(-1), excluded: {}, precision: 'float64' });
+    model.covariance.data.forEach((row, i) =>
+      row.forEach((value, j) =>
+        expect(Math.abs((value as number) - expected[i]![j]!)).toBeLessThanOrEqual(
+          1e-12 * Math.sqrt(expected[i]![i]! * expected[j]![j]!),
+        ),
+      ),
+    );
+    expect(model.diagnostics).toMatchObject({
+      assets: 4,
+      observations: DAYS.length - 1,
+      intensity: 4 / (4 + DAYS.length - 1),
+      positive_semi_definite: true,
+      repaired: false,
+      target: 'constant_correlation',
+    });
+    expect(model).toMatchObject({
+      model_id: 'core',
+      start: null,
+      end: null,
+      observed_start: DAYS[1],
+      observed_end: DAYS.at(-1),
+      excluded: {},
+      precision: 'float64',
+    });
   });
 
   test('comes with its job as it comes from its route', async () => {
@@ -114,7 +157,10 @@ describe('an estimate', () => {
       expect(cell(correlation, i, i)).toBe(1);
       names.forEach((other, j) => {
         expect(cell(correlation, i, j)).toBe(cell(correlation, j, i));
-        expect(cell(correlation, i, j)).toBeCloseTo(cell(covariance, i, j) / (volatilities[name]! * volatilities[other]!), 12);
+        expect(cell(correlation, i, j)).toBeCloseTo(
+          cell(covariance, i, j) / (volatilities[name]! * volatilities[other]!),
+          12,
+        );
       });
     });
   });
@@ -124,7 +170,9 @@ describe('an estimate', () => {
     const text = JSON.stringify(response.body); // parsed objects put digits first in numeric order
     expect(text).toContain('"700"');
     const raw = await rawText('/risk-models/core');
-    expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(raw.indexOf('"700":', raw.indexOf('"volatilities"')));
+    expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
+      raw.indexOf('"700":', raw.indexOf('"volatilities"')),
+    );
   });
 
   test('leaves a late listing out and says so', async () => {
@@ -139,8 +187,15 @@ describe('an estimate', () => {
     await estimated('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
     const model = await view('flat');
     expect(model.volatilities['FLAT']).toBe(0);
-    expect(model.correlation.data).toEqual([[1, 0], [0, 1]]);
-    expect(model.diagnostics).toMatchObject({ average_correlation: 0, condition_number: 1e300, smallest_eigenvalue: 0 });
+    expect(model.correlation.data).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
+    expect(model.diagnostics).toMatchObject({
+      average_correlation: 0,
+      condition_number: 1e300,
+      smallest_eigenvalue: 0,
+    });
   });
 
   test('of one name is its variance, whatever the intensity', async () => {
@@ -149,7 +204,12 @@ describe('an estimate', () => {
     const expected = byDefinition(['AAA', 'BBB'])[0]![0]!;
     expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
     expect(model.correlation.data).toEqual([[1]]);
-    expect(model.diagnostics).toMatchObject({ assets: 1, average_correlation: 0, condition_number: 1, positive_semi_definite: true });
+    expect(model.diagnostics).toMatchObject({
+      assets: 1,
+      average_correlation: 0,
+      condition_number: 1,
+      positive_semi_definite: true,
+    });
   });
 
   test('of two names that are one is singular, and says so', async () => {
@@ -157,7 +217,10 @@ describe('an estimate', () => {
     const model = await view('twins');
     const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
     expect([common, other]).toEqual([own, own]);
-    expect(model.correlation.data).toEqual([[1, 1], [1, 1]]);
+    expect(model.correlation.data).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
     expect(model.diagnostics).toMatchObject({ condition_number: 1e300, positive_semi_definite: true, repaired: false });
   });
 
@@ -183,21 +246,34 @@ describe('an estimate', () => {
     await estimated('window', { ...window, intensity: 0, half_life: 10 });
     const weighted = (await view('window')).covariance.data;
     const expected = weightedVariance('AAA', [50, 149], 10);
-    expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(1e-12);
+    expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
+      1e-12,
+    );
     await estimated('window', { ...window, intensity_method: 'ledoit_wolf' });
     const { intensity } = (await view('window')).diagnostics;
     expect(intensity > 0 && intensity < 1 && intensity !== 4 / 103).toBe(true);
   });
 
-  test.each(['shape', 'ledoit_wolf'])('by a half-life that leaves all weight to one session is refused with both numbers, by %s', async (method) => {
-    const job = await estimated('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
-    expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } } });
-    expect(job.error?.message).toMatch(/^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is needed\.$/); // 2^-20
-  });
+  test.each(['shape', 'ledoit_wolf'])(
+    'by a half-life that leaves all weight to one session is refused with both numbers, by %s',
+    async (method) => {
+      const job = await estimated('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
+      expect(job).toMatchObject({
+        status: 'failed',
+        error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } },
+      });
+      expect(job.error?.message).toMatch(
+        /^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is needed\.$/,
+      ); // 2^-20
+    },
+  );
 
   test('prefers names to an index and says so', async () => {
     const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
-    expect(job).toMatchObject({ status: 'succeeded', message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given: identifiers win.` });
+    expect(job).toMatchObject({
+      status: 'succeeded',
+      message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given: identifiers win.`,
+    });
   });
 
   test('fails without enough returns and leaves the stored model as it was', async () => {
@@ -212,8 +288,14 @@ describe('an estimate', () => {
     const before = await view('core');
     expect((await estimated('core')).status).toBe('succeeded');
     expect(await view('core')).toEqual(before);
-    expect(await service.refusal('POST', '/risk-models/unheard-of/estimate')).toMatchObject({ status: 422, code: 'UNIVERSE_REQUIRED' });
-    expect(await service.refusal('POST', '/risk-models/core/estimate', { intensity: 0.5 })).toMatchObject({ status: 422, code: 'UNIVERSE_REQUIRED' });
+    expect(await service.refusal('POST', '/risk-models/unheard-of/estimate')).toMatchObject({
+      status: 422,
+      code: 'UNIVERSE_REQUIRED',
+    });
+    expect(await service.refusal('POST', '/risk-models/core/estimate', { intensity: 0.5 })).toMatchObject({
+      status: 422,
+      code: 'UNIVERSE_REQUIRED',
+    });
   });
 
   test('names every identifier that the store does not hold', async () => {
@@ -223,17 +305,40 @@ describe('an estimate', () => {
   });
 
   test('refuses intensities outside 0 to 1, unknown targets and dates in the wrong order', async () => {
-    expect(codes(await service.refusal('POST', '/risk-models/x/estimate', { identifiers: ['AAA'], intensity: 1.5, target: 'mean' }))).toEqual(['OUT_OF_RANGE intensity', 'NOT_IN_CHOICES target']);
-    expect(await service.refusal('POST', '/risk-models/x/estimate', { identifiers: ['AAA'], start: '2024-01-02', end: '2023-01-02' })).toMatchObject({ status: 422, code: 'INVALID_RANGE' });
-    expect(codes(await service.refusal('POST', '/risk-models/x/estimate', { index_id: 'nothing' }))).toEqual(['RUN_NOT_FOUND index_id']);
+    expect(
+      codes(
+        await service.refusal('POST', '/risk-models/x/estimate', {
+          identifiers: ['AAA'],
+          intensity: 1.5,
+          target: 'mean',
+        }),
+      ),
+    ).toEqual(['OUT_OF_RANGE intensity', 'NOT_IN_CHOICES target']);
+    expect(
+      await service.refusal('POST', '/risk-models/x/estimate', {
+        identifiers: ['AAA'],
+        start: '2024-01-02',
+        end: '2023-01-02',
+      }),
+    ).toMatchObject({ status: 422, code: 'INVALID_RANGE' });
+    expect(codes(await service.refusal('POST', '/risk-models/x/estimate', { index_id: 'nothing' }))).toEqual([
+      'RUN_NOT_FOUND index_id',
+    ]);
   });
 });
 
 describe('a model of the names of an index', () => {
   test('covers what its latest run held, on the sessions of its calendar', async () => {
     const index = {
-      id: 'PAIR', name: 'Pair', calendar: 'XNYS', base_date: '2023-06-01', base_value: 100, currency: 'USD', universe: { kind: 'list', identifiers: ['AAA', 'BBB'] },
-      rebalance: { frequency: 'quarterly' }, pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
+      id: 'PAIR',
+      name: 'Pair',
+      calendar: 'XNYS',
+      base_date: '2023-06-01',
+      base_value: 100,
+      currency: 'USD',
+      universe: { kind: 'list', identifiers: ['AAA', 'BBB'] },
+      rebalance: { frequency: 'quarterly' },
+      pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
     };
     expect((await service.ask('POST', '/indices', index)).status).toBe(200);
     const run = await service.ask<JobStatus>('POST', '/analytics/PAIR/backtest');
@@ -246,7 +351,12 @@ describe('a model of the names of an index', () => {
     expect(model.diagnostics.observations).toBeLessThan(DAYS.length - 1);
     await estimated('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
     const half = await view('pair');
-    expect(half).toMatchObject({ start: '2023-07-03', end: '2023-12-29', observed_start: '2023-07-05', observed_end: '2023-12-29' }); // closed on the fourth of July
+    expect(half).toMatchObject({
+      start: '2023-07-03',
+      end: '2023-12-29',
+      observed_start: '2023-07-05',
+      observed_end: '2023-12-29',
+    }); // closed on the fourth of July
     expect(half.diagnostics.observations).toBe(125); // of 126 sessions
     expect((await estimated('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain('identifiers win');
     expect((await view('pair')).asset_ids).toEqual(['AAA']);
@@ -259,8 +369,16 @@ describe('stored models', () => {
     const ids = body.risk_models.map(({ model_id: id }) => id);
     expect(ids).toEqual(ids.toSorted());
     expect(body).toMatchObject({ skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
-    expect(body.risk_models.find(({ model_id: id }) => id === 'core')).toMatchObject({ assets: 4, observations: DAYS.length - 1, positive_semi_definite: true });
-    expect((await service.ask<RiskModelCollection>('GET', `/risk-models?limit=1&after=${ids[0]}`)).body.risk_models.map(({ model_id: id }) => id)).toEqual([ids[1]]);
+    expect(body.risk_models.find(({ model_id: id }) => id === 'core')).toMatchObject({
+      assets: 4,
+      observations: DAYS.length - 1,
+      positive_semi_definite: true,
+    });
+    expect(
+      (await service.ask<RiskModelCollection>('GET', `/risk-models?limit=1&after=${ids[0]}`)).body.risk_models.map(
+        ({ model_id: id }) => id,
+      ),
+    ).toEqual([ids[1]]);
   });
 
   test('survive a restart', async () => {
@@ -274,7 +392,9 @@ describe('stored models', () => {
     const json = await view('core');
     const table = tableFromIPC(await rawBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
     expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset_id', ...json.asset_ids]);
-    json.asset_ids.forEach((name, j) => expect([...(table.getChild(name) ?? [])]).toEqual(json.covariance.data.map((row) => row[j])));
+    json.asset_ids.forEach((name, j) =>
+      expect([...(table.getChild(name) ?? [])]).toEqual(json.covariance.data.map((row) => row[j])),
+    );
     const { covariance: _, ...rest } = json;
     expect(JSON.parse(table.schema.metadata.get('body') ?? 'null')).toEqual(rest);
   });
@@ -283,8 +403,14 @@ describe('stored models', () => {
     const { etag } = await service.ask('GET', '/risk-models/flat');
     expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': '"other"' })).status).toBe(412);
     expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': etag ?? '' })).status).toBe(204);
-    expect(await service.refusal('GET', '/risk-models/flat')).toMatchObject({ status: 404, code: 'RISK_MODEL_NOT_FOUND' });
-    expect(await service.refusal('DELETE', '/risk-models/flat')).toMatchObject({ status: 404, code: 'RISK_MODEL_NOT_FOUND' });
+    expect(await service.refusal('GET', '/risk-models/flat')).toMatchObject({
+      status: 404,
+      code: 'RISK_MODEL_NOT_FOUND',
+    });
+    expect(await service.refusal('DELETE', '/risk-models/flat')).toMatchObject({
+      status: 404,
+      code: 'RISK_MODEL_NOT_FOUND',
+    });
   });
 });
 

@@ -7,12 +7,32 @@ import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 
 const artifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
 const RUN: RunDocument = {
-  run_id: 'CORE', index_id: 'CORE', name: 'Core', run_at: 't', start: '2024-01-02', end: '2024-01-03', run_hash: 'h', store_content_hash: 's', engine_version: '0', request: {},
+  run_id: 'CORE',
+  index_id: 'CORE',
+  name: 'Core',
+  run_at: 't',
+  start: '2024-01-02',
+  end: '2024-01-03',
+  run_hash: 'h',
+  store_content_hash: 's',
+  engine_version: '0',
+  request: {},
   artifacts: { result: artifact('result'), overview: artifact('overview'), columns: artifact('columns') },
 };
 const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: artifact('record') } };
 const laterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
-const INPUT = { columns: '/home/columns', files: [{ path: '/home/columns', sha256: 'sha of columns' }], stamp: { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0', extendedFrom: null, fullRunReason: null } };
+const INPUT = {
+  columns: '/home/columns',
+  files: [{ path: '/home/columns', sha256: 'sha of columns' }],
+  stamp: {
+    runAt: 't',
+    runHash: 'h',
+    storeContentHash: 's',
+    engineVersion: '0',
+    extendedFrom: null,
+    fullRunReason: null,
+  },
+};
 
 /** Records as files of a map, of one text per writing, and what was asked of the workers. */
 function records({ fails = 0, isFull = false } = {}) {
@@ -39,7 +59,12 @@ function records({ fails = 0, isFull = false } = {}) {
     return { bytes: text.length, sha256: '' };
   }) as Parameters<typeof createRunRecords>[0]['jobs']['query'];
   const service = createRunRecords({ artifacts, jobs: { query } });
-  return { asked, files, read: async (run: RunDocument) => new Response((await service.read(run)).open()).text(), open: service.read };
+  return {
+    asked,
+    files,
+    read: async (run: RunDocument) => new Response((await service.read(run)).open()).text(),
+    open: service.read,
+  };
 }
 
 test('a record is written by a worker from the columns and the stamp of its run, once while it is kept', async () => {
@@ -88,12 +113,18 @@ test('on a full disk a record is read without being written', async () => {
 test('a record that was stored as JSON is upgraded by a worker, under an etag of its own', async () => {
   const { read, asked } = records();
   expect(await read(OLD)).toBe('record 1');
-  expect(asked).toEqual([{ ...INPUT, stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' }]);
+  expect(asked).toEqual([
+    { ...INPUT, stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' },
+  ]);
   expect(recordEtag(OLD)).not.toBe('sha of record');
 });
 
 test('the etag is another one for another file and another stamp', () => {
-  const others = [{ ...RUN, run_at: 'later' }, { ...RUN, engine_version: '1' }, { ...RUN, artifacts: { ...RUN.artifacts, columns: artifact('other') } }];
+  const others = [
+    { ...RUN, run_at: 'later' },
+    { ...RUN, engine_version: '1' },
+    { ...RUN, artifacts: { ...RUN.artifacts, columns: artifact('other') } },
+  ];
   expect(new Set([RUN, ...others].map(recordEtag)).size).toBe(4);
   expect(recordEtag({ ...RUN })).toBe(recordEtag(RUN));
 });

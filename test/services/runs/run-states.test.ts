@@ -7,32 +7,88 @@ import { createRunStates } from '#services/runs/run-states.js';
 import type { ArtifactRef } from '#store/artifacts.js';
 import type { DocumentKind, DocumentStore } from '#store/documents.js';
 
-const INDEX = { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } };
+const INDEX = {
+  id: 'X',
+  name: 'X',
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
 /** The document with its defaults, as versions stored it that knew of no default universe. */
 const STORED = {
-  ...INDEX, description: null, base_value: 100, currency: 'USD', derivation: null, tags: [],
-  rebalance: { frequency: 'quarterly', anchor: 'last_session', months: null, weekday: null, nth: null, day: null, roll: 'following', effective_lag: 0, dates: [] },
+  ...INDEX,
+  description: null,
+  base_value: 100,
+  currency: 'USD',
+  derivation: null,
+  tags: [],
+  rebalance: {
+    frequency: 'quarterly',
+    anchor: 'last_session',
+    months: null,
+    weekday: null,
+    nth: null,
+    day: null,
+    roll: 'following',
+    effective_lag: 0,
+    dates: [],
+  },
   pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {}, cap: null, floor: null, group_caps: [] } },
 };
 const REQUEST = { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 };
 const PLAN = { runId: 'X', name: 'X', indexId: 'X', documents: { X: STORED }, request: REQUEST };
 
 const storeDocument = (storeId: string, contentHash: string, active = false) => ({
-  store_id: storeId, name: storeId, kind: 'imported', managed: true, active, writing: false, location: null, source: null, tables: {}, adjustment: 'none', created_at: '', last_loaded_at: null,
-  last_refreshed_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: contentHash, rows: null, files: [], error: null, findings: [], synthetic: null,
+  store_id: storeId,
+  name: storeId,
+  kind: 'imported',
+  managed: true,
+  active,
+  writing: false,
+  location: null,
+  source: null,
+  tables: {},
+  adjustment: 'none',
+  created_at: '',
+  last_loaded_at: null,
+  last_refreshed_at: null,
+  identifiers: null,
+  start: null,
+  end: null,
+  size_bytes: null,
+  content_hash: contentHash,
+  rows: null,
+  files: [],
+  error: null,
+  findings: [],
+  synthetic: null,
 });
 
 interface World {
   readonly run?: Partial<RunDocument>;
   readonly plan?: object | null;
   readonly stores?: readonly object[];
-  readonly served?: { readonly storeId: string; readonly contentHash: string; readonly adjustment?: string; readonly currency?: string } | null;
+  readonly served?: {
+    readonly storeId: string;
+    readonly contentHash: string;
+    readonly adjustment?: string;
+    readonly currency?: string;
+  } | null;
   readonly engine?: string;
 }
 
 /** A stored run of the index, as a version of before stored it: without its store. */
-function world({ run: rest = {}, plan = PLAN, stores = [], served = { storeId: 'desk', contentHash: 'h' }, engine = '0.1.0' }: World) {
-  const bodies = new Map<string, object>([['index X', INDEX], ...stores.map((body): [string, object] => [`store ${(body as { store_id: string }).store_id}`, body])]);
+function world({
+  run: rest = {},
+  plan = PLAN,
+  stores = [],
+  served = { storeId: 'desk', contentHash: 'h' },
+  engine = '0.1.0',
+}: World) {
+  const bodies = new Map<string, object>([
+    ['index X', INDEX],
+    ...stores.map((body): [string, object] => [`store ${(body as { store_id: string }).store_id}`, body]),
+  ]);
   let revision = 0;
   let reads = 0;
   const documents = {
@@ -42,23 +98,46 @@ function world({ run: rest = {}, plan = PLAN, stores = [], served = { storeId: '
       return body && { id, body, etag: canonicalJson(body), updatedAt: '' };
     },
     revision: async () => revision,
-    list: async (kind: DocumentKind, read: (body: unknown, id: string) => unknown) => ({ documents: [...bodies].flatMap(([key, body]) => (key.startsWith(`${kind} `) ? (read(body, '') ?? []) : [])) }),
+    list: async (kind: DocumentKind, read: (body: unknown, id: string) => unknown) => ({
+      documents: [...bodies].flatMap(([key, body]) => (key.startsWith(`${kind} `) ? (read(body, '') ?? []) : [])),
+    }),
   } as unknown as DocumentStore;
   const text = canonicalJson(plan ?? {});
-  const ref = (name: string): ArtifactRef => ({ name, bytes: text.length, sha256: createHash('sha256').update(text).digest('hex') });
+  const ref = (name: string): ArtifactRef => ({
+    name,
+    bytes: text.length,
+    sha256: createHash('sha256').update(text).digest('hex'),
+  });
   const run: RunDocument = {
-    run_id: 'X', index_id: 'X', name: 'X', run_at: 't', start: '', end: '', run_hash: 'r', store_content_hash: 'h', engine_version: '0.1.0', request: REQUEST,
-    artifacts: { result: ref('result'), overview: ref('overview'), columns: ref('columns'), ...(plan === null ? {} : { plan: ref('plan') }) },
+    run_id: 'X',
+    index_id: 'X',
+    name: 'X',
+    run_at: 't',
+    start: '',
+    end: '',
+    run_hash: 'r',
+    store_content_hash: 'h',
+    engine_version: '0.1.0',
+    request: REQUEST,
+    artifacts: {
+      result: ref('result'),
+      overview: ref('overview'),
+      columns: ref('columns'),
+      ...(plan === null ? {} : { plan: ref('plan') }),
+    },
     ...rest,
   };
-  const market = served === null ? undefined : ({ handle: { adjustment: 'none', ...served } } as unknown as ServedMarket);
+  const market =
+    served === null ? undefined : ({ handle: { adjustment: 'none', ...served } } as unknown as ServedMarket);
   const states = createRunStates({
-    documents, engineVersion: engine,
+    documents,
+    engineVersion: engine,
     artifacts: { read: async () => new TextEncoder().encode(text) },
     markets: { served: () => market, require: () => market! },
   });
   return {
-    run, states,
+    run,
+    states,
     reads: () => reads,
     changeAnother: () => void revision++,
     change(body: object) {
@@ -85,7 +164,12 @@ describe('a stored run', () => {
     for (let i = 0; i < 5; i++) expect(await states.staleOf(run)).toBeNull();
     expect(reads()).toBe(once);
     change({ ...INDEX, currency: 'EUR' });
-    expect(await states.staleOf(run)).toEqual({ definition: true, data: false, engine: false, reasons: ['The index X is not that of the run: currency.'] });
+    expect(await states.staleOf(run)).toEqual({
+      definition: true,
+      data: false,
+      engine: false,
+      reasons: ['The index X is not that of the run: currency.'],
+    });
     change(INDEX);
     expect(await states.staleOf(run)).toBeNull();
   });
@@ -103,16 +187,25 @@ describe('a stored run', () => {
   });
 
   test('that tells nothing of its definition is not said to be current', async () => {
-    expect(await staleOf({ plan: null })).toMatchObject({ definition: true, reasons: ['The run was stored without the definition that it was made from: a change of it cannot be told.'] });
+    expect(await staleOf({ plan: null })).toMatchObject({
+      definition: true,
+      reasons: ['The run was stored without the definition that it was made from: a change of it cannot be told.'],
+    });
   });
 
   test('is stale by every cause at once', async () => {
-    const { run, states, change } = world({ run: { store_id: 'desk', engine_version: '0.0.9' }, served: { storeId: 'desk', contentHash: 'later' } });
+    const { run, states, change } = world({
+      run: { store_id: 'desk', engine_version: '0.0.9' },
+      served: { storeId: 'desk', contentHash: 'later' },
+    });
     change({ ...INDEX, base_value: 7 });
     expect(await states.staleOf(run)).toEqual({
-      definition: true, data: true, engine: true,
+      definition: true,
+      data: true,
+      engine: true,
       reasons: [
-        'The index X is not that of the run: base_value.', 'The store desk holds other content than the run was made on.',
+        'The index X is not that of the run: base_value.',
+        'The store desk holds other content than the run was made on.',
         'The run was made by engine 0.0.9; 0.1.0 may give other bits.',
       ],
     });
@@ -120,20 +213,31 @@ describe('a stored run', () => {
 
   test('is stale when its store declares another price basis', async () => {
     const run = { store_id: 'desk', adjustment: 'none' } as const;
-    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', adjustment: 'total' } })).toMatchObject({ data: true, reasons: ['The store desk declares the adjustment total; the run was made on none.'] });
+    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', adjustment: 'total' } })).toMatchObject({
+      data: true,
+      reasons: ['The store desk declares the adjustment total; the run was made on none.'],
+    });
   });
 
   test('is stale when its store declares another currency, or none any more', async () => {
     const run = { store_id: 'desk', declared_currency: 'USD' };
     expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
-    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({ data: true, reasons: ['The store desk declares the currency EUR; the run was made on USD.'] });
-    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h' } })).toMatchObject({ data: true, reasons: ['The store desk declares no currency; the run was made on USD.'] });
+    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({
+      data: true,
+      reasons: ['The store desk declares the currency EUR; the run was made on USD.'],
+    });
+    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h' } })).toMatchObject({
+      data: true,
+      reasons: ['The store desk declares no currency; the run was made on USD.'],
+    });
   });
 
   test('is compared with what the active store held last while none is served', async () => {
     const stores = (hash: string) => [storeDocument('desk', hash, true), storeDocument('other', 'o')];
     expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: stores('h') })).toBeNull();
-    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: stores('later') })).toMatchObject({ data: true });
+    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: stores('later') })).toMatchObject({
+      data: true,
+    });
     expect(await staleOf({ served: null, run: { store_id: 'desk' } })).toBeNull();
   });
 });
@@ -142,14 +246,21 @@ describe('the store of a run', () => {
   test('is the one that was remembered', async () => {
     const { run, states } = world({ run: { store_id: 'other' } });
     expect(await states.isOtherStore(run)).toBe(true);
-    await expect(states.requireMarket(run)).rejects.toMatchObject({ code: 'STORE_MISMATCH', detail: { store_id: 'other', served_store_id: 'desk' } });
+    await expect(states.requireMarket(run)).rejects.toMatchObject({
+      code: 'STORE_MISMATCH',
+      detail: { store_id: 'other', served_store_id: 'desk' },
+    });
     await expect(states.servedMarket(run)).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
   });
 
   test('is the one that holds its content where none was remembered, and any other where none does', async () => {
     const served = { storeId: 'desk', contentHash: 'later' };
-    expect(await world({ served, stores: [storeDocument('archive', 'h')] }).states.isOtherStore(world({}).run)).toBe(true);
-    expect(await world({ served, stores: [storeDocument('archive', 'x')] }).states.isOtherStore(world({}).run)).toBe(false);
+    expect(await world({ served, stores: [storeDocument('archive', 'h')] }).states.isOtherStore(world({}).run)).toBe(
+      true,
+    );
+    expect(await world({ served, stores: [storeDocument('archive', 'x')] }).states.isOtherStore(world({}).run)).toBe(
+      false,
+    );
     expect(await world({ stores: [storeDocument('archive', 'h')] }).states.isOtherStore(world({}).run)).toBe(false);
   });
 });

@@ -13,16 +13,37 @@ beforeAll(async () => {
   const folder = join(service.root, 'market');
   await mkdir(folder, { recursive: true });
   const random = counterRandom({ seed: 6, stream: 0 });
-  const days = Array.from({ length: 300 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i))).filter((date) => date.getUTCDay() % 6 !== 0).map((date) => date.toISOString().slice(0, 10));
+  const days = Array.from({ length: 300 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i)))
+    .filter((date) => date.getUTCDay() % 6 !== 0)
+    .map((date) => date.toISOString().slice(0, 10));
   const rows = ['AAA', 'BBB', 'CCC'].flatMap((name) => {
     let level = 50;
-    return days.map((day) => `${name},${day},${(level = Math.round(level * (1 + 0.0005 + 0.012 * random.normal()) * 1e4) / 1e4)}`);
+    return days.map(
+      (day) => `${name},${day},${(level = Math.round(level * (1 + 0.0005 + 0.012 * random.normal()) * 1e4) / 1e4)}`,
+    );
   });
   await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows.join('\n')}\n`);
-  expect((await service.ask('POST', '/data/stores', { store_id: 'market', name: 'Market', kind: 'folder', location: folder, activate: true })).status).toBe(201);
+  expect(
+    (
+      await service.ask('POST', '/data/stores', {
+        store_id: 'market',
+        name: 'Market',
+        kind: 'folder',
+        location: folder,
+        activate: true,
+      })
+    ).status,
+  ).toBe(201);
   const index = {
-    id: 'TRIO', name: 'Trio', calendar: 'XNYS', base_date: '2023-01-03', base_value: 100, currency: 'USD', universe: { kind: 'all' },
-    rebalance: { frequency: 'quarterly' }, pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
+    id: 'TRIO',
+    name: 'Trio',
+    calendar: 'XNYS',
+    base_date: '2023-01-03',
+    base_value: 100,
+    currency: 'USD',
+    universe: { kind: 'all' },
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
   };
   expect((await service.ask('POST', '/indices', index)).status).toBe(200);
   const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
@@ -41,7 +62,10 @@ async function simulated(body?: unknown): Promise<SimulationView> {
 describe('rolling risk', () => {
   test('is that of each window of returns of the run and its index', async () => {
     const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=20');
-    const { body: levels } = await service.ask<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/TRIO/levels');
+    const { body: levels } = await service.ask<{ levels: { index: string[]; data: number[] } }>(
+      'GET',
+      '/analytics/TRIO/levels',
+    );
     const returns = levels.levels.data.slice(1).map((level, t) => level / levels.levels.data[t]! - 1);
     expect(body).toMatchObject({ index_id: 'TRIO', window: 20, half_life: null });
     expect(body.risk.index[0]).toBe(levels.levels.index[20]);
@@ -65,16 +89,32 @@ describe('rolling risk', () => {
   });
 
   test('is refused with both memories and without a run', async () => {
-    expect(await service.refusal('GET', '/analytics/TRIO/rolling?window=20&half_life=10')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
-    expect(await service.refusal('GET', '/analytics/NONE/rolling')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
-    expect((await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=2000')).body.risk.index).toEqual([]);
+    expect(await service.refusal('GET', '/analytics/TRIO/rolling?window=20&half_life=10')).toMatchObject({
+      status: 422,
+      code: 'VALIDATION_FAILED',
+    });
+    expect(await service.refusal('GET', '/analytics/NONE/rolling')).toMatchObject({
+      status: 404,
+      code: 'INDEX_NOT_FOUND',
+    });
+    expect((await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=2000')).body.risk.index).toEqual(
+      [],
+    );
   });
 });
 
 describe('a simulation', () => {
   test('looks ahead from the end of the run on the sessions of its calendar', async () => {
     const view = await simulated({ horizon: 40, paths: 5000, percentiles: [0.1, 0.5, 0.9] });
-    expect(view).toMatchObject({ index_id: 'TRIO', method: 'block_bootstrap', horizon: 40, paths: 5000, seed: 0, factor_share: null, precision: 'float64' });
+    expect(view).toMatchObject({
+      index_id: 'TRIO',
+      method: 'block_bootstrap',
+      horizon: 40,
+      paths: 5000,
+      seed: 0,
+      factor_share: null,
+      precision: 'float64',
+    });
     expect(view.levels.columns).toEqual(['0.1', '0.5', '0.9']);
     expect(view.levels.index).toHaveLength(41);
     expect(view.levels.index[0]).toBe(view.observed_end);
@@ -115,9 +155,18 @@ describe('a simulation', () => {
   });
 
   test('is refused without a run, beyond its limits, and past the knowledge of its calendar', async () => {
-    expect(await service.refusal('POST', '/analytics/NONE/simulate')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
-    expect(await service.refusal('POST', '/analytics/TRIO/simulate', { paths: 2_000_000 })).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect(await service.refusal('POST', '/analytics/NONE/simulate')).toMatchObject({
+      status: 404,
+      code: 'INDEX_NOT_FOUND',
+    });
+    expect(await service.refusal('POST', '/analytics/TRIO/simulate', { paths: 2_000_000 })).toMatchObject({
+      status: 422,
+      code: 'VALIDATION_FAILED',
+    });
     const long = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', { block: 400, horizon: 500 });
-    expect(await service.finished(long.body.job_id)).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
+    expect(await service.finished(long.body.job_id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'RISK_INSUFFICIENT_DATA' },
+    });
   });
 });

@@ -2,7 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { StaleState } from '#domain/backtest/stale.js';
 import { stateHead, streamWithHead, unmarked, withHead } from '#services/runs/stamped-json.js';
 
-const STALE: StaleState = { definition: false, data: true, engine: false, reasons: ['The store desk holds other content than the run was made on.'] };
+const STALE: StaleState = {
+  definition: false,
+  data: true,
+  engine: false,
+  reasons: ['The store desk holds other content than the run was made on.'],
+};
 const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 60 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(OBJECT));
 
@@ -26,7 +31,7 @@ function byteStream(bytes: Uint8Array, piece: number, onCancel: () => void = () 
 async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<string> {
   const reader = stream.getReader({ mode: 'byob' });
   const parts: Uint8Array[] = [];
-  for (let buffer = new ArrayBuffer(room); ; ) {
+  for (let buffer = new ArrayBuffer(room); ;) {
     const { done, value } = await reader.read(new Uint8Array(buffer));
     if (done) return Buffer.concat(parts).toString('utf8');
     parts.push(value.slice());
@@ -36,20 +41,33 @@ async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promi
 
 describe('a view with the state of its run', () => {
   test('is what it was with one member more, before the others', () => {
-    for (const stale of [null, STALE]) expect(JSON.parse(new TextDecoder().decode(withHead(stateHead(stale), BYTES)))).toEqual({ stale, ...OBJECT });
+    for (const stale of [null, STALE])
+      expect(JSON.parse(new TextDecoder().decode(withHead(stateHead(stale), BYTES)))).toEqual({ stale, ...OBJECT });
   });
 
-  test.each([[1, 1], [7, 64], [1000, 3], [65_536, 65_536], [64, 262_144]])('streams the same bytes, in pieces of %i read into room for %i', async (piece, room) => {
+  test.each([
+    [1, 1],
+    [7, 64],
+    [1000, 3],
+    [65_536, 65_536],
+    [64, 262_144],
+  ])('streams the same bytes, in pieces of %i read into room for %i', async (piece, room) => {
     const whole = Buffer.from(withHead(stateHead(STALE), BYTES)).toString('utf8');
     expect(await readInto(streamWithHead(stateHead(STALE), byteStream(BYTES, piece)), room)).toBe(whole);
     expect(await new Response(streamWithHead(stateHead(STALE), byteStream(BYTES, piece))).text()).toBe(whole);
   });
 
   test('ends as its stream does: with an error, and when it is cancelled', async () => {
-    const broken = new ReadableStream({ type: 'bytes', pull: (controller) => controller.error(new Error('the disk is gone')) }) as ReadableStream<Uint8Array>;
+    const broken = new ReadableStream({
+      type: 'bytes',
+      pull: (controller) => controller.error(new Error('the disk is gone')),
+    }) as ReadableStream<Uint8Array>;
     await expect(new Response(streamWithHead(stateHead(null), broken)).text()).rejects.toThrow('the disk is gone');
     let isCancelled = false;
-    await streamWithHead(stateHead(null), byteStream(BYTES, 10, () => (isCancelled = true))).cancel();
+    await streamWithHead(
+      stateHead(null),
+      byteStream(BYTES, 10, () => (isCancelled = true)),
+    ).cancel();
     expect(isCancelled).toBe(true);
   });
 

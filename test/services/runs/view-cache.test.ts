@@ -14,7 +14,11 @@ function views(limitBytes: number) {
 
 test('the same question is answered once, however its members are ordered', async () => {
   const { ask } = views(1000);
-  expect([await ask({ view: 'weights', asOf: null }), await ask({ asOf: null, view: 'weights' }), await ask({ view: 'weights', asOf: '2024-01-02' })]).toEqual([1, 1, 2]);
+  expect([
+    await ask({ view: 'weights', asOf: null }),
+    await ask({ asOf: null, view: 'weights' }),
+    await ask({ view: 'weights', asOf: '2024-01-02' }),
+  ]).toEqual([1, 1, 2]);
 });
 
 test('the view read longest ago is given up when there is no room', async () => {
@@ -27,7 +31,9 @@ test('the view read longest ago is given up when there is no room', async () => 
 
 test('a view larger than an eighth of the room is made every time', async () => {
   const { ask } = views(100);
-  expect([await ask('large', 13), await ask('large', 13), await ask('small', 12), await ask('small', 12)]).toEqual([1, 2, 3, 3]);
+  expect([await ask('large', 13), await ask('large', 13), await ask('small', 12), await ask('small', 12)]).toEqual([
+    1, 2, 3, 3,
+  ]);
 });
 
 test('a failure is not remembered', async () => {

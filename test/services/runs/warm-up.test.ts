@@ -19,23 +19,48 @@ afterEach(async () => {
 
 function marketOf(contentHash: string, { dates = 10, sectors = true } = {}): ServedMarket {
   const handle = { storeId: 'store', adjustment: 'none', contentHash } as MarketHandle; // What else a handle has, workers see.
-  const market = { dates: new Int32Array(dates), identifiers: ['A', 'B'], reference: { columns: sectors ? ['NAME', 'SECTOR'] : [], rows: new Map() } } as unknown as MarketData;
+  const market = {
+    dates: new Int32Array(dates),
+    identifiers: ['A', 'B'],
+    reference: { columns: sectors ? ['NAME', 'SECTOR'] : [], rows: new Map() },
+  } as unknown as MarketData;
   return { handle, market, loadedAt: '', files: [] };
 }
 
-const index = (id: string, calendar = 'XNYS') => IndexDocument.parse({ id, name: id, calendar, base_date: '2010-01-04', pipeline: { weighting: { type: 'EqualWeight' } } });
+const index = (id: string, calendar = 'XNYS') =>
+  IndexDocument.parse({
+    id,
+    name: id,
+    calendar,
+    base_date: '2010-01-04',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
 
 const artifact = (name: string) => ({ name, bytes: 1, sha256: 'sha' });
 function run(id: string, { run_at = '2024-01-01', benchmark = null as string | null } = {}) {
   return {
-    run_id: id, index_id: id, name: id, run_at, start: '2010-01-04', end: '2020-06-30', run_hash: 'h', store_content_hash: 's', engine_version: '0',
+    run_id: id,
+    index_id: id,
+    name: id,
+    run_at,
+    start: '2010-01-04',
+    end: '2020-06-30',
+    run_hash: 'h',
+    store_content_hash: 's',
+    engine_version: '0',
     request: { benchmark: benchmark && { kind: 'index', id: benchmark } },
     artifacts: { result: artifact('result'), overview: artifact('overview'), columns: artifact(`columns of ${id}`) },
   };
 }
 
 /** A warm-up on a pool that notes what it is asked, and a clock that is wound by hand. */
-function warmUp({ stored = {}, fails = () => undefined }: { readonly stored?: Record<string, object>; readonly fails?: (task: string, asked: number) => Error | undefined } = {}) {
+function warmUp({
+  stored = {},
+  fails = () => undefined,
+}: {
+  readonly stored?: Record<string, object>;
+  readonly fails?: (task: string, asked: number) => Error | undefined;
+} = {}) {
   const asked: string[] = [];
   const inputs: { readonly task: string; readonly lane: Lane; readonly input: unknown }[] = [];
   const load: Record<Lane, number> = { light: 0, heavy: 0 };
@@ -46,18 +71,25 @@ function warmUp({ stored = {}, fails = () => undefined }: { readonly stored?: Re
     load: (lane: Lane) => load[lane],
     run({ lane, task, input }: { lane: Lane; task: string; input: TaskInput<'view-run'> | TaskInput<'warm-up'> }) {
       inputs.push({ task, lane, input });
-      asked.push(`${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${input.market ? 'market' : 'code'}` : ''}`);
+      asked.push(
+        `${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${input.market ? 'market' : 'code'}` : ''}`,
+      );
       expect(load.light).toBe(0);
       const failure = fails(task, asked.length);
       return { output: failure ? Promise.reject(failure) : Promise.resolve(null) };
     },
   } as unknown as Pick<ComputePool, 'run' | 'load'>;
   const documents = {
-    get: async (kind: string, id: string) => (stored[`${kind} ${id}`] ? { id, body: stored[`${kind} ${id}`], etag: '', updatedAt: '' } : undefined),
-    ids: async (kind: string) => Object.keys(stored).filter((key) => key.startsWith(`${kind} `)).map((key) => key.slice(kind.length + 1)),
+    get: async (kind: string, id: string) =>
+      stored[`${kind} ${id}`] ? { id, body: stored[`${kind} ${id}`], etag: '', updatedAt: '' } : undefined,
+    ids: async (kind: string) =>
+      Object.keys(stored)
+        .filter((key) => key.startsWith(`${kind} `))
+        .map((key) => key.slice(kind.length + 1)),
   } as WarmUpDependencies['documents'];
   const made = createWarmUp({
-    documents, pool,
+    documents,
+    pool,
     artifacts: { path: ({ name }) => `/home/${name}` },
     markets: { served: () => served },
     workers: WORKERS,
@@ -65,7 +97,12 @@ function warmUp({ stored = {}, fails = () => undefined }: { readonly stored?: Re
     onFault: (fault) => void faults.push(fault),
   });
   return {
-    ...made, asked, inputs, load, faults, timers,
+    ...made,
+    asked,
+    inputs,
+    load,
+    faults,
+    timers,
     serve(market: ServedMarket | undefined) {
       served = market;
       made.wake();
@@ -99,24 +136,50 @@ test('without a served market nothing is asked, with one each thread loads its c
 
 test('the views of the latest run and the preview of its index are asked of the served market, with its benchmark where that is stored', async () => {
   const stored = {
-    'index OLD': index('OLD'), 'index CORE': index('CORE'),
-    'run OLD': run('OLD', { run_at: '2023-01-01' }), 'run CORE': run('CORE', { run_at: '2024-01-01', benchmark: 'OLD' }),
+    'index OLD': index('OLD'),
+    'index CORE': index('CORE'),
+    'run OLD': run('OLD', { run_at: '2023-01-01' }),
+    'run CORE': run('CORE', { run_at: '2024-01-01', benchmark: 'OLD' }),
   };
   const { serve, tick, inputs } = warmUp({ stored });
   const market = marketOf('a');
   serve(market);
   expect(await tick()).toEqual([
-    'light warm-up code', 'light warm-up market', 'light view-run weights', 'light view-run attribution', 'light view-run levels', 'light rolling-risk', 'light view-run compare', 'light view-run reconcile', 'light view-run groups',
-    'light view-run weights', 'light view-run factor-risk', 'light view-run factor-risk', 'light preview', 'heavy warm-up code',
+    'light warm-up code',
+    'light warm-up market',
+    'light view-run weights',
+    'light view-run attribution',
+    'light view-run levels',
+    'light rolling-risk',
+    'light view-run compare',
+    'light view-run reconcile',
+    'light view-run groups',
+    'light view-run weights',
+    'light view-run factor-risk',
+    'light view-run factor-risk',
+    'light preview',
+    'heavy warm-up code',
   ]);
   const views = inputs.filter(({ task }) => task === 'view-run').map(({ input }) => input);
-  expect(views[0]).toEqual({ view: 'weights', columns: '/home/columns of CORE', asOf: null, risk: true, market: market.handle, benchmark: null });
+  expect(views[0]).toEqual({
+    view: 'weights',
+    columns: '/home/columns of CORE',
+    asOf: null,
+    risk: true,
+    market: market.handle,
+    benchmark: null,
+  });
   expect(views[1]).toEqual({ view: 'attribution', columns: '/home/columns of CORE', start: '2019-12-01', end: null });
   expect(views[6]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
 });
 
 test('a run that has been stored is asked for what was not made for another one on the same terms', async () => {
-  const stored: Record<string, object> = { 'index CORE': index('CORE'), 'index TWIN': index('TWIN'), 'run CORE': run('CORE'), 'index LONDON': index('LONDON', 'XLON') };
+  const stored: Record<string, object> = {
+    'index CORE': index('CORE'),
+    'index TWIN': index('TWIN'),
+    'run CORE': run('CORE'),
+    'index LONDON': index('LONDON', 'XLON'),
+  };
   const { serve, tick, wake } = warmUp({ stored });
   serve(marketOf('a'));
   await tick();
@@ -145,7 +208,10 @@ test('what is accepted comes first: nothing is asked while a light task waits or
 });
 
 test('work that comes between two questions stops the asking', async () => {
-  const warming = warmUp({ stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') }, fails: (_task, asked) => void (asked === 3 && (warming.load.light = 1)) });
+  const warming = warmUp({
+    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    fails: (_task, asked) => void (asked === 3 && (warming.load.light = 1)),
+  });
   warming.serve(marketOf('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
@@ -153,8 +219,14 @@ test('work that comes between two questions stops the asking', async () => {
 });
 
 test('a refused question is passed over, a defect is told, and both are asked once', async () => {
-  const failures: Record<string, Error> = { 'view-run': new Refusal('RISK_INSUFFICIENT_DATA', 'too little'), preview: new Error('defect') };
-  const { serve, tick, faults, wake } = warmUp({ stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') }, fails: (task) => failures[task] });
+  const failures: Record<string, Error> = {
+    'view-run': new Refusal('RISK_INSUFFICIENT_DATA', 'too little'),
+    preview: new Error('defect'),
+  };
+  const { serve, tick, faults, wake } = warmUp({
+    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    fails: (task) => failures[task],
+  });
   serve(marketOf('a'));
   expect(await tick()).toHaveLength(11);
   expect(faults).toEqual([failures['preview']]);
@@ -198,13 +270,29 @@ test('answers have the same bytes from threads that were made ready and from thr
   const texts: string[] = [];
   for (const word of ['off', 'on']) {
     service = await runService(['--warm-up', word]);
-    await service.ask('POST', '/data/synthetic', { store_id: 'market', seed: 3, assets: 20, start: '2019-01-02', end: '2021-12-31' });
+    await service.ask('POST', '/data/synthetic', {
+      store_id: 'market',
+      seed: 3,
+      assets: 20,
+      start: '2019-01-02',
+      end: '2021-12-31',
+    });
     await service.finished('generate:market');
-    await service.ask('POST', '/indices', { id: 'EQ', name: 'EQ', calendar: 'XNYS', base_date: '2019-02-01', pipeline: { weighting: { type: 'EqualWeight' } } });
+    await service.ask('POST', '/indices', {
+      id: 'EQ',
+      name: 'EQ',
+      calendar: 'XNYS',
+      base_date: '2019-02-01',
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
     await service.ask('POST', '/analytics/EQ/backtest', {});
     expect((await service.finished('backtest:EQ')).status).toBe('succeeded');
     await service.restart();
-    for (const path of ['/analytics/EQ/weights?risk=true', '/analytics/EQ/weights?risk=true&as_of=2020-06-30', '/analytics/EQ/attribution']) {
+    for (const path of [
+      '/analytics/EQ/weights?risk=true',
+      '/analytics/EQ/weights?risk=true&as_of=2020-06-30',
+      '/analytics/EQ/attribution',
+    ]) {
       let answer = await service.download(path);
       while (answer.status === 503) answer = await service.download(path); // The market is on its way.
       expect(answer.status).toBe(200);

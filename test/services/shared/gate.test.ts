@@ -18,7 +18,10 @@ test('two run, two wait, the fifth is told both numbers; whoever ends or fails h
   const errands = Array.from({ length: 4 }, errand);
   const answers = errands.map(({ work }) => gate(work));
   expect(errands.map(({ isBegun }) => isBegun())).toEqual([true, true, false, false]);
-  await expect(gate(async () => 'fifth')).rejects.toMatchObject({ code: 'OVERLOADED', message: '2 imports wait already; 2 may.' });
+  await expect(gate(async () => 'fifth')).rejects.toMatchObject({
+    code: 'OVERLOADED',
+    message: '2 imports wait already; 2 may.',
+  });
   errands[1]!.fail(new Error('broken'));
   await expect(answers[1]).rejects.toThrow('broken');
   expect(errands.map(({ isBegun }) => isBegun())).toEqual([true, true, true, false]);

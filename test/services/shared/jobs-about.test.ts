@@ -10,49 +10,115 @@ import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 /** Work whose index goes away while it runs, each kind with a pool that answers at once. */
 const REF = { name: `${'0'.repeat(32)}.art`, bytes: 2, sha256: '' };
 const RUN = {
-  run_id: 'I', index_id: 'I', name: 'I', run_at: null, start: '2024-01-02', end: '2024-01-03', run_hash: '', store_content_hash: '', engine_version: '', request: {},
+  run_id: 'I',
+  index_id: 'I',
+  name: 'I',
+  run_at: null,
+  start: '2024-01-02',
+  end: '2024-01-03',
+  run_hash: '',
+  store_content_hash: '',
+  engine_version: '',
+  request: {},
   artifacts: { result: REF, overview: REF, columns: REF, plan: REF },
 };
 
 function worldWith(isThere: () => boolean) {
-  const get = (kind: string) => (isThere() && (kind === 'index' || kind === 'run') ? { id: 'I', body: kind === 'run' ? RUN : { id: 'I' }, etag: '', updatedAt: '' } : undefined);
+  const get = (kind: string) =>
+    isThere() && (kind === 'index' || kind === 'run')
+      ? { id: 'I', body: kind === 'run' ? RUN : { id: 'I' }, etag: '', updatedAt: '' }
+      : undefined;
   const documents = { get } as unknown as DocumentStore; // only asked for documents
-  const artifacts = { path: () => '', read: async () => Buffer.from('{}'), newName: () => 'n' } as unknown as ArtifactStore;
+  const artifacts = {
+    path: () => '',
+    read: async () => Buffer.from('{}'),
+    newName: () => 'n',
+  } as unknown as ArtifactStore;
   const market = { handle: {}, market: {} } as never;
-  const markets = { served: () => market, current: () => market, require: () => market, settled: async () => undefined };
+  const markets = {
+    served: () => market,
+    current: () => market,
+    require: () => market,
+    settled: async () => undefined,
+  };
   const output = { bytes: new Uint8Array(2), sha256: '' };
   const answers: Readonly<Record<string, unknown>> = {
-    backtest: { result: output, snapshots: { at: 0, text: output }, overview: output, columns: output, runAt: '', start: '', end: '', runHash: '', storeContentHash: '', checkpoint: null, extendedFrom: null, fullRunReason: null },
-    replay: output, 'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } }, 'simulate-paths': { precision: 'float64' }, 'sum-simulation': output, 'sum-sweep': output,
+    backtest: {
+      result: output,
+      snapshots: { at: 0, text: output },
+      overview: output,
+      columns: output,
+      runAt: '',
+      start: '',
+      end: '',
+      runHash: '',
+      storeContentHash: '',
+      checkpoint: null,
+      extendedFrom: null,
+      fullRunReason: null,
+    },
+    replay: output,
+    'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } },
+    'simulate-paths': { precision: 'float64' },
+    'sum-simulation': output,
+    'sum-sweep': output,
   };
-  const attempt = { jobId: 'j', compute: async (task: string) => answers[task], keep: async () => REF, report: () => undefined, signal: new AbortController().signal } as unknown as Attempt;
+  const attempt = {
+    jobId: 'j',
+    compute: async (task: string) => answers[task],
+    keep: async () => REF,
+    report: () => undefined,
+    signal: new AbortController().signal,
+  } as unknown as Attempt;
   const kinds: Readonly<Record<string, { readonly kind: JobKind<never>; readonly payload: unknown }>> = {
-    backtest: { kind: createBacktestJob({ documents, artifacts, markets }), payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' } },
-    replay: { kind: createReplayJob({ documents, artifacts, markets, states: { staleOf: async () => null } }), payload: { run_id: 'I', run_hash: '', engine_version: '' } },
-    simulation: { kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }), payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] } },
-    sweep: { kind: createSweepJob({ markets, workers: 1 }), payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} } },
+    backtest: {
+      kind: createBacktestJob({ documents, artifacts, markets }),
+      payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' },
+    },
+    replay: {
+      kind: createReplayJob({ documents, artifacts, markets, states: { staleOf: async () => null } }),
+      payload: { run_id: 'I', run_hash: '', engine_version: '' },
+    },
+    simulation: {
+      kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }),
+      payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
+    },
+    sweep: {
+      kind: createSweepJob({ markets, workers: 1 }),
+      payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} },
+    },
   };
   return { kinds, attempt, tx: documents as unknown as DocumentTransaction };
 }
 
-test.each(['backtest', 'replay', 'simulation', 'sweep'])('a %s of an index that was deleted while it ran ends with INDEX_DELETED', async (name) => {
-  let isThere = true;
-  const { kinds, attempt, tx } = worldWith(() => isThere);
-  const { kind, payload } = kinds[name]!;
-  const writes: string[] = [];
-  const writing = { ...tx, put: async (of: string) => void writes.push(of) } as unknown as DocumentTransaction;
-  const completion = await kind.run(payload as never, attempt);
-  await completion.effect?.(writing);
-  isThere = false;
-  writes.length = 0;
-  await expect(completion.effect?.(writing)).rejects.toThrow(expect.objectContaining({ code: 'INDEX_DELETED', detail: { index_id: 'I' } }));
-  expect(writes).toEqual([]);
-});
+test.each(['backtest', 'replay', 'simulation', 'sweep'])(
+  'a %s of an index that was deleted while it ran ends with INDEX_DELETED',
+  async (name) => {
+    let isThere = true;
+    const { kinds, attempt, tx } = worldWith(() => isThere);
+    const { kind, payload } = kinds[name]!;
+    const writes: string[] = [];
+    const writing = { ...tx, put: async (of: string) => void writes.push(of) } as unknown as DocumentTransaction;
+    const completion = await kind.run(payload as never, attempt);
+    await completion.effect?.(writing);
+    isThere = false;
+    writes.length = 0;
+    await expect(completion.effect?.(writing)).rejects.toThrow(
+      expect.objectContaining({ code: 'INDEX_DELETED', detail: { index_id: 'I' } }),
+    );
+    expect(writes).toEqual([]);
+  },
+);
 
-test.each(['replay', 'simulation'])('a %s that starts after the deletion of its index ends with INDEX_DELETED', async (name) => {
-  const { kinds, attempt } = worldWith(() => false);
-  await expect(kinds[name]!.kind.run(kinds[name]!.payload as never, attempt)).rejects.toMatchObject({ code: 'INDEX_DELETED' });
-});
+test.each(['replay', 'simulation'])(
+  'a %s that starts after the deletion of its index ends with INDEX_DELETED',
+  async (name) => {
+    const { kinds, attempt } = worldWith(() => false);
+    await expect(kinds[name]!.kind.run(kinds[name]!.payload as never, attempt)).rejects.toMatchObject({
+      code: 'INDEX_DELETED',
+    });
+  },
+);
 
 test('a sweep over a document of its own depends on no stored index', async () => {
   const { kinds, attempt, tx } = worldWith(() => false);

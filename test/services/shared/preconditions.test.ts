@@ -18,7 +18,9 @@ test('of many writers that saw the same document, one wins and the others are to
       });
     const outcomes = await Promise.allSettled(Array.from({ length: 64 }, (_, i) => write(i + 1)));
     const won = outcomes.filter(({ status }) => status === 'fulfilled');
-    const codes = outcomes.flatMap((outcome) => (outcome.status === 'rejected' && outcome.reason instanceof Refusal ? [outcome.reason.code] : []));
+    const codes = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' && outcome.reason instanceof Refusal ? [outcome.reason.code] : [],
+    );
     expect([won.length, new Set(codes), codes.length]).toEqual([1, new Set(['PRECONDITION_FAILED']), 63]);
   } finally {
     await documents.close();

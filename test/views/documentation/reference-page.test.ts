@@ -10,14 +10,23 @@ import { referencePage } from '#views/documentation/reference-page.js';
 
 const textOf = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);
 const document = openApiDocument(API, '1.2.3');
-const page = textOf(referencePage(document, [{ name: '', title: 'Guide', html: '' }, { name: 'data', title: 'Data', html: '' }]));
+const page = textOf(
+  referencePage(document, [
+    { name: '', title: 'Guide', html: '' },
+    { name: 'data', title: 'Data', html: '' },
+  ]),
+);
 
 const all = (pattern: RegExp) => [...page.matchAll(pattern)].map((match) => match[1]!);
 
 test('every operation, schema and error code has a place of its own', () => {
   const ids = all(/ id="([^"]+)"/g);
   expect(new Set(ids).size).toBe(ids.length);
-  const wanted = [...Object.keys(API), ...Object.keys(document.components.schemas).map((name) => `schema-${name}`), ...Object.keys(ERRORS).map((code) => `error-${code}`)];
+  const wanted = [
+    ...Object.keys(API),
+    ...Object.keys(document.components.schemas).map((name) => `schema-${name}`),
+    ...Object.keys(ERRORS).map((code) => `error-${code}`),
+  ];
   expect(wanted.filter((id) => !ids.includes(id))).toEqual([]);
 });
 
@@ -46,8 +55,18 @@ test('every body of a request is shown as a command that can be pasted', () => {
 test('what a contract says is text, never markup', () => {
   const table = routes({
     risky: {
-      method: 'GET', path: '/x', scope: 'read', tag: 'a', summary: '<script>alert(1)</script> & `<b>`', errors: [],
-      success: { status: 200, description: '"quoted"', schema: z.strictObject({ '<i>': z.string() }), example: { text: '</code></pre><script>' } },
+      method: 'GET',
+      path: '/x',
+      scope: 'read',
+      tag: 'a',
+      summary: '<script>alert(1)</script> & `<b>`',
+      errors: [],
+      success: {
+        status: 200,
+        description: '"quoted"',
+        schema: z.strictObject({ '<i>': z.string() }),
+        example: { text: '</code></pre><script>' },
+      },
     },
   });
   const html = textOf(referencePage(openApiDocument(table, '<1>'), []));
@@ -56,12 +75,17 @@ test('what a contract says is text, never markup', () => {
 });
 
 test('the policy of a page allows its own style and script by their hashes', () => {
-  expect(PAGE_POLICY).toMatch(/^default-src 'self'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/);
+  expect(PAGE_POLICY).toMatch(
+    /^default-src 'self'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+  );
   expect(page).not.toMatch(/ style=| on[a-z]+="/);
 });
 
 test('a page of the guide stands beside the names of all of them, itself marked', () => {
-  const pages = [{ name: '', title: 'Guide', html: '<h1>Guide</h1>' }, { name: 'data', title: 'Data', html: '<h1>Data</h1>' }];
+  const pages = [
+    { name: '', title: 'Guide', html: '<h1>Guide</h1>' },
+    { name: 'data', title: 'Data', html: '<h1>Data</h1>' },
+  ];
   const html = textOf(guidePage(pages[1]!, pages));
   expect(html).toContain('<a href="/docs/guide">Guide</a>');
   expect(html).toContain('<a href="/docs/guide/data" aria-current="page">Data</a>');

@@ -12,7 +12,14 @@ const market = buildMarket({
   dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
   close: { A: [100, 110, 105, 108], B: [50, 49, 52, 51] },
 });
-const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-01-02', rebalance: { frequency: 'daily' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+const document = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: '2024-01-02',
+  rebalance: { frequency: 'daily' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
 
 function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: string) => number) => void) {
   const bytes = runToColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
@@ -21,7 +28,10 @@ function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: 
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
-const failing = (change: Parameters<typeof columnsWith>[0]): string[] => reconcileView(columnsWith(change), () => [], null).checks.filter(({ holds }) => !holds).map(({ name }) => name);
+const failing = (change: Parameters<typeof columnsWith>[0]): string[] =>
+  reconcileView(columnsWith(change), () => [], null)
+    .checks.filter(({ holds }) => !holds)
+    .map(({ name }) => name);
 
 test('a run as it was stored reconciles', () => {
   expect(failing(() => {})).toEqual([]);
@@ -47,9 +57,19 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
     close: { A: [100, 110, 105, null, 108, 109], B: [50, 49, 52, null, 51, 52], LATER: [null, null, null, 10, 10, 11] },
   });
   const pipeline = { treatment: { missing_prices: 'exclude' }, weighting: { type: 'EqualWeight' } };
-  const index = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-01-02', rebalance: { frequency: 'none' }, pipeline });
+  const index = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: '2024-01-02',
+    rebalance: { frequency: 'none' },
+    pipeline,
+  });
   const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
-  const bytes = runToColumns(run(suspended, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }), { contentHash: 's' });
+  const bytes = runToColumns(
+    run(suspended, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }),
+    { contentHash: 's' },
+  );
   const columns = openColumns((start, end) => bytes.slice(start, end));
   expect(columns.header.rebalances.map(({ date }) => date)).toContain('2024-01-05');
   expect(reconcileView(columns, () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
@@ -60,16 +80,29 @@ test('weights of a rebalance that were all made smaller are found', () => {
     const targets = new Float64Array(bytes.buffer, offsetOf('targets'), 2);
     targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
   });
-  expect(found).toEqual(['weights', 'uncapped weights', 'redistributed', 'held'].map((name) => `rebalance 2024-01-02: ${name}`));
+  expect(found).toEqual(
+    ['weights', 'uncapped weights', 'redistributed', 'held'].map((name) => `rebalance 2024-01-02: ${name}`),
+  );
 });
 
-test.each(['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'tracking_difference', 'tracking_error', 'volatility'])('a %s that was told otherwise is found', (metric) => {
+test.each([
+  'annualised_return',
+  'max_drawdown',
+  'sharpe_ratio',
+  'total_return',
+  'tracking_difference',
+  'tracking_error',
+  'volatility',
+])('a %s that was told otherwise is found', (metric) => {
   const found = failing((bytes, offsetOf) => {
     const file = Buffer.from(bytes.buffer);
     const key = `"${metric}":`;
     const from = file.indexOf(key, offsetOf('record')) + key.length;
     const told = file.subarray(from, file.indexOf(',', from)).toString();
-    file.write(told === '0' ? '1' : told.replace(/[1-9]/, (digit) => (digit === '9' ? '8' : String(Number(digit) + 1))), from);
+    file.write(
+      told === '0' ? '1' : told.replace(/[1-9]/, (digit) => (digit === '9' ? '8' : String(Number(digit) + 1))),
+      from,
+    );
   });
   expect(found).toHaveLength(1);
   expect(found[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
@@ -77,9 +110,21 @@ test.each(['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 
 
 test('a stored file whose bytes differ, or which is gone, is found', () => {
   const columns = columnsWith(() => {});
-  const { reconciles, checks } = reconcileView(columns, () => [{ name: 'record', recorded: 'a', found: 'b' }, { name: 'result', recorded: 'a', found: null }, { name: 'overview', recorded: 'a', found: 'a' }], null);
+  const { reconciles, checks } = reconcileView(
+    columns,
+    () => [
+      { name: 'record', recorded: 'a', found: 'b' },
+      { name: 'result', recorded: 'a', found: null },
+      { name: 'overview', recorded: 'a', found: 'a' },
+    ],
+    null,
+  );
   expect(reconciles).toBe(false);
-  expect(checks.slice(0, 3).map(({ name, holds }) => [name, holds])).toEqual([['stored record', false], ['stored result', false], ['stored overview', true]]);
+  expect(checks.slice(0, 3).map(({ name, holds }) => [name, holds])).toEqual([
+    ['stored record', false],
+    ['stored result', false],
+    ['stored overview', true],
+  ]);
 });
 
 test('bytes that are no columns are told as unreadable', () => {
@@ -94,10 +139,24 @@ test('a record that was overwritten is found, and the rest still told', () => {
 });
 
 test('a price that was changed is found between two trades', () => {
-  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-01-02', rebalance: { frequency: 'none' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: '2024-01-02',
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
   const bytes = runToColumns(run(market, document), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
-  const failed = (): string[] => reconcileView(openColumns((start, end) => bytes.slice(start, end)), () => [], null).checks.filter(({ holds }) => !holds).map(({ name }) => name);
+  const failed = (): string[] =>
+    reconcileView(
+      openColumns((start, end) => bytes.slice(start, end)),
+      () => [],
+      null,
+    )
+      .checks.filter(({ holds }) => !holds)
+      .map(({ name }) => name);
   expect(failed()).toEqual([]);
   new Float64Array(bytes.buffer, header.blocks.price!.offset, 8)[4]! += 1;
   expect(failed()).toEqual(['drift']);
@@ -109,9 +168,22 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
       const found = tryRun(any, definition, request);
       if (!found) return;
       const bytes = runToColumns(found, { contentHash: 's' });
-      const { checks } = reconcileView(openColumns((start, end) => bytes.slice(start, end)), () => [], null);
+      const { checks } = reconcileView(
+        openColumns((start, end) => bytes.slice(start, end)),
+        () => [],
+        null,
+      );
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
-      expect(checks.map(({ name }) => name)).toEqual(expect.arrayContaining(['returns', 'weights', 'drift', 'contributions', 'initial capital', 'transaction costs']));
+      expect(checks.map(({ name }) => name)).toEqual(
+        expect.arrayContaining([
+          'returns',
+          'weights',
+          'drift',
+          'contributions',
+          'initial capital',
+          'transaction costs',
+        ]),
+      );
     }),
     { numRuns: 150 },
   );

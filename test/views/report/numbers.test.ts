@@ -3,7 +3,16 @@ import { expect, test } from 'vitest';
 import { countText, percentText, plainTexts, ratioText, tickText } from '#views/report/numbers.js';
 
 test('fractions are percent with two decimals', () => {
-  expect([0.0523, 0, 1, 12.345678, -0.05, 0.00004, -0.00004, -1234.5].map(percentText)).toEqual(['5.23%', '0.00%', '100.00%', '1,234.57%', '-5.00%', '0.00%', '0.00%', '-123,450.00%']);
+  expect([0.0523, 0, 1, 12.345678, -0.05, 0.00004, -0.00004, -1234.5].map(percentText)).toEqual([
+    '5.23%',
+    '0.00%',
+    '100.00%',
+    '1,234.57%',
+    '-5.00%',
+    '0.00%',
+    '0.00%',
+    '-123,450.00%',
+  ]);
 });
 
 test('ratios and levels have two decimals, counts none', () => {

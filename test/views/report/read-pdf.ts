@@ -41,8 +41,12 @@ interface PdfObject {
 export function readPdf(bytes: Uint8Array): Pdf {
   const source = Buffer.from(bytes).toString('latin1');
   const objects = objectsOf(source);
-  const pageIds = [...objects].filter(([, { dictionary }]) => /\/Type \/Page\b(?!s)/.test(dictionary)).map(([id]) => id);
-  const kids = /\/Kids \[([^\]]*)\]/.exec([...objects.values()].find(({ dictionary }) => /\/Type \/Pages/.test(dictionary))!.dictionary)![1]!;
+  const pageIds = [...objects]
+    .filter(([, { dictionary }]) => /\/Type \/Page\b(?!s)/.test(dictionary))
+    .map(([id]) => id);
+  const kids = /\/Kids \[([^\]]*)\]/.exec(
+    [...objects.values()].find(({ dictionary }) => /\/Type \/Pages/.test(dictionary))!.dictionary,
+  )![1]!;
   const ordered = [...kids.matchAll(/(\d+) 0 R/g)].map((match) => Number(match[1]));
   if (ordered.length !== pageIds.length) throw new Error('the tree of pages does not name every page');
   const fonts = new Map<number, Font>();
@@ -56,7 +60,10 @@ export function readPdf(bytes: Uint8Array): Pdf {
   return {
     source,
     pages,
-    fonts: descriptors.map(({ dictionary }) => ({ name: /\/FontName \/(\S+)/.exec(dictionary)![1]!, isEmbedded: /\/FontFile[23] \d+ 0 R/.test(dictionary) })),
+    fonts: descriptors.map(({ dictionary }) => ({
+      name: /\/FontName \/(\S+)/.exec(dictionary)![1]!,
+      isEmbedded: /\/FontFile[23] \d+ 0 R/.test(dictionary),
+    })),
     text: pages.map(textOf).join('\n'),
   };
 }
@@ -91,13 +98,21 @@ interface Font {
 
 function readFont(objects: ReadonlyMap<number, PdfObject>, id: number): Font {
   const { dictionary } = objects.get(id)!;
-  const reference = (name: string): PdfObject => objects.get(Number(new RegExp(`/${name} \\[?(\\d+) 0 R`).exec(dictionary)![1]))!;
-  const widths = /\/W \[0 \[([^\]]*)\]/.exec(reference('DescendantFonts').dictionary)![1]!.trim().split(/\s+/).map(Number);
+  const reference = (name: string): PdfObject =>
+    objects.get(Number(new RegExp(`/${name} \\[?(\\d+) 0 R`).exec(dictionary)![1]))!;
+  const widths = /\/W \[0 \[([^\]]*)\]/
+    .exec(reference('DescendantFonts').dictionary)![1]!
+    .trim()
+    .split(/\s+/)
+    .map(Number);
   const table = reference('ToUnicode').stream!.toString('latin1');
   const characters = new Map<number, string>();
   for (const [, first, list] of table.matchAll(/<(\w+)> <\w+> \[([^\]]*)\]/g)) {
     [...list!.matchAll(/<([\w ]*)>/g)].forEach((entry, i) => {
-      const units = entry[1]!.split(' ').filter((unit) => unit !== '').map((unit) => Number.parseInt(unit, 16));
+      const units = entry[1]!
+        .split(' ')
+        .filter((unit) => unit !== '')
+        .map((unit) => Number.parseInt(unit, 16));
       characters.set(Number.parseInt(first!, 16) + i, String.fromCharCode(...units));
     });
   }
@@ -110,7 +125,9 @@ function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, fontOf: (
   const content = objects.get(Number(/\/Contents (\d+) 0 R/.exec(page)![1]))!.stream!.toString('latin1');
   const resources = /\/Resources (\d+) 0 R/.exec(page);
   const resourceText = resources === null ? page : objects.get(Number(resources[1]))!.dictionary;
-  const names = new Map([...resourceText.matchAll(/\/(F\d+) (\d+) 0 R/g)].map((match) => [match[1]!, Number(match[2])]));
+  const names = new Map(
+    [...resourceText.matchAll(/\/(F\d+) (\d+) 0 R/g)].map((match) => [match[1]!, Number(match[2])]),
+  );
   const height = mediaBox[3]!;
   const texts: PlacedText[] = [];
   const points: (readonly [number, number])[] = [];
@@ -118,7 +135,8 @@ function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, fontOf: (
   let place = { x: 0, y: 0 };
   let font: Font | undefined;
   let size = 0;
-  const operators = /\/(\w+) <<[^>]*>> BDC|\/(\w+) BMC|(EMC)|1 0 0 1 (\S+) (\S+) Tm|\/(F\d+) (\S+) Tf|\[([^\]]*)\] TJ|(-?[\d.]+) (-?[\d.]+) [ml]\b|(-?[\d.]+) (-?[\d.]+) (-?[\d.]+) (-?[\d.]+) re\b/g;
+  const operators =
+    /\/(\w+) <<[^>]*>> BDC|\/(\w+) BMC|(EMC)|1 0 0 1 (\S+) (\S+) Tm|\/(F\d+) (\S+) Tf|\[([^\]]*)\] TJ|(-?[\d.]+) (-?[\d.]+) [ml]\b|(-?[\d.]+) (-?[\d.]+) (-?[\d.]+) (-?[\d.]+) re\b/g;
   for (const match of content.matchAll(operators)) {
     const [, tagged, bare, end, tx, ty, name, points8, shown, x, y, left, top, width, tall] = match;
     if (tagged !== undefined || bare !== undefined) marks.push((tagged ?? bare)!);
@@ -127,15 +145,30 @@ function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, fontOf: (
     else if (name !== undefined) {
       font = fontOf(names.get(name)!);
       size = Number(points8);
-    } else if (shown !== undefined) texts.push({ ...showText(shown, font!, size), ...place, size, isMarked: marks.length > 0, isArtifact: marks.includes('Artifact') });
+    } else if (shown !== undefined)
+      texts.push({
+        ...showText(shown, font!, size),
+        ...place,
+        size,
+        isMarked: marks.length > 0,
+        isArtifact: marks.includes('Artifact'),
+      });
     else if (x !== undefined) points.push([Number(x), height - Number(y)]);
-    else if (left !== undefined) points.push([Number(left), height - Number(top)], [Number(left) + Number(width), height - Number(top) - Number(tall)]);
+    else if (left !== undefined)
+      points.push(
+        [Number(left), height - Number(top)],
+        [Number(left) + Number(width), height - Number(top) - Number(tall)],
+      );
   }
   if (marks.length > 0) throw new Error('marked content is left open');
   return { mediaBox, texts, points };
 }
 
-function showText(shown: string, { widths, characters }: Font, size: number): { readonly text: string; readonly width: number } {
+function showText(
+  shown: string,
+  { widths, characters }: Font,
+  size: number,
+): { readonly text: string; readonly width: number } {
   let text = '';
   let width = 0;
   for (const [, glyphs, move] of shown.matchAll(/<([0-9a-f]*)>|(-?[\d.]+)/g)) {
@@ -156,12 +189,28 @@ function textOf({ texts }: PdfPage): string {
     lines.set(key, [...(lines.get(key) ?? []), text]);
   }
   const ordered = [...lines].toSorted(([a], [b]) => b - a).map(([, line]) => line.toSorted((a, b) => a.x - b.x));
-  return ordered.map((line) => line.reduce((joined, { text, x }, i) => (i > 0 && x > line[i - 1]!.x + line[i - 1]!.width + 0.6 ? `${joined} ${text}` : joined + text), '')).join('\n');
+  return ordered
+    .map((line) =>
+      line.reduce(
+        (joined, { text, x }, i) =>
+          i > 0 && x > line[i - 1]!.x + line[i - 1]!.width + 0.6 ? `${joined} ${text}` : joined + text,
+        '',
+      ),
+    )
+    .join('\n');
 }
 
 /** Pairs of texts of one page that lie on each other. */
 export function overlaps({ texts }: PdfPage): [string, string][] {
-  const boxes = texts.map(({ text, x, y, width, size }) => ({ text, left: x + 0.2, right: x + width - 0.2, bottom: y - 0.12 * size, top: y + 0.6 * size })).filter(({ text }) => text.trim() !== '');
+  const boxes = texts
+    .map(({ text, x, y, width, size }) => ({
+      text,
+      left: x + 0.2,
+      right: x + width - 0.2,
+      bottom: y - 0.12 * size,
+      top: y + 0.6 * size,
+    }))
+    .filter(({ text }) => text.trim() !== '');
   const sorted = boxes.toSorted((a, b) => a.bottom - b.bottom);
   const found: [string, string][] = [];
   sorted.forEach((box, i) => {
@@ -178,7 +227,11 @@ export function outside({ mediaBox, texts, points }: PdfPage, margin = 0): strin
   const right = mediaBox[2]! - margin + 0.6;
   const left = margin - 0.6;
   return [
-    ...texts.filter(({ x, y, width, size }) => x < left || x + width > right || y < 0 || y + size > mediaBox[3]!).map(({ text }) => text),
-    ...points.filter(([x, y]) => x < left || x > right || y < -0.6 || y > mediaBox[3]! + 0.6).map(([x, y]) => `a line at ${x} ${y}`),
+    ...texts
+      .filter(({ x, y, width, size }) => x < left || x + width > right || y < 0 || y + size > mediaBox[3]!)
+      .map(({ text }) => text),
+    ...points
+      .filter(([x, y]) => x < left || x > right || y < -0.6 || y > mediaBox[3]! + 0.6)
+      .map(([x, y]) => `a line at ${x} ${y}`),
   ];
 }

@@ -18,7 +18,15 @@ import { sampleRun, type SampleRun } from './sample-run.js';
 
 const fonts = openFonts();
 const STAMP = '2026-11-20T03:05:40.000000+00:00';
-const COMPANIES = ['Εθνική Τράπεζα της Ελλάδος', '中国石油天然气股份有限公司', 'Société Générale d’Électricité & Fils <SA>', 'A company whose registered name is so long that no column of any table has room for all of it on one line, or on two', '삼성전자', 'Газпром', 'Plain plc'];
+const COMPANIES = [
+  'Εθνική Τράπεζα της Ελλάδος',
+  '中国石油天然气股份有限公司',
+  'Société Générale d’Électricité & Fils <SA>',
+  'A company whose registered name is so long that no column of any table has room for all of it on one line, or on two',
+  '삼성전자',
+  'Газпром',
+  'Plain plc',
+];
 const SECTORS = ['Ενέργεια', '金融', 'Industrials', 'Consumer discretionary'];
 
 interface Rendering {
@@ -27,12 +35,23 @@ interface Rendering {
   readonly renderedAt?: string;
 }
 
-function render({ template, figures, renderedAt = STAMP }: Rendering): { readonly bytes: Uint8Array; readonly pages: number } {
-  return renderReport({ template, figures: new Map(figures === undefined ? [] : [['SAMPLE', figures]]), renderedAt, fonts, report: () => {} });
+function render({ template, figures, renderedAt = STAMP }: Rendering): {
+  readonly bytes: Uint8Array;
+  readonly pages: number;
+} {
+  return renderReport({
+    template,
+    figures: new Map(figures === undefined ? [] : [['SAMPLE', figures]]),
+    renderedAt,
+    fonts,
+    report: () => {},
+  });
 }
 
-const builtIn = (id: BuiltInId, { figures }: SampleRun): Pdf => readPdf(render({ template: builtInTemplate(id, 'SAMPLE'), figures }).bytes);
-const parse = (blocks: unknown[], page: object = {}) => ReportTemplateDocument.parse({ template_id: 'T', name: 'Template', blocks, page });
+const builtIn = (id: BuiltInId, { figures }: SampleRun): Pdf =>
+  readPdf(render({ template: builtInTemplate(id, 'SAMPLE'), figures }).bytes);
+const parse = (blocks: unknown[], page: object = {}) =>
+  ReportTemplateDocument.parse({ template_id: 'T', name: 'Template', blocks, page });
 
 /** What holds for every document. */
 function assertSound(pdf: Pdf, margin = 0): void {
@@ -41,14 +60,28 @@ function assertSound(pdf: Pdf, margin = 0): void {
     expect(outside(page, margin)).toEqual([]);
     expect(page.texts.filter(({ isMarked }) => !isMarked)).toEqual([]);
   }
-  pdf.pages.forEach(({ texts }, i) => expect(texts.some(({ text, isArtifact }) => isArtifact && text === `Page ${i + 1} of ${pdf.pages.length}`)).toBe(true));
+  pdf.pages.forEach(({ texts }, i) =>
+    expect(texts.some(({ text, isArtifact }) => isArtifact && text === `Page ${i + 1} of ${pdf.pages.length}`)).toBe(
+      true,
+    ),
+  );
   expect(pdf.fonts.every(({ isEmbedded }) => isEmbedded)).toBe(true);
   expect(pdf.source).not.toMatch(/\/(?:JS|JavaScript|URI|Launch|EmbeddedFile|Annots|OpenAction)\b/);
 }
 
 let sample: SampleRun;
 beforeAll(() => {
-  sample = sampleRun({ names: 40, start: '2020-01-01', end: '2023-06-30', cap: 0.08, benchmark: true, costs: 10, companies: COMPANIES, sectors: SECTORS, name: 'Δείκτης & 指数' });
+  sample = sampleRun({
+    names: 40,
+    start: '2020-01-01',
+    end: '2023-06-30',
+    cap: 0.08,
+    benchmark: true,
+    costs: 10,
+    companies: COMPANIES,
+    sectors: SECTORS,
+    name: 'Δείκτης & 指数',
+  });
 });
 
 describe.each(BUILT_IN_IDS)('%s', (id) => {
@@ -66,13 +99,18 @@ describe.each(BUILT_IN_IDS)('%s', (id) => {
   });
 
   test('prints under the date that its run is not current, with the reasons, on as many pages', () => {
-    const reasons = ['The index SAMPLE is not that of the run: base_value, pipeline.', 'The run was made on the store desk; other is active.', 'The run was made by engine 0.1.0; 0.2.0 may give other bits.'];
+    const reasons = [
+      'The index SAMPLE is not that of the run: base_value, pipeline.',
+      'The run was made on the store desk; other is active.',
+      'The run was made by engine 0.1.0; 0.2.0 may give other bits.',
+    ];
     const stale = { definition: true, data: true, engine: true, reasons };
     const pdf = builtIn(id, { ...sample, figures: { ...sample.figures, stale } });
     assertSound(pdf, id.endsWith('LETTER') ? 42 : 48);
     expect(pdf.text.replaceAll('\n', ' ')).toContain(`Not current. ${reasons.join(' ')}`);
     expect(pdf.text).toContain('Not current: definition, data, engine');
-    for (const { texts } of pdf.pages) expect(texts.some(({ text, isArtifact }) => isArtifact && text.includes('  |  Not current  |  '))).toBe(true);
+    for (const { texts } of pdf.pages)
+      expect(texts.some(({ text, isArtifact }) => isArtifact && text.includes('  |  Not current  |  '))).toBe(true);
     const current = builtIn(id, sample);
     expect(current.text).not.toContain('Not current');
     expect(pdf.pages.length).toBe(current.pages.length);
@@ -96,8 +134,22 @@ describe('the numbers of a factsheet are those of the service', () => {
     const { text } = builtIn('FACTSHEET-A4', sample);
     const { metrics } = sample.result;
     const { concentration } = sample.figures.overview;
-    for (const name of ['total_return', 'annualised_return', 'volatility', 'max_drawdown', 'tracking_error', 'tracking_difference']) expect(text).toContain(percentText(metrics[name]!));
-    for (const value of [ratioText(metrics['sharpe_ratio']!), countText(concentration.constituents), ratioText(concentration.effective_assets), percentText(concentration.largest)]) expect(text).toContain(value);
+    for (const name of [
+      'total_return',
+      'annualised_return',
+      'volatility',
+      'max_drawdown',
+      'tracking_error',
+      'tracking_difference',
+    ])
+      expect(text).toContain(percentText(metrics[name]!));
+    for (const value of [
+      ratioText(metrics['sharpe_ratio']!),
+      countText(concentration.constituents),
+      ratioText(concentration.effective_assets),
+      percentText(concentration.largest),
+    ])
+      expect(text).toContain(value);
     expect(text).toContain(`Level ${ratioText(sample.result.level.data.at(-1)!)}`);
   });
 
@@ -110,7 +162,15 @@ describe('the numbers of a factsheet are those of the service', () => {
 
   test('constituents, as the table of weights has them', () => {
     const columns = openColumns((from, to) => sample.columns.subarray(from, to));
-    const { weights } = weightsView({ runId: 'SAMPLE', requestedAsOf: null, weights: heldWeights(columns, null), benchmark: null, sharesOf: () => null, risk: null, activeRisk: null });
+    const { weights } = weightsView({
+      runId: 'SAMPLE',
+      requestedAsOf: null,
+      weights: heldWeights(columns, null),
+      benchmark: null,
+      sharesOf: () => null,
+      risk: null,
+      activeRisk: null,
+    });
     const { text } = builtIn('FACTSHEET-A4', sample);
     for (const { identifier, weight, raw_weight } of weights.slice(0, 10)) {
       expect(text).toMatch(new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(raw_weight)}`, 'm'));
@@ -122,7 +182,8 @@ describe('the numbers of a factsheet are those of the service', () => {
     const columns = openColumns((from, to) => sample.columns.subarray(from, to));
     const { contributions, total_return, cap_drag, cost_drag } = attributionView(columns, { start: null, end: null });
     const { text } = builtIn('TEARSHEET-A4', sample);
-    for (const row of contributions.slice(0, 15)) expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
+    for (const row of contributions.slice(0, 15))
+      expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
     expect(text).toContain(`Total return ${percentText(total_return)}`);
     expect(text).toContain(`Capping: ${percentText(cap_drag)}. Costs: ${percentText(cost_drag)}.`);
   });
@@ -130,16 +191,23 @@ describe('the numbers of a factsheet are those of the service', () => {
   test('rebalances, newest first, with the names that joined and left', () => {
     const { text } = builtIn('REBALANCE-A4', sample);
     const { rebalances } = openColumns((from, to) => sample.columns.subarray(from, to)).header;
-    const dates = rebalances.slice(-12).map(({ date }) => date).toReversed();
+    const dates = rebalances
+      .slice(-12)
+      .map(({ date }) => date)
+      .toReversed();
     const printed = [...text.matchAll(/^(\d{4}-\d{2}-\d{2}) \d/gm)].map((match) => match[1]);
     expect(printed).toEqual(dates);
-    for (const { date, redistributed } of rebalances.slice(-12)) expect(text).toMatch(new RegExp(`^${date} .* ${percentText(redistributed)}$`, 'm'));
+    for (const { date, redistributed } of rebalances.slice(-12))
+      expect(text).toMatch(new RegExp(`^${date} .* ${percentText(redistributed)}$`, 'm'));
   });
 
   test('risk of what is held, adding up to its volatility', () => {
     const columns = openColumns((from, to) => sample.columns.subarray(from, to));
     const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));
-    const measured = { payload: { volatility: 0.42, covered_weight: 0.99, uncovered: ['N0000'], window_start: null, window_end: null }, contributionOf: (name: string) => (name === 'N0000' ? null : shares.get(name)!) };
+    const measured = {
+      payload: { volatility: 0.42, covered_weight: 0.99, uncovered: ['N0000'], window_start: null, window_end: null },
+      contributionOf: (name: string) => (name === 'N0000' ? null : shares.get(name)!),
+    };
     const figures = createRunFigures({ columns, overview: sample.overview, risk: { measured } });
     const { text } = readPdf(render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures }).bytes);
     expect(text).toMatch(/^N0039 .* 4\.00% 9\.52%$/m);
@@ -148,25 +216,49 @@ describe('the numbers of a factsheet are those of the service', () => {
 
   test('the dates of the data and of the rendering stand on every page', () => {
     const { pages } = builtIn('TEARSHEET-A4', sample);
-    for (const { texts } of pages) expect(texts.map(({ text }) => text)).toContain(`Data to ${sample.figures.overview.end}  |  Rendered 2026-11-20 03:05:40 UTC`);
+    for (const { texts } of pages)
+      expect(texts.map(({ text }) => text)).toContain(
+        `Data to ${sample.figures.overview.end}  |  Rendered 2026-11-20 03:05:40 UTC`,
+      );
   });
 });
 
 describe('names of every script', () => {
   test('are printed as they are, and read back', () => {
     const { text, fonts: embedded } = builtIn('REBALANCE-A4', sample);
-    for (const name of ['Εθνική Τράπεζα της Ελλάδος', '中国石油天然气股份有限公司', '삼성전자', 'Газпром', 'Δείκτης & 指数', 'Société Générale d’Électricité & Fils <SA>', '金融']) expect(text).toContain(name);
+    for (const name of [
+      'Εθνική Τράπεζα της Ελλάδος',
+      '中国石油天然气股份有限公司',
+      '삼성전자',
+      'Газпром',
+      'Δείκτης & 指数',
+      'Société Générale d’Électricité & Fils <SA>',
+      '金融',
+    ])
+      expect(text).toContain(name);
     expect(embedded.length).toBe(4);
   });
 
   test('lists are lists to those who hear a document', () => {
-    const { source } = readPdf(render({ template: parse([{ kind: 'text', text: 'before\n- one\n- two\n\nbetween\n\n1. first' }]) }).bytes);
+    const { source } = readPdf(
+      render({ template: parse([{ kind: 'text', text: 'before\n- one\n- two\n\nbetween\n\n1. first' }]) }).bytes,
+    );
     const count = (type: string): number => source.match(new RegExp(`/S /${type}\\b`, 'g'))?.length ?? 0;
-    expect({ L: count('L'), LI: count('LI'), Lbl: count('Lbl'), LBody: count('LBody'), P: count('P') }).toEqual({ L: 2, LI: 3, Lbl: 3, LBody: 3, P: 2 });
+    expect({ L: count('L'), LI: count('LI'), Lbl: count('Lbl'), LBody: count('LBody'), P: count('P') }).toEqual({
+      L: 2,
+      LI: 3,
+      Lbl: 3,
+      LBody: 3,
+      P: 2,
+    });
   });
 
   test('control characters and marks of direction are gone', () => {
-    const template = parse([{ kind: 'header', title: 'A\u0000B\u202EC', stamp: false }, { kind: 'text', text: 'x\u0007y' }, { kind: 'stat_grid', values: { 'a\tb': 'c\nd' } }]);
+    const template = parse([
+      { kind: 'header', title: 'A\u0000B\u202EC', stamp: false },
+      { kind: 'text', text: 'x\u0007y' },
+      { kind: 'stat_grid', values: { 'a\tb': 'c\nd' } },
+    ]);
     const { text } = readPdf(render({ template }).bytes);
     expect(text).toContain('ABC');
     expect(text).toContain('xy');
@@ -175,28 +267,52 @@ describe('names of every script', () => {
 });
 
 describe('long tables', () => {
-  const frame = (rows: number) => ({ index: Array.from({ length: rows }, (_, i) => `row ${i}`), columns: ['Text', 'Figure', 'Mixed'], data: Array.from({ length: rows }, (_, i) => [`text ${i} `.repeat((i % 9) + 1), i * 1000.5, i % 2 === 0 ? null : 'x']) });
+  const frame = (rows: number) => ({
+    index: Array.from({ length: rows }, (_, i) => `row ${i}`),
+    columns: ['Text', 'Figure', 'Mixed'],
+    data: Array.from({ length: rows }, (_, i) => [
+      `text ${i} `.repeat((i % 9) + 1),
+      i * 1000.5,
+      i % 2 === 0 ? null : 'x',
+    ]),
+  });
 
   test('repeat their head on every page and cut no row', () => {
-    const pdf = readPdf(render({ template: parse([{ kind: 'table', title: 'Long', source: 'literal', limit: 500, frame: frame(500) }]) }).bytes);
+    const pdf = readPdf(
+      render({ template: parse([{ kind: 'table', title: 'Long', source: 'literal', limit: 500, frame: frame(500) }]) })
+        .bytes,
+    );
     assertSound(pdf, 36);
     expect(pdf.pages.length).toBeGreaterThan(5);
     for (const { texts } of pdf.pages) expect(texts.filter(({ text }) => text === 'Figure')).toHaveLength(1);
-    expect([...pdf.text.matchAll(/^row (\d+) /gm)].map((match) => Number(match[1]))).toEqual(Array.from({ length: 500 }, (_, i) => i));
+    expect([...pdf.text.matchAll(/^row (\d+) /gm)].map((match) => Number(match[1]))).toEqual(
+      Array.from({ length: 500 }, (_, i) => i),
+    );
     expect(pdf.text).toContain('499,249.50');
   });
 
   test('an index of 3,000 names is printed whole', () => {
     const large = sampleRun({ names: 3000, end: '2021-03-01' });
-    const pdf = readPdf(render({ template: parse([{ kind: 'table', index_id: 'SAMPLE', source: 'constituents', limit: 3000 }]), figures: large.figures }).bytes);
+    const pdf = readPdf(
+      render({
+        template: parse([{ kind: 'table', index_id: 'SAMPLE', source: 'constituents', limit: 3000 }]),
+        figures: large.figures,
+      }).bytes,
+    );
     assertSound(pdf, 36);
     expect(pdf.text.match(/^N\d{4} /gm)).toHaveLength(3000);
   });
 
   test('columns that do not fit go on below, with the first one again', () => {
     const columns = Array.from({ length: 24 }, (_, i) => `Column ${i}`);
-    const wide = { index: ['first', 'second'], columns, data: [columns.map((_, i) => i * 1000), columns.map((_, i) => -i * 1e6)] };
-    const pdf = readPdf(render({ template: parse([{ kind: 'table', source: 'literal', width: 'half', frame: wide }]) }).bytes);
+    const wide = {
+      index: ['first', 'second'],
+      columns,
+      data: [columns.map((_, i) => i * 1000), columns.map((_, i) => -i * 1e6)],
+    };
+    const pdf = readPdf(
+      render({ template: parse([{ kind: 'table', source: 'literal', width: 'half', frame: wide }]) }).bytes,
+    );
     assertSound(pdf, 36);
     expect(pdf.text.match(/^first /gm)!.length).toBeGreaterThan(2);
     expect(pdf.text).toContain('-23,000,000');
@@ -208,13 +324,23 @@ describe('pages', () => {
     { kind: 'header', index_id: 'SAMPLE', subtitle: 'Everything' },
     { kind: 'stat_grid', index_id: 'SAMPLE', columns: 6, width: 'half' },
     { kind: 'stat_grid', index_id: 'SAMPLE', columns: 1, stats: ['volatility'], width: 'half' },
-    { kind: 'chart', index_id: 'SAMPLE', lines: ['level', 'index_level', 'benchmark', 'drawdown', 'rolling_volatility'], log_scale: true, height: 1000 },
+    {
+      kind: 'chart',
+      index_id: 'SAMPLE',
+      lines: ['level', 'index_level', 'benchmark', 'drawdown', 'rolling_volatility'],
+      log_scale: true,
+      height: 1000,
+    },
     { kind: 'chart', index_id: 'SAMPLE', lines: ['level'], height: 60, width: 'half' },
     { kind: 'bar_chart', index_id: 'SAMPLE', source: 'annual_returns', limit: 30, width: 'half' },
     { kind: 'table', index_id: 'SAMPLE', source: 'monthly_returns', width: 'half', title: 'Months' },
     { kind: 'table', index_id: 'SAMPLE', source: 'constituents', width: 'half', limit: 20 },
     { kind: 'bar_chart', index_id: 'SAMPLE', source: 'contributions', limit: 60 },
-    { kind: 'bar_chart', source: 'literal', values: { up: 5, down: -2.5, [`a label ${'that goes on '.repeat(5)}`]: 1234567 } },
+    {
+      kind: 'bar_chart',
+      source: 'literal',
+      values: { up: 5, down: -2.5, [`a label ${'that goes on '.repeat(5)}`]: 1234567 },
+    },
     { kind: 'table', index_id: 'SAMPLE', source: 'attribution', width: 'half' },
     { kind: 'table', index_id: 'SAMPLE', source: 'rebalances', limit: 30, width: 'half' },
     { kind: 'text', title: 'Text', text: `${'word '.repeat(400)}\n\n- **bold** entry\n- another ${'x'.repeat(300)}` },
@@ -231,8 +357,14 @@ describe('pages', () => {
 
   test('of a report beyond their limit are refused', () => {
     const rows = Array.from({ length: 5000 }, (_, i) => [`row ${i}`]);
-    const long = { kind: 'table', source: 'literal', limit: 5000, frame: { index: rows.map((_, i) => i), columns: ['Text'], data: rows } };
-    const refused = (): unknown => render({ template: parse([long], { size: 'LETTER', orientation: 'landscape', margin: 144 }) });
+    const long = {
+      kind: 'table',
+      source: 'literal',
+      limit: 5000,
+      frame: { index: rows.map((_, i) => i), columns: ['Text'], data: rows },
+    };
+    const refused = (): unknown =>
+      render({ template: parse([long], { size: 'LETTER', orientation: 'landscape', margin: 144 }) });
     expect(refused).toThrow(Refusal);
     expect(refused).toThrow(/more than 200 pages/);
   });
@@ -240,7 +372,15 @@ describe('pages', () => {
   test('a report can be stopped while it is drawn', () => {
     const stop = new Error('stopped');
     const drawn = (): unknown =>
-      renderReport({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures: new Map([['SAMPLE', sample.figures]]), renderedAt: STAMP, fonts, report: (fraction) => { if (fraction >= 0.5) throw stop; } });
+      renderReport({
+        template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'),
+        figures: new Map([['SAMPLE', sample.figures]]),
+        renderedAt: STAMP,
+        fonts,
+        report: (fraction) => {
+          if (fraction >= 0.5) throw stop;
+        },
+      });
     expect(drawn).toThrow(stop);
   });
 });
@@ -248,13 +388,22 @@ describe('pages', () => {
 describe('bytes', () => {
   test('are the same for the same run, template and time', () => {
     const rendering = { template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
-    const again = createRunFigures({ columns: openColumns((from, to) => sample.columns.subarray(from, to)), overview: sample.overview, risk: { missing: 'No risk was estimated.' } });
-    expect(Buffer.from(render(rendering).bytes).equals(Buffer.from(render({ ...rendering, figures: again }).bytes))).toBe(true);
+    const again = createRunFigures({
+      columns: openColumns((from, to) => sample.columns.subarray(from, to)),
+      overview: sample.overview,
+      risk: { missing: 'No risk was estimated.' },
+    });
+    expect(
+      Buffer.from(render(rendering).bytes).equals(Buffer.from(render({ ...rendering, figures: again }).bytes)),
+    ).toBe(true);
   });
 
   test('differ by the time of the rendering alone', () => {
     const rendering = { template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
-    const [first, second] = [render(rendering), render({ ...rendering, renderedAt: '2027-01-31T13:59:01.000000+00:00' })].map(({ bytes }) => readPdf(bytes));
+    const [first, second] = [
+      render(rendering),
+      render({ ...rendering, renderedAt: '2027-01-31T13:59:01.000000+00:00' }),
+    ].map(({ bytes }) => readPdf(bytes));
     const without = ({ text }: Pdf): string => text.replaceAll(/Rendered .* UTC/g, '');
     expect(without(first!)).toBe(without(second!));
     expect(first!.source).toContain('D:20261120030540Z');
@@ -277,10 +426,14 @@ describe('other programs', () => {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-report-'));
   const file = join(folder, 'report.pdf');
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  beforeAll(() => writeFileSync(file, render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures: sample.figures }).bytes));
+  beforeAll(() =>
+    writeFileSync(file, render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures: sample.figures }).bytes),
+  );
 
   test.skipIf(!hasTool('qpdf', '--version'))('qpdf finds nothing wrong', () => {
-    expect(execFileSync('qpdf', ['--check', file], { encoding: 'utf8' })).toContain('No syntax or stream encoding errors found');
+    expect(execFileSync('qpdf', ['--check', file], { encoding: 'utf8' })).toContain(
+      'No syntax or stream encoding errors found',
+    );
   });
 
   test.skipIf(!hasTool('pdftotext', '-v'))('pdftotext reads the same figures', () => {

@@ -30,21 +30,45 @@ export interface SampleRun {
   readonly overview: Uint8Array;
   readonly figures: RunFigures;
   /** The BacktestRunResult as the service answers it. */
-  readonly result: { readonly metrics: Record<string, number | null>; readonly annual_returns: Record<string, number>; readonly level: { readonly data: number[] } };
+  readonly result: {
+    readonly metrics: Record<string, number | null>;
+    readonly annual_returns: Record<string, number>;
+    readonly level: { readonly data: number[] };
+  };
 }
 
 /** A backtest of a random market, with what is stored of it. */
-export function sampleRun({ names, start = '2021-01-01', end, cap = null, benchmark = false, costs = 0, name = 'Sample index', companies, sectors, isFlat = false }: SampleOptions): SampleRun {
+export function sampleRun({
+  names,
+  start = '2021-01-01',
+  end,
+  cap = null,
+  benchmark = false,
+  costs = 0,
+  name = 'Sample index',
+  companies,
+  sectors,
+  isFlat = false,
+}: SampleOptions): SampleRun {
   const calendars = weekdayCalendars({ XTST: { from: '1999-01-01', to: '2031-12-31' } });
   const dates: string[] = [];
-  for (let day = dayFrom(start); day <= dayFrom(end); day++) if (calendars.get('XTST')!.isSession(day)) dates.push(formatDay(day));
+  for (let day = dayFrom(start); day <= dayFrom(end); day++)
+    if (calendars.get('XTST')!.isSession(day)) dates.push(formatDay(day));
   const random = counterRandom({ seed: 11, stream: names });
   const ids = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const path = (): number[] => {
     let price = 20 + 80 * random.uniform();
     return dates.map(() => (price *= isFlat ? 1 : 1 + 0.03 * (random.uniform() - 0.495)));
   };
-  const reference = companies === undefined && sectors === undefined ? {} : Object.fromEntries(ids.map((id, i) => [id, { NAME: companies?.[i % companies.length] ?? null, SECTOR: sectors?.[i % sectors.length] ?? null }]));
+  const reference =
+    companies === undefined && sectors === undefined
+      ? {}
+      : Object.fromEntries(
+          ids.map((id, i) => [
+            id,
+            { NAME: companies?.[i % companies.length] ?? null, SECTOR: sectors?.[i % sectors.length] ?? null },
+          ]),
+        );
   const market = buildMarket({
     dates,
     close: Object.fromEntries([...ids, ...(benchmark ? ['ZBENCH'] : [])].map((id) => [id, path()])),
@@ -53,10 +77,19 @@ export function sampleRun({ names, start = '2021-01-01', end, cap = null, benchm
     universes: ids.map((identifier) => ({ universe: 'ALL', identifier, start: null, end: null })),
   });
   const document = IndexDocument.parse({
-    id: 'SAMPLE', name, calendar: 'XTST', base_date: start, base_value: 100, currency: 'USD',
+    id: 'SAMPLE',
+    name,
+    calendar: 'XTST',
+    base_date: start,
+    base_value: 100,
+    currency: 'USD',
     universe: { kind: 'named', id: 'ALL' },
     rebalance: { frequency: 'monthly' },
-    pipeline: { selection: [], treatment: { dividends: 'price' }, weighting: { type: 'MarketCapWeight', params: { free_float: false }, cap } },
+    pipeline: {
+      selection: [],
+      treatment: { dividends: 'price' },
+      weighting: { type: 'MarketCapWeight', params: { free_float: false }, cap },
+    },
   });
   const run = runBacktest({
     market,
@@ -64,18 +97,36 @@ export function sampleRun({ names, start = '2021-01-01', end, cap = null, benchm
     createDecider: plainDecider,
     report: () => {},
     plan: {
-      runId: document.id, name, indexId: document.id, documents: { [document.id]: document },
-      request: { benchmark: benchmark ? { id: 'ZBENCH', kind: 'identifier', price_column: 'CLOSE' } : null, start: null, end: null, initial_capital: 1e6, transaction_cost_bps: costs },
+      runId: document.id,
+      name,
+      indexId: document.id,
+      documents: { [document.id]: document },
+      request: {
+        benchmark: benchmark ? { id: 'ZBENCH', kind: 'identifier', price_column: 'CLOSE' } : null,
+        start: null,
+        end: null,
+        initial_capital: 1e6,
+        transaction_cost_bps: costs,
+      },
     },
   });
-  const stamp = { runAt: '2026-01-01T00:00:00.000000+00:00', runHash: 'hash', storeContentHash: 'hash', engineVersion: '0' };
+  const stamp = {
+    runAt: '2026-01-01T00:00:00.000000+00:00',
+    runHash: 'hash',
+    storeContentHash: 'hash',
+    engineVersion: '0',
+  };
   const columns = runToColumns(run, { contentHash: 'hash' });
   const overview = runOverviewJson(run);
   return {
     run,
     columns,
     overview,
-    figures: createRunFigures({ columns: openColumns((from, to) => columns.subarray(from, to)), overview, risk: { missing: 'No risk was estimated.' } }),
+    figures: createRunFigures({
+      columns: openColumns((from, to) => columns.subarray(from, to)),
+      overview,
+      risk: { missing: 'No risk was estimated.' },
+    }),
     result: JSON.parse(new TextDecoder().decode(runResultJson(run, stamp))) as SampleRun['result'],
   };
 }

@@ -60,13 +60,19 @@ export function checkpointOf(run: Run): RunCheckpoint {
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
   const day = run.days.at(-1)!;
-  const known = reached.map((compositions): KnownIndex => ({ ...compositions, to: lastAtMost(compositions.sm.sessions, day) }));
+  const known = reached.map((compositions): KnownIndex => ({
+    ...compositions,
+    to: lastAtMost(compositions.sm.sessions, day),
+  }));
   return {
     format: CHECKPOINT_FORMAT,
     day,
     since: sinceOf(known),
     from: portfolio.from,
-    marks: marksOf(known, indices.map(({ compositions }) => compositions)),
+    marks: marksOf(
+      known,
+      indices.map(({ compositions }) => compositions),
+    ),
     index: storedBook(index.book),
     portfolio: 'held' in portfolio.end ? storedBook(portfolio) : portfolio.end,
     parent: parent && storedBook(parent.book),
@@ -93,22 +99,33 @@ export function sinceOf(indices: readonly KnownIndex[]): Day {
 }
 
 /** Marks of the markets of some indices, with the terms of those that were simulated. Indices of one calendar end on one session. */
-export function marksOf(indices: readonly KnownIndex[], simulated: readonly Pick<Compositions, 'document' | 'treatment'>[]): ReadonlyMap<string, MarketMark> {
-  return new Map(indices.map(({ document: { calendar }, sm, to }) => {
-    const terms = simulated.filter(({ document }) => document.calendar === calendar).map((index) => indexTerms(index));
-    return [calendar, markMarket(sm, to, terms)];
-  }));
+export function marksOf(
+  indices: readonly KnownIndex[],
+  simulated: readonly Pick<Compositions, 'document' | 'treatment'>[],
+): ReadonlyMap<string, MarketMark> {
+  return new Map(
+    indices.map(({ document: { calendar }, sm, to }) => {
+      const terms = simulated
+        .filter(({ document }) => document.calendar === calendar)
+        .map((index) => indexTerms(index));
+      return [calendar, markMarket(sm, to, terms)];
+    }),
+  );
 }
 
 /** Compositions that a decision after the last session can meet: it may lie as far before its rebalance as the definitions say. */
 export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
-  const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!));
-  return new Map(indices.map(({ document, sm, first, list, memory, to }) => {
-    const session = lastAtMost(sm.sessions, oldest);
-    const before = inForce(list, session);
-    const recent = list.filter((composition) => composition.session > session && composition.session <= to);
-    return [document.id, { first, list: [...(before ? [before] : []), ...recent], memory }];
-  }));
+  const oldest = Math.min(
+    ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!),
+  );
+  return new Map(
+    indices.map(({ document, sm, first, list, memory, to }) => {
+      const session = lastAtMost(sm.sessions, oldest);
+      const before = inForce(list, session);
+      const recent = list.filter((composition) => composition.session > session && composition.session <= to);
+      return [document.id, { first, list: [...(before ? [before] : []), ...recent], memory }];
+    }),
+  );
 }
 
 /** How an index treats prices and actions: a derived one as the index it was made from does. */

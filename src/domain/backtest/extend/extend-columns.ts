@@ -40,7 +40,14 @@ export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }
   const extended: ExtendedFile = { stored, isFull, earlier: files.length, width: added.names.length };
   const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extended) ?? []);
   const { identifiers } = added.continuation.index.sm;
-  const joined = [...known, ...Array.from(added.joined, (column): JoinedName => ({ name: identifiers[column]!, file: files.length, dates: added.before }))];
+  const joined = [
+    ...known,
+    ...Array.from(added.joined, (column): JoinedName => ({
+      name: identifiers[column]!,
+      file: files.length,
+      dates: added.before,
+    })),
+  ];
   const columns = createColumns(
     { ...extendedHeader(header, added), ...(joined.length > 0 ? { joined } : {}) },
     new Map(blocks.map(({ name, type, parts }) => [name, { type, length: lengthOf(parts) }])),
@@ -84,21 +91,37 @@ function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile):
 }
 
 /** A block with what is added behind what is stored of it. */
-function behindStored({ name, type, parts }: ExtendedBlock, { stored, isFull, earlier, width }: ExtendedFile): ExtendedBlock {
+function behindStored(
+  { name, type, parts }: ExtendedBlock,
+  { stored, isFull, earlier, width }: ExtendedFile,
+): ExtendedBlock {
   const { names, begun = [], blocks } = stored.header;
   const { offset, length, begins = begun.flatMap(() => [0, 0]) } = blocks[name]!; // It is stored.
   const elsewhere = stored.inEarlierFiles(name);
   const before = isPanel(name) ? (length / names.length) * width : length;
   return {
-    name, type,
+    name,
+    type,
     parts: isFull ? parts : [stored[type](name, elsewhere), ...parts],
-    ...(earlier > 0 ? { earlier: { begins: isFull ? [...begins, offset, length - elsewhere] : begins, length: before + lengthOf(parts) } } : {}),
+    ...(earlier > 0
+      ? {
+          earlier: {
+            begins: isFull ? [...begins, offset, length - elsewhere] : begins,
+            length: before + lengthOf(parts),
+          },
+        }
+      : {}),
   };
 }
 
 /** A block of which nothing is stored. */
 function beginning({ name, type, parts }: ExtendedBlock, { earlier }: ExtendedFile): ExtendedBlock {
-  return { name, type, parts, earlier: { begins: Array.from({ length: 2 * earlier }, () => 0), length: lengthOf(parts) } };
+  return {
+    name,
+    type,
+    parts,
+    earlier: { begins: Array.from({ length: 2 * earlier }, () => 0), length: lengthOf(parts) },
+  };
 }
 
 function lengthOf(parts: readonly Numbers[]): number {

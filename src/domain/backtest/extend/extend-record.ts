@@ -39,7 +39,11 @@ export function extendRecord({ stored, description, market, added }: ExtendRecor
     const days = memberOf(memberOf(before.rest, member), 'days');
     return isPlace(days) ? lengthOf(days) : 0;
   };
-  const source = { ...added, dates: stored.dates, before: { target: datesOf('target'), optimised: datesOf('optimised'), benchmark: datesOf('benchmark') } };
+  const source = {
+    ...added,
+    dates: stored.dates,
+    before: { target: datesOf('target'), optimised: datesOf('optimised'), benchmark: datesOf('benchmark') },
+  };
   const plain = PLAIN.extend(before.plain, source, into);
   const rest = REST.extend(before.rest, source, into);
   for (const array of pools.added.f64) assertFinite(array);
@@ -59,10 +63,13 @@ function summaryIn(rest: unknown, { pools }: Extending): Pick<ExtendedRecord, 'g
   return {
     gaps: GAPS.read(memberOf(rest, 'gaps'), reading),
     pricing: PRICING.read(memberOf(rest, 'pricing'), reading),
-    benchmark: benchmark === null ? null : {
-      days: BOOK.fields.days.read(memberOf(benchmark, 'days'), reading),
-      values: BOOK.fields.levels.read(memberOf(benchmark, 'levels'), reading),
-    },
+    benchmark:
+      benchmark === null
+        ? null
+        : {
+            days: BOOK.fields.days.read(memberOf(benchmark, 'days'), reading),
+            values: BOOK.fields.levels.read(memberOf(benchmark, 'levels'), reading),
+          },
   };
 }
 
@@ -79,7 +86,10 @@ function extending(stored: StoredNumbers, { identifiers: known }: Description, m
   const placed = new Map<Numbers, ReturnType<typeof pools.add>>();
   const positions = (columns: ArrayLike<number>): Int32Array => Int32Array.from(columns, placeOfColumn);
   return {
-    stored, pools, identifiers, positions,
+    stored,
+    pools,
+    identifiers,
+    positions,
     isOfPortfolio: () => false,
     place(array, isPositions) {
       let place = placed.get(array);

@@ -6,7 +6,15 @@ import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import { movedOrder, type Book, type BriefEnd, type Gap } from '../simulate/book.js';
 import { countStale, staleFillsOf, staleFindings, type StaleFills } from '../simulate/stale-fills.js';
-import { CHECKPOINT_FORMAT, storedBook, marksOf, recentOf, sinceOf, type StoredBook, type RunCheckpoint } from './checkpoint.js';
+import {
+  CHECKPOINT_FORMAT,
+  storedBook,
+  marksOf,
+  recentOf,
+  sinceOf,
+  type StoredBook,
+  type RunCheckpoint,
+} from './checkpoint.js';
 import { snapshotsOf, type Snapshot } from '../record/schema.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../numbers.js';
@@ -71,14 +79,21 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex);
-  const assumptions = assumptionFindings({ document: index.document, treatment: index.treatment, market: input.market });
+  const assumptions = assumptionFindings({
+    document: index.document,
+    treatment: index.treatment,
+    market: input.market,
+  });
   const findings = reportedFindings(remains.findings, [...assumptions, ...staleFindings(remains.stale)]);
   const record = extendRecord({
     stored: storedNumbers(stored),
     description: stored.u8('record'),
     market: index.sm.identifiers,
     added: {
-      continuation, trades, metrics, findings,
+      continuation,
+      trades,
+      metrics,
+      findings,
       gaps: newGaps(continuation),
       unfilled: 'end' in next.portfolio ? unfilledOf(ordersOf(next.portfolio, portfolio)) : [],
     },
@@ -90,8 +105,13 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     fileNames: input.fileNames,
     ...(input.datesMax === undefined ? {} : { datesMax: input.datesMax }),
     added: {
-      ...held, ...series,
-      plan, continuation, relative, trades, record,
+      ...held,
+      ...series,
+      plan,
+      continuation,
+      relative,
+      trades,
+      record,
       contentHash: input.contentHash,
       before: stored.header.dates,
       hasIndexWeights: stored.header.has_index_weights,
@@ -100,7 +120,8 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     },
   });
   return {
-    columns, earlierFiles,
+    columns,
+    earlierFiles,
     rebalances: snapshotsOf(rebalances, staleFills),
     market: index.sm.identifiers,
     checkpoint: next,
@@ -127,8 +148,12 @@ function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Con
   const value = whole('value', portfolio.value.subarray(1));
   const indexLevel = whole('indexLevel', index.book.value.subarray(1));
   return {
-    value, indexLevel,
-    days: joinedDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length)),
+    value,
+    indexLevel,
+    days: joinedDays(
+      stored.i32('days'),
+      index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length),
+    ),
     costs: whole('costs', portfolio.costs.subarray(1)),
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
@@ -142,10 +167,24 @@ interface Measured extends Pick<RunSummary, 'metrics' | 'findings'> {
 }
 
 /** The summary of the whole run. */
-function summaryAfter({ plan, stored: { header }, checkpoint }: ExtendInput, { index, rebalances, benchmark, series: bare }: Continuation, measured: Measured): RunSummary {
-  const { series: { days, level, relativeIndex, costs }, record, relative, metrics, findings } = measured;
-    return {
-    plan, days, level, metrics, findings,
+function summaryAfter(
+  { plan, stored: { header }, checkpoint }: ExtendInput,
+  { index, rebalances, benchmark, series: bare }: Continuation,
+  measured: Measured,
+): RunSummary {
+  const {
+    series: { days, level, relativeIndex, costs },
+    record,
+    relative,
+    metrics,
+    findings,
+  } = measured;
+  return {
+    plan,
+    days,
+    level,
+    metrics,
+    findings,
     indexLevel: relativeIndex,
     returns: returnsOf(level),
     drawdown: drawdownOf(level),
@@ -153,7 +192,11 @@ function summaryAfter({ plan, stored: { header }, checkpoint }: ExtendInput, { i
     totalCosts: costs.reduce((sum, cost) => sum + cost, 0),
     // Those added lie within the run.
     rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length + rebalances.length,
-    benchmark: relative && { relative, reference: plan.request.benchmark!, variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : bare!.variant },
+    benchmark: relative && {
+      relative,
+      reference: plan.request.benchmark!,
+      variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : bare!.variant,
+    },
     variant: variantOn(index.sm.market, index.treatment.dividends),
     identifiers: record.identifiers,
     gaps: record.gaps,
@@ -178,7 +221,10 @@ function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
 }
 
 /** Columns of the names of the stored run, and of others that are held or asked for. */
-function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Continuation): Pick<AddedSessions, 'names' | 'joined'> {
+function namesHeld(
+  { header }: RunColumns,
+  { index, portfolio, rebalances }: Continuation,
+): Pick<AddedSessions, 'names' | 'joined'> {
   const isHeld = new Uint8Array(index.sm.names);
   for (const { columns, everHeld } of [portfolio, ...(header.has_index_weights ? [index.book] : [])]) {
     for (let slot = 0; slot < columns.length; slot++) if (everHeld[slot] === 1) isHeld[columns[slot]!] = 1;
@@ -204,13 +250,21 @@ function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {
   return gapsWithin([book, portfolio], portfolio.from + 1);
 }
 
-function remainsOf({ checkpoint }: ExtendInput, continuation: Continuation, staleFills: ReadonlyMap<number, StaleFills>): RunRemains {
+function remainsOf(
+  { checkpoint }: ExtendInput,
+  continuation: Continuation,
+  staleFills: ReadonlyMap<number, StaleFills>,
+): RunRemains {
   const { index, portfolio, variants, uncapped, solves } = continuation;
   const { findings, stale } = checkpoint.remains;
   const added = findingGroups({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
-  const groups = Object.fromEntries(Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]));
+  const groups = Object.fromEntries(
+    Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]),
+  );
   return {
-    variants: Object.fromEntries(Object.entries(variants).map(([variant, book]) => [variant, briefAfter(checkpoint.index, book)])),
+    variants: Object.fromEntries(
+      Object.entries(variants).map(([variant, book]) => [variant, briefAfter(checkpoint.index, book)]),
+    ),
     uncapped: uncapped && briefAfter(checkpoint.index, uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
@@ -218,7 +272,11 @@ function remainsOf({ checkpoint }: ExtendInput, continuation: Continuation, stal
   };
 }
 
-function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation, remains: RunRemains): RunCheckpoint {
+function checkpointAfter(
+  { checkpoint }: ExtendInput,
+  { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation,
+  remains: RunRemains,
+): RunCheckpoint {
   const indices = [index, parent, benchmark].filter((shown) => shown !== null);
   return {
     format: CHECKPOINT_FORMAT,
@@ -255,6 +313,14 @@ function followEnd({ end }: Book) {
 }
 
 /** The orders of a stored portfolio as a book has them. */
-function ordersOf({ first, columns, orders }: StoredBook, { sm }: Book): Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'> {
-  return { sm, columns, from: first, unfilled: orders.map((order) => ({ ...order, slot: columns.indexOf(order.slot) })) };
+function ordersOf(
+  { first, columns, orders }: StoredBook,
+  { sm }: Book,
+): Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'> {
+  return {
+    sm,
+    columns,
+    from: first,
+    unfilled: orders.map((order) => ({ ...order, slot: columns.indexOf(order.slot) })),
+  };
 }

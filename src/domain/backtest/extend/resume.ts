@@ -2,7 +2,12 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Calendars } from '../../calendars/calendar.js';
 import type { Day } from '../../days.js';
-import { isDerivedDocument, isRuleDocument, type DerivedDocument, type IndexDocument } from '../../documents/index-document.js';
+import {
+  isDerivedDocument,
+  isRuleDocument,
+  type DerivedDocument,
+  type IndexDocument,
+} from '../../documents/index-document.js';
 import type { Finding } from '../../findings.js';
 import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../../market/market-data.js';
 import { alignMarket, BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
@@ -16,7 +21,16 @@ import { movedOrder, type Book, type BookInput, type BookResume, type Targets } 
 import type { DatedSeries } from '../../analytics/relative.js';
 import { treatmentOf, type IndexContext, type StoredBook, type KnownIndex, type RunCheckpoint } from './checkpoint.js';
 import type { DecisionMemory } from '../simulate/decider.js';
-import { createComposer, dueAfter, type ResumedIndex, type Composer, type Composition, type Compositions, type DeciderFactory, type DueRebalance } from '../simulate/compositions.js';
+import {
+  createComposer,
+  dueAfter,
+  type ResumedIndex,
+  type Composer,
+  type Composition,
+  type Compositions,
+  type DeciderFactory,
+  type DueRebalance,
+} from '../simulate/compositions.js';
 import { followBook } from '../simulate/follow-book.js';
 import { CannotResume } from './reasons.js';
 import { indexTerms } from '../simulate/index-run.js';
@@ -48,7 +62,11 @@ export interface Continuation {
   readonly portfolio: Book;
   readonly parent: IndexContinuation | null;
   readonly benchmark: IndexContinuation | null;
-  readonly series: { readonly added: DatedSeries; readonly end: SeriesEnd; readonly variant: BenchmarkRun['variant'] } | null;
+  readonly series: {
+    readonly added: DatedSeries;
+    readonly end: SeriesEnd;
+    readonly variant: BenchmarkRun['variant'];
+  } | null;
   readonly variants: Readonly<Partial<Record<ReturnVariant, Book>>>;
   readonly uncapped: Book | null;
   /** Rebalances of the run itself. */
@@ -86,7 +104,10 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const index = resumeIndex(seen, checkpoint.index, indexId);
   const { rebalances, ...solves } = rebalancesAfter(input, seen, index);
   const portfolio = resumePortfolio(input, index, rebalances);
-  const series = request.benchmark?.kind === 'identifier' ? bareSeries(index, request.benchmark, { from: index.from + 1, to: index.to, begin: checkpoint.series! }) : null;
+  const series =
+    request.benchmark?.kind === 'identifier'
+      ? bareSeries(index, request.benchmark, { from: index.from + 1, to: index.to, begin: checkpoint.series! })
+      : null;
   const variants: Partial<Record<ReturnVariant, Book>> = {};
   for (const variant of RETURN_VARIANTS) {
     const brief = checkpoint.remains.variants[variant];
@@ -96,7 +117,11 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   return {
     range: seen.range,
     reached: seen.reached,
-    index, portfolio, variants, rebalances, solves,
+    index,
+    portfolio,
+    variants,
+    rebalances,
+    solves,
     parent: parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId),
     benchmark: benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId),
     series: series && { added: series.series, end: series.end, variant: series.variant },
@@ -123,32 +148,48 @@ interface Span {
 }
 
 function view(input: ResumeRunInput): View {
-  const { plan: { documents, indexId, request }, checkpoint, calendars, market } = input;
+  const {
+    plan: { documents, indexId, request },
+    checkpoint,
+    calendars,
+    market,
+  } = input;
   const ids = [...checkpoint.recent.keys()];
   const marked = new Map<string, SessionMarket>();
   for (const id of ids) {
     const { calendar: code } = documents[id]!;
     if (marked.has(code)) continue;
     // A plan whose calendar is not known is not queued.
-    marked.set(code, alignMarket({ market, calendar: calendars.get(code)!, calendars, mark: checkpoint.marks.get(code)! }));
+    marked.set(
+      code,
+      alignMarket({ market, calendar: calendars.get(code)!, calendars, mark: checkpoint.marks.get(code)! }),
+    );
   }
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
   const main = smOf(indexId);
-  const range = requestedRange({ document: documents[indexId]!, calendar: main.calendar, dates: market.dates, request });
+  const range = requestedRange({
+    document: documents[indexId]!,
+    calendar: main.calendar,
+    dates: market.dates,
+    request,
+  });
   const from = main.mark!.session;
   const last = lastAtMost(main.sessions, range.end);
   const to = last <= from ? from : lastPriced(main, last);
   if (to <= from) throw new CannotResume('no_new_session');
   const day = main.sessions[to]!;
   const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: lastAtMost(smOf(id).sessions, day) });
-  const resumed = new Map(ids.map((id) => {
-    const { first, list, memory } = checkpoint.recent.get(id)!;
-    return [id, { first, before: list, memory, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
-  }));
+  const resumed = new Map(
+    ids.map((id) => {
+      const { first, list, memory } = checkpoint.recent.get(id)!;
+      return [id, { first, before: list, memory, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
+    }),
+  );
   const due: DueInput = { marked, resumed, day };
   const composed = decideDue(input, due);
   return {
-    range, spanOf,
+    range,
+    spanOf,
     composing: (looks, work) => composingOn(input, due, { looks, work }),
     contextOf: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
     decided(id) {
@@ -158,7 +199,14 @@ function view(input: ResumeRunInput): View {
     reached: ids.map((id) => {
       const { first, before, memory } = resumed.get(id)!;
       const found = composed.get(id) ?? { list: [], memory };
-      return { document: documents[id]!, sm: smOf(id), first, list: [...before, ...found.list], memory: found.memory, to: spanOf(id).to };
+      return {
+        document: documents[id]!,
+        sm: smOf(id),
+        first,
+        list: [...before, ...found.list],
+        memory: found.memory,
+        to: spanOf(id).to,
+      };
     }),
   };
 }
@@ -166,7 +214,11 @@ function view(input: ResumeRunInput): View {
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
 /** @throws CannotResume when a rebalance is priced from a session that has been simulated: nothing traded on the one it was due on */
-function dueOf(document: IndexDocument, sm: SessionMarket, { first, from, to }: Span & { readonly first: number }): DueRebalance[] {
+function dueOf(
+  document: IndexDocument,
+  sm: SessionMarket,
+  { first, from, to }: Span & { readonly first: number },
+): DueRebalance[] {
   const due = to === from ? [] : dueAfter(document, sm, { first: Math.max(first, from), after: from, last: to });
   if (due.some(({ session }) => session <= from)) throw new CannotResume('rebalance');
   return due;
@@ -183,7 +235,10 @@ interface DueInput {
 function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
-  return composingOn(input, due, { looks: looksOf(input, due), work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])) });
+  return composingOn(input, due, {
+    looks: looksOf(input, due),
+    work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])),
+  });
 }
 
 /** How far back something looks on a calendar. */
@@ -194,13 +249,21 @@ interface Look {
 
 /** How far back the decisions that are due look. */
 function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
-  return [...resumed].flatMap(([id, { due, memory }]) => due.flatMap(({ decision }): Look[] => {
-    const document = documents[id]!;
-    if (isRuleDocument(document)) return [{ code: document.calendar, lookBack: lookBackOf({ document, sessions: marked.get(document.calendar)!.sessions, decision }) }];
-    if (!isDerivedDocument(document)) return [];
-    const { source_index_id: parentId } = document.derivation;
-    return [solveLook({ documents, marked, document, decision, parents: resumed.get(parentId)!.before, memory })];
-  }));
+  return [...resumed].flatMap(([id, { due, memory }]) =>
+    due.flatMap(({ decision }): Look[] => {
+      const document = documents[id]!;
+      if (isRuleDocument(document))
+        return [
+          {
+            code: document.calendar,
+            lookBack: lookBackOf({ document, sessions: marked.get(document.calendar)!.sessions, decision }),
+          },
+        ];
+      if (!isDerivedDocument(document)) return [];
+      const { source_index_id: parentId } = document.derivation;
+      return [solveLook({ documents, marked, document, decision, parents: resumed.get(parentId)!.before, memory })];
+    }),
+  );
 }
 
 interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'documents'> {
@@ -215,7 +278,10 @@ function solveLook({ documents, marked, document, ...solve }: SolveLookInput): L
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
   const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents, parentId);
-  return { code, lookBack: derivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }) };
+  return {
+    code,
+    lookBack: derivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),
+  };
 }
 
 interface ComposingWork<T> {
@@ -224,11 +290,31 @@ interface ComposingWork<T> {
 }
 
 /** Work on as much of the market as it looks back on; on the whole where that is more than it says. */
-function composingOn<T>(input: ResumeRunInput, { marked, resumed, day }: DueInput, { looks, work }: ComposingWork<T>): T {
-  const { plan: { documents }, calendars, createDecider, report } = input;
+function composingOn<T>(
+  input: ResumeRunInput,
+  { marked, resumed, day }: DueInput,
+  { looks, work }: ComposingWork<T>,
+): T {
+  const {
+    plan: { documents },
+    calendars,
+    createDecider,
+    report,
+  } = input;
   const on = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
     const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
-    return work(createComposer({ market, calendars, documents, until: day, createDecider, resumed, tick, ...(aligned ? { aligned } : {}) }));
+    return work(
+      createComposer({
+        market,
+        calendars,
+        documents,
+        until: day,
+        createDecider,
+        resumed,
+        tick,
+        ...(aligned ? { aligned } : {}),
+      }),
+    );
   };
   const seen = marketOver(input, { marked, looks });
   if (seen !== null) {
@@ -242,15 +328,30 @@ function composingOn<T>(input: ResumeRunInput, { marked, resumed, day }: DueInpu
 }
 
 /** The market from the sessions on that are looked back to; null where that is its beginning. */
-function marketOver({ calendars, checkpoint, marketSince }: ResumeRunInput, { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] }) {
+function marketOver(
+  { calendars, checkpoint, marketSince }: ResumeRunInput,
+  { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] },
+) {
   const first = new Map<string, number>();
-  for (const { code, lookBack: { session } } of looks) first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
+  for (const {
+    code,
+    lookBack: { session },
+  } of looks)
+    first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
   if ([...first.values()].some((session) => session <= 0)) return null;
   const market = marketSince(Math.min(...looks.map(({ lookBack }) => lookBack.paidAfter)));
   const aligned = new Map(marked);
   for (const [code, session] of first) {
     const calendar = calendars.get(code)!; // that of an aligned market
-    aligned.set(code, alignMarket({ market, calendar, calendars, mark: markWindow({ market, calendar, session, later: checkpoint.marks.get(code)! }) }));
+    aligned.set(
+      code,
+      alignMarket({
+        market,
+        calendar,
+        calendars,
+        mark: markWindow({ market, calendar, session, later: checkpoint.marks.get(code)! }),
+      }),
+    );
   }
   return { market, aligned };
 }
@@ -273,11 +374,18 @@ function resumeBook(index: Omit<IndexContinuation, 'book'>, { stored, variant, i
   const { sm, treatment, document, composed, from, to } = index;
   return simulateBook({
     title: `The index ${document.id}`,
-    sm, treatment, from, to,
+    sm,
+    treatment,
+    from,
+    to,
     growth: indexTerms(index, variant),
     ...(variant ? { indexTerms: indexTerms(index) } : {}),
     isBrief: isUncapped || variant !== undefined,
-    targets: composed.map(({ session, columns, weights, uncapped }) => ({ session, columns, weights: isUncapped ? uncapped : weights })),
+    targets: composed.map(({ session, columns, weights, uncapped }) => ({
+      session,
+      columns,
+      weights: isUncapped ? uncapped : weights,
+    })),
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',
@@ -295,26 +403,58 @@ function resumeOf({ end, first, columns, orders }: StoredBook, from: number): Bo
  * Rebalances of the run on the new sessions: those of its index, but for a strategy that has its own by a cadence, or solves their weights.
  * @throws CannotResume when one is priced from a session that has been simulated
  */
-function rebalancesAfter({ plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput, seen: View, index: IndexContinuation): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
+function rebalancesAfter(
+  { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
+  seen: View,
+  index: IndexContinuation,
+): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
   const { solves: memory } = checkpoint.remains;
   const { document, from, to, composed } = index;
-  const dated = strategy?.rebalance ? laterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to }) : composed;
+  const dated = strategy?.rebalance
+    ? laterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to })
+    : composed;
   if (dated === undefined) throw new CannotResume('rebalance');
   const rows = strategy?.constraints;
   if (rows === undefined || dated.length === 0) return { rebalances: dated, findings: [], memory };
   const marked = new Map([[document.calendar, index.sm]]);
-  const looks = dated.map((rebalance) => solveLook({ documents, marked, document: constrainedDocument(document, rows), decision: rebalance.decision, parents: [rebalance], memory }));
+  const looks = dated.map((rebalance) =>
+    solveLook({
+      documents,
+      marked,
+      document: constrainedDocument(document, rows),
+      decision: rebalance.decision,
+      parents: [rebalance],
+      memory,
+    }),
+  );
   const tick = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
-  return seen.composing(looks, (composer) => constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick }));
+  return seen.composing(looks, (composer) =>
+    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick }),
+  );
 }
 
-function resumePortfolio({ plan: { request, strategy }, checkpoint: { portfolio } }: ResumeRunInput, index: IndexContinuation, rebalances: readonly Composition[]): Book {
+function resumePortfolio(
+  { plan: { request, strategy }, checkpoint: { portfolio } }: ResumeRunInput,
+  index: IndexContinuation,
+  rebalances: readonly Composition[],
+): Book {
   const { sm, treatment, from, to, book } = index;
   const exposure = strategy?.exposure ?? 1;
-  const targets = strategy === undefined ? rebalances : rebalances.map(({ session, columns, weights }): Targets => ({ session, columns, weights: weights.map((weight) => exposure * weight) }));
+  const targets =
+    strategy === undefined
+      ? rebalances
+      : rebalances.map(({ session, columns, weights }): Targets => ({
+          session,
+          columns,
+          weights: weights.map((weight) => exposure * weight),
+        }));
   const following: BookInput = {
     title: 'The portfolio',
-    sm, treatment, from, to, targets,
+    sm,
+    treatment,
+    from,
+    to,
+    targets,
     growth: indexTerms(index),
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,

@@ -69,22 +69,24 @@ interface ArrayField<N extends Numbers, W, A> {
 
 /** Fields of one record: `W` and `A` as for `Field`. */
 export function fieldsOf<W, A>() {
-  const array = <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) => ({ whole, added, stay }: ArrayField<N, W, A>): Field<N, W, A> => ({
-    whole,
-    pack: (value, into) => into.place(value, isPositions),
-    read(packed, from) {
-      const numbers = isPlace(packed) ? from.numbers(packed) : undefined;
-      if (numbers === undefined || !isType(numbers)) throw missing();
-      return numbers;
-    },
-    extend(packed, more, { pools, positions }) {
-      if (!isPlace(packed)) throw new CannotResume('no_checkpoint');
-      if (!added) return packed;
-      const numbers = isPositions ? positions(added(more)) : added(more);
-      return stay ? pools.slide(packed, stay(more), numbers) : pools.grow(packed, numbers);
-    },
-    differs: (a, b, names) => ((isPositions ? areNamed(a, b, names) : areSame(a, b)) ? null : ''),
-  });
+  const array =
+    <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) =>
+    ({ whole, added, stay }: ArrayField<N, W, A>): Field<N, W, A> => ({
+      whole,
+      pack: (value, into) => into.place(value, isPositions),
+      read(packed, from) {
+        const numbers = isPlace(packed) ? from.numbers(packed) : undefined;
+        if (numbers === undefined || !isType(numbers)) throw missing();
+        return numbers;
+      },
+      extend(packed, more, { pools, positions }) {
+        if (!isPlace(packed)) throw new CannotResume('no_checkpoint');
+        if (!added) return packed;
+        const numbers = isPositions ? positions(added(more)) : added(more);
+        return stay ? pools.slide(packed, stay(more), numbers) : pools.grow(packed, numbers);
+      },
+      differs: (a, b, names) => ((isPositions ? areNamed(a, b, names) : areSame(a, b)) ? null : ''),
+    });
   return {
     f64: array((numbers) => numbers instanceof Float64Array),
     i32: array((numbers) => numbers instanceof Int32Array),
@@ -94,10 +96,23 @@ export function fieldsOf<W, A>() {
     /** JSON that no session changes. */
     fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...plain<T>(), whole, extend: stored }),
     /** JSON that is made anew with every extension. */
-    anew: <T>({ whole, after }: { readonly whole: (run: W) => T; readonly after: (added: A) => T }): Field<T, W, A> => ({ ...plain<T>(), whole, extend: (_packed, added) => after(added) }),
+    anew: <T>({
+      whole,
+      after,
+    }: {
+      readonly whole: (run: W) => T;
+      readonly after: (added: A) => T;
+    }): Field<T, W, A> => ({ ...plain<T>(), whole, extend: (_packed, added) => after(added) }),
     /** A number that the sessions add to. */
-    count: ({ whole, added }: { readonly whole: (run: W) => number; readonly added: (added: A) => number }): Field<number, W, A> => ({
-      ...plain<number>(), whole,
+    count: ({
+      whole,
+      added,
+    }: {
+      readonly whole: (run: W) => number;
+      readonly added: (added: A) => number;
+    }): Field<number, W, A> => ({
+      ...plain<number>(),
+      whole,
       extend: (packed, more) => numberIn(packed) + added(more),
     }),
     /** The latest items of a list, `max` at most. */
@@ -105,9 +120,13 @@ export function fieldsOf<W, A>() {
       whole: (run) => whole(run).slice(-max).map(item.whole),
       pack: (values, into) => values.map((value) => item.pack(value, into)),
       read: (packed, from) => listIn(packed).map((one) => item.read(one, from)),
-      extend: (packed, more, into) => [...listIn(packed), ...added(more).map((one) => item.pack(item.whole(one), into))].slice(-max),
+      extend: (packed, more, into) =>
+        [...listIn(packed), ...added(more).map((one) => item.pack(item.whole(one), into))].slice(-max),
       differs(a, b, names) {
-        const at = a.length === b.length ? a.findIndex((value, i) => item.differs(value, b[i]!, names) !== null) : Math.min(a.length, b.length);
+        const at =
+          a.length === b.length
+            ? a.findIndex((value, i) => item.differs(value, b[i]!, names) !== null)
+            : Math.min(a.length, b.length);
         return at < 0 ? null : `[${at}]`;
       },
     }),
@@ -116,7 +135,8 @@ export function fieldsOf<W, A>() {
       whole: (run) => ifThere(whole(run), field.whole),
       pack: (value, into) => ifThere(value, (there) => field.pack(there, into)),
       read: (packed, from) => ifThere(packed, (there) => field.read(there, from)),
-      extend: (packed, more, into) => ifThere(packed, (there) => ifThere(added(more), (one) => field.extend(there, one, into))),
+      extend: (packed, more, into) =>
+        ifThere(packed, (there) => ifThere(added(more), (one) => field.extend(there, one, into))),
       differs: (a, b, names) => (a === null || b === null ? (a === b ? null : '') : field.differs(a, b, names)),
     }),
     /** A field of a part of what a run has. */
@@ -155,7 +175,8 @@ export interface Group<T, W, A> extends Field<T, W, A> {
 export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T, W, A> {
   const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys knows texts alone.
   // Every member has a field: what is made of all of them is a T.
-  const each = <V>(make: (member: keyof T & string) => V) => Object.fromEntries(members.map((member) => [member, make(member)]));
+  const each = <V>(make: (member: keyof T & string) => V) =>
+    Object.fromEntries(members.map((member) => [member, make(member)]));
   return {
     fields,
     whole: (run) => each((member) => fields[member].whole(run)) as T,

@@ -53,14 +53,20 @@ const arrays = group<WeightsFrame, WeightsFrame, never>({
 export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   ...arrays,
   whole: (frame) => frame,
-  pack: (frame, into) => (into.isOfPortfolio(frame) ? ({ portfolioRows: frame.days.length } satisfies PortfolioRows) : arrays.pack(frame, into)),
-  read: (packed, from) => (isPortfolioRows(packed) ? from.portfolioFrame(packed.portfolioRows) : arrays.read(packed, from)),
+  pack: (frame, into) =>
+    into.isOfPortfolio(frame)
+      ? ({ portfolioRows: frame.days.length } satisfies PortfolioRows)
+      : arrays.pack(frame, into),
+  read: (packed, from) =>
+    isPortfolioRows(packed) ? from.portfolioFrame(packed.portfolioRows) : arrays.read(packed, from),
   extend(packed, added, into) {
     const isSame = sameWeights(added, into);
     if (!isPortfolioRows(packed)) return extendArrays(placesOf(packed), { added, isSame }, into);
     if (!isSame) throw new CannotResume('parted');
     const { stored } = into;
-    return { portfolioRows: Math.min(LIMITS.MAX_WEIGHT_DATES, stored.dates + added.portfolio.length - 1) } satisfies PortfolioRows;
+    return {
+      portfolioRows: Math.min(LIMITS.MAX_WEIGHT_DATES, stored.dates + added.portfolio.length - 1),
+    } satisfies PortfolioRows;
   },
 };
 
@@ -69,10 +75,15 @@ function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extend
   if (book === portfolio) return true;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const rows = Math.min(before + book.length - 1, max);
-  const areDates = rows === Math.min(stored.dates + portfolio.length - 1, max) && book.from + book.length === portfolio.from + portfolio.length;
+  const areDates =
+    rows === Math.min(stored.dates + portfolio.length - 1, max) &&
+    book.from + book.length === portfolio.from + portfolio.length;
   if (book.sm !== portfolio.sm || !areDates || !isEqual(book.columns, portfolio.columns)) return false;
   const width = book.columns.length;
-  return book.weights.buffer === portfolio.weights.buffer || isEqual(book.weights.subarray(width), portfolio.weights.subarray(width));
+  return (
+    book.weights.buffer === portfolio.weights.buffer ||
+    isEqual(book.weights.subarray(width), portfolio.weights.subarray(width))
+  );
 }
 
 /** Places of the arrays of a frame. */
@@ -107,15 +118,24 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   const last = Math.min(sessions, max);
   const end = book.from + book.length;
   const days = pools.slide(frame.days, stay, book.sm.sessions.slice(end - last, end));
-  const weights = pools.slide(shown.weights, stay * columns.length, book.weights.slice((book.length - last) * columns.length));
+  const weights = pools.slide(
+    shown.weights,
+    stay * columns.length,
+    book.weights.slice((book.length - last) * columns.length),
+  );
   const rows = Math.min(before, stay);
   const names = Array.from(columns, (place) => identifiers[place]!);
-  if (isSame && holdsAlike(stored, { names, rows, weights: pools.read(shown.weights) })) throw new CannotResume('parted');
+  if (isSame && holdsAlike(stored, { names, rows, weights: pools.read(shown.weights) }))
+    throw new CannotResume('parted');
   return { days, columns: shown.columns, weights };
 }
 
 /** Stored weights of a book by the names that it has now: what it could not hold before had none. */
-function withNames({ columns: known, weights }: Places, columns: Int32Array, { pools }: Extending): Pick<Places, 'columns' | 'weights'> {
+function withNames(
+  { columns: known, weights }: Places,
+  columns: Int32Array,
+  { pools }: Extending,
+): Pick<Places, 'columns' | 'weights'> {
   const before = pools.read(known);
   if (isEqual(columns, before)) return { columns: known, weights };
   const placeOf = new Map(Array.from(columns, (column, place) => [column, place]));

@@ -45,7 +45,10 @@ export function packRecord(record: RunRecord, blocks: ReadonlyMap<Numbers, strin
       }
     },
   });
-  return { description: new TextEncoder().encode(JSON.stringify(description)), pools: { f64: pool('f64'), i32: pool('i32'), u8: pool('u8') } };
+  return {
+    description: new TextEncoder().encode(JSON.stringify(description)),
+    pools: { f64: pool('f64'), i32: pool('i32'), u8: pool('u8') },
+  };
 }
 
 interface WholePools {
@@ -96,6 +99,7 @@ function namesIn(positions: Iterable<Numbers>, identifiers: readonly string[]): 
   const placeOf = new Int32Array(identifiers.length).fill(-1);
   for (const array of positions) for (let i = 0; i < array.length; i++) placeOf[array[i]!] = 0;
   const columns: number[] = [];
-  for (let column = 0; column < placeOf.length; column++) if (placeOf[column] === 0) placeOf[column] = columns.push(column) - 1;
+  for (let column = 0; column < placeOf.length; column++)
+    if (placeOf[column] === 0) placeOf[column] = columns.push(column) - 1;
   return { columns: Int32Array.from(columns), placeOf };
 }

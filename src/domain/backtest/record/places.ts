@@ -17,7 +17,10 @@ export interface Segments {
 export type Place = Reference | Segments;
 
 /** Blocks of the run file that hold the arrays of the record which no other block is. */
-export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<NumberType, string>;
+export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
+  NumberType,
+  string
+>;
 
 /** The stored run file, as the record sees it. */
 export interface StoredNumbers {
@@ -99,13 +102,15 @@ export function poolsBehind(stored: StoredNumbers): Pools {
     throw new Error(`${from} to ${to} are not among the ${kind} added`);
   };
   return {
-    added, add,
+    added,
+    add,
     grow(place, more) {
       if ('block' in place && place.block !== POOLS[place.kind]) return { ...place, to: place.to + more.length };
       return join(partsOf(place), more);
     },
     slide: (place, stay, more) => join(lastOf(partsOf(place), stay), more),
-    read: (place) => concatenated(partsOf(place).map((part) => (isAdded(part) ? addedNumbers(part) : numbersIn(stored, part)))),
+    read: (place) =>
+      concatenated(partsOf(place).map((part) => (isAdded(part) ? addedNumbers(part) : numbersIn(stored, part)))),
   };
 }
 

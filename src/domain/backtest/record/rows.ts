@@ -16,12 +16,21 @@ export interface RecordedOrder {
   readonly filledDay: number | null;
 }
 
-export function unfilledOf({ sm, columns, from, unfilled }: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
+export function unfilledOf({
+  sm,
+  columns,
+  from,
+  unfilled,
+}: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
   const day = (at: number): number => sm.sessions[from + at]!;
   return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
     day: day(at),
     identifier: sm.identifiers[columns[slot]!]!,
-    side, target, held, notional, reason,
+    side,
+    target,
+    held,
+    notional,
+    reason,
     filledDay: filledAt === null ? null : day(filledAt),
   }));
 }
@@ -43,7 +52,10 @@ export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
-    pricedFrom: Int32Array.from(gaps, ({ session, column }) => sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!),
+    pricedFrom: Int32Array.from(
+      gaps,
+      ({ session, column }) => sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!,
+    ),
   };
 }
 
@@ -60,7 +72,10 @@ interface PricedRun {
 
 export function pricingOf({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
   const dated = rebalances.flatMap(({ date, also, session }) => [date, ...also].map((day) => ({ day, session })));
-  return { dates: Int32Array.from(dated, ({ day }) => day), pricedFrom: Int32Array.from(dated, ({ session }) => sm.sessions[session]!) };
+  return {
+    dates: Int32Array.from(dated, ({ day }) => day),
+    pricedFrom: Int32Array.from(dated, ({ session }) => sm.sessions[session]!),
+  };
 }
 
 /** The most recent holdings at closes, by date then name. `at` are positions in the days of the whole portfolio. */

@@ -12,8 +12,17 @@ import type { Trades } from '../simulate/trades.js';
 import { fieldsOf, group, type Field, type WeightsFrame } from './field.js';
 import { FRAME, frameOf, sameFrame, type AddedFrame } from './frame.js';
 import {
-  gapsOf, positionRows, pricingOf, TRANSACTION_ROWS_MAX, transactionRows, unfilledOf,
-  type PositionRows, type RecordedGaps, type RecordedOrder, type RecordedPricing, type TransactionRows,
+  gapsOf,
+  positionRows,
+  pricingOf,
+  TRANSACTION_ROWS_MAX,
+  transactionRows,
+  unfilledOf,
+  type PositionRows,
+  type RecordedGaps,
+  type RecordedOrder,
+  type RecordedPricing,
+  type TransactionRows,
 } from './rows.js';
 
 /*
@@ -49,7 +58,11 @@ const SNAPSHOT = group({
   /** Later dates of the schedule that it was carried out for as well. */
   also: composition.fixed(({ also }) => also),
   /** Null where every name traded had a bar. */
-  staleFills: composition.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({ whole: ({ staleFills }) => staleFills, added: never, field: STALE_FILLS }),
+  staleFills: composition.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({
+    whole: ({ staleFills }) => staleFills,
+    added: never,
+    field: STALE_FILLS,
+  }),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
 
@@ -111,7 +124,10 @@ export const BOOK = group({
     added: ({ index }) => shownOf(index, index?.composed ?? []),
     max: LIMITS.MAX_REBALANCES,
   }),
-  rebalancesTotal: book.count({ whole: (shown) => served(shown).length, added: ({ index }) => index?.composed.length ?? 0 }),
+  rebalancesTotal: book.count({
+    whole: (shown) => served(shown).length,
+    added: ({ index }) => index?.composed.length ?? 0,
+  }),
 });
 export type RecordedBook = Recorded<typeof BOOK>;
 
@@ -124,7 +140,9 @@ function shownOf(index: { readonly book: Book } | null, compositions: readonly C
 
 /** Compositions that took effect. */
 function served({ index }: WholeBook): readonly Composition[] {
-  return index === null ? [] : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
+  return index === null
+    ? []
+    : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
 }
 
 const both = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
@@ -184,9 +202,15 @@ const PORTFOLIO = group({
   /** Cost of a unit of traded notional. */
   costRate: record.fixed(({ run }) => run.plan.request.transaction_cost_bps / 10_000),
   /** Money, [T]. */
-  value: record.f64({ whole: ({ run }) => run.portfolio.value, added: ({ continuation }) => continuation.portfolio.value.subarray(1) }),
+  value: record.f64({
+    whole: ({ run }) => run.portfolio.value,
+    added: ({ continuation }) => continuation.portfolio.value.subarray(1),
+  }),
   /** The fraction of it in cash, [T]. */
-  cash: record.f64({ whole: ({ run }) => run.portfolio.cash, added: ({ continuation }) => continuation.portfolio.cash.subarray(1) }),
+  cash: record.f64({
+    whole: ({ run }) => run.portfolio.cash,
+    added: ({ continuation }) => continuation.portfolio.cash.subarray(1),
+  }),
   frame: record.of({
     whole: ({ frame }) => frame,
     added: ({ continuation: { portfolio }, dates }) => ({ book: portfolio, portfolio, before: dates }),
@@ -194,12 +218,14 @@ const PORTFOLIO = group({
   }),
   positions: record.of({
     whole: ({ run }) => positionRows(run),
-    added: ({ continuation: { portfolio, index }, dates }) => positionRows({ portfolio: withoutFirst(portfolio), document: index.document }, dates),
+    added: ({ continuation: { portfolio, index }, dates }) =>
+      positionRows({ portfolio: withoutFirst(portfolio), document: index.document }, dates),
     field: POSITIONS,
   }),
   transactions: record.of({
     whole: ({ run }) => transactionRows(run),
-    added: ({ continuation: { portfolio, index }, trades, dates }) => transactionRows({ portfolio, document: index.document, trades, index: { compositions: index } }, dates - 1),
+    added: ({ continuation: { portfolio, index }, trades, dates }) =>
+      transactionRows({ portfolio, document: index.document, trades, index: { compositions: index } }, dates - 1),
     field: TRANSACTIONS,
   }),
 });
@@ -225,7 +251,10 @@ export const PLAIN = group({
   runId: record.fixed(({ run }) => run.plan.runId),
   metrics: record.anew({ whole: ({ run }) => run.metrics, after: ({ metrics }) => metrics }),
   findings: record.anew({ whole: ({ run }) => run.findings, after: ({ findings }) => findings }),
-  unfilled: record.anew<readonly RecordedOrder[]>({ whole: ({ run }) => unfilledOf(run.portfolio), after: ({ unfilled }) => unfilled }),
+  unfilled: record.anew<readonly RecordedOrder[]>({
+    whole: ({ run }) => unfilledOf(run.portfolio),
+    after: ({ unfilled }) => unfilled,
+  }),
 });
 
 /** Fields with arrays. */
@@ -236,7 +265,11 @@ export const REST = group({
     whole: (source) => wholeIndex(source, source.run.parent ?? source.run.index),
     added(added) {
       const { parent, index, range } = added.continuation;
-      return addedIndex(added, { index: parent ?? index, before: added.before.target, coverage: parent ? null : range.coverage });
+      return addedIndex(added, {
+        index: parent ?? index,
+        before: added.before.target,
+        coverage: parent ? null : range.coverage,
+      });
     },
     field: BOOK,
   }),
@@ -250,8 +283,16 @@ export const REST = group({
     field: BOOK,
   }),
   portfolio: PORTFOLIO,
-  gaps: record.of({ whole: ({ run }) => gapsOf(run), added: ({ gaps, continuation }) => gapsOf({ gaps, portfolio: continuation.portfolio }), field: GAPS }),
-  pricing: record.of({ whole: ({ run }) => pricingOf(run), added: ({ continuation }) => pricingOf(continuation), field: PRICING }),
+  gaps: record.of({
+    whole: ({ run }) => gapsOf(run),
+    added: ({ gaps, continuation }) => gapsOf({ gaps, portfolio: continuation.portfolio }),
+    field: GAPS,
+  }),
+  pricing: record.of({
+    whole: ({ run }) => pricingOf(run),
+    added: ({ continuation }) => pricingOf(continuation),
+    field: PRICING,
+  }),
 });
 
 /**
@@ -272,14 +313,25 @@ type ShownIndex = Pick<Run['index'], 'book' | 'compositions' | 'days' | 'coverag
 
 function wholeIndex({ run: { portfolio }, frame }: WholeRecord, index: ShownIndex): WholeBook {
   const { days, coverage } = index;
-  return { days, coverage, index, levels: index.book.value, frame: sameFrame(index.book, portfolio) ? frame : frameOf(index.book) };
+  return {
+    days,
+    coverage,
+    index,
+    levels: index.book.value,
+    frame: sameFrame(index.book, portfolio) ? frame : frameOf(index.book),
+  };
 }
 
 function wholeBenchmark(source: WholeRecord): WholeBook | null {
   const { benchmark } = source.run;
   if (!benchmark) return null;
-  const { level: { days, values }, index } = benchmark;
-  return index ? wholeIndex(source, { ...index, days }) : { days, levels: values, coverage: null, index: null, frame: null };
+  const {
+    level: { days, values },
+    index,
+  } = benchmark;
+  return index
+    ? wholeIndex(source, { ...index, days })
+    : { days, levels: values, coverage: null, index: null, frame: null };
 }
 
 interface AddedIndex {
@@ -292,7 +344,8 @@ interface AddedIndex {
 function addedIndex({ continuation: { portfolio } }: AddedRecord, { index, before, coverage }: AddedIndex): AddedBook {
   const { book: added } = index;
   return {
-    index, coverage,
+    index,
+    coverage,
     days: daysAfter(added),
     levels: added.value.subarray(1),
     divisor: added.divisor.subarray(1),
@@ -304,9 +357,22 @@ function addedBenchmark(added: AddedRecord): AddedBook | null {
   const { benchmark, series, range } = added.continuation;
   if (benchmark) {
     const { sm } = benchmark;
-    return addedIndex(added, { index: benchmark, before: added.before.benchmark, coverage: coverageOf(sm.calendar, sm.market.dates, range) });
+    return addedIndex(added, {
+      index: benchmark,
+      before: added.before.benchmark,
+      coverage: coverageOf(sm.calendar, sm.market.dates, range),
+    });
   }
-  return series && { days: series.added.days, levels: series.added.values, coverage: null, index: null, divisor: null, frame: null };
+  return (
+    series && {
+      days: series.added.days,
+      levels: series.added.values,
+      coverage: null,
+      index: null,
+      divisor: null,
+      frame: null,
+    }
+  );
 }
 
 /** Days of a book that begins with a session known before. */
@@ -317,7 +383,14 @@ function daysAfter({ sm, from, length }: Book): Int32Array {
 /** A book without the session that it was resumed from. */
 function withoutFirst(whole: Book): Book {
   const { from, length, columns, weights, value, counts } = whole;
-  return { ...whole, from: from + 1, length: length - 1, weights: weights.subarray(columns.length), value: value.subarray(1), counts: counts.subarray(1) };
+  return {
+    ...whole,
+    from: from + 1,
+    length: length - 1,
+    weights: weights.subarray(columns.length),
+    value: value.subarray(1),
+    counts: counts.subarray(1),
+  };
 }
 
 /** The session of the calendar before the first of the run; the calendar day before where the calendar begins there. */

@@ -55,7 +55,9 @@ function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDif
 
 /** Blocks that are compared in one way, the causes first. */
 function comparedBy(by: Comparison['by']): BlockName[] {
-  return BLOCK_NAMES.filter((name) => blockOf(name).compare.by === by).toSorted((a, b) => rankOf(blockOf(a)) - rankOf(blockOf(b)));
+  return BLOCK_NAMES.filter((name) => blockOf(name).compare.by === by).toSorted(
+    (a, b) => rankOf(blockOf(a)) - rankOf(blockOf(b)),
+  );
 }
 
 function rankOf({ compare }: AnyBlock): number {
@@ -63,7 +65,11 @@ function rankOf({ compare }: AnyBlock): number {
 }
 
 /** The first difference in the blocks that are compared in one way, and that both runs have. */
-function inBlocks({ stored, replayed }: Pair, by: Comparison['by'], differ: (name: BlockName, pair: Pair) => RunDifference | null): RunDifference | null {
+function inBlocks(
+  { stored, replayed }: Pair,
+  by: Comparison['by'],
+  differ: (name: BlockName, pair: Pair) => RunDifference | null,
+): RunDifference | null {
   for (const name of comparedBy(by)) {
     if (!stored.has(name) || !replayed.has(name)) continue;
     const found = differ(name, { stored, replayed });
@@ -99,7 +105,16 @@ function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null
       const was = a[t * columns.length + n]!;
       const is = b[t * columns.length + n]!;
       if (Object.is(was, is)) continue;
-      return { day: days[t]!, difference: { part: name, date: formatDay(days[t]!), name: columns[n]!, stored: finite(was), replayed: finite(is) } };
+      return {
+        day: days[t]!,
+        difference: {
+          part: name,
+          date: formatDay(days[t]!),
+          name: columns[n]!,
+          stored: finite(was),
+          replayed: finite(is),
+        },
+      };
     }
   }
   return null;
@@ -134,17 +149,25 @@ function daysDiffer(name: BlockName, { stored, replayed }: Pair): RunDifference 
   if (at < 0 && a.length === b.length) return null;
   const place = at < 0 ? a.length : at;
   const shown = (day: number | undefined): string | null => (day === undefined ? null : formatDay(day));
-  return { part: name, date: shown(a[place] ?? b[place]), name: null, stored: shown(a[place]), replayed: shown(b[place]) };
+  return {
+    part: name,
+    date: shown(a[place] ?? b[place]),
+    name: null,
+    stored: shown(a[place]),
+    replayed: shown(b[place]),
+  };
 }
 
-const COMPARED_MEMBERS = HEADER_MEMBERS.filter((member) => HEADER[member].compared !== null)
-  .toSorted((a, b) => (HEADER[a].compared ?? 0) - (HEADER[b].compared ?? 0));
+const COMPARED_MEMBERS = HEADER_MEMBERS.filter((member) => HEADER[member].compared !== null).toSorted(
+  (a, b) => (HEADER[a].compared ?? 0) - (HEADER[b].compared ?? 0),
+);
 
 function headersDiffer(stored: RunHeader, replayed: RunHeader): RunDifference | null {
   for (const member of COMPARED_MEMBERS) {
     const a = shownMember(stored, member);
     const b = shownMember(replayed, member);
-    if (a !== b) return { part: member, date: null, name: null, stored: a.slice(0, TEXT_MAX), replayed: b.slice(0, TEXT_MAX) };
+    if (a !== b)
+      return { part: member, date: null, name: null, stored: a.slice(0, TEXT_MAX), replayed: b.slice(0, TEXT_MAX) };
   }
   return null;
 }
@@ -167,7 +190,8 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
   const b = upgradedValues(replayed, name);
   const longer = Math.max(a.length, b.length);
   for (let i = 0; i < longer; i++) {
-    if (!Object.is(a[i], b[i])) return { part: name, date: null, name: null, stored: finite(a[i]), replayed: finite(b[i]) };
+    if (!Object.is(a[i], b[i]))
+      return { part: name, date: null, name: null, stored: finite(a[i]), replayed: finite(b[i]) };
   }
   return null;
 }

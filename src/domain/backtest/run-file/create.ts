@@ -41,7 +41,11 @@ interface Layout {
 }
 
 /** Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own. */
-export function createColumns(header: ColumnsHeader, sizes: Sizes, { placed, earlier }: CreateOptions = {}): ColumnsWriter {
+export function createColumns(
+  header: ColumnsHeader,
+  sizes: Sizes,
+  { placed, earlier }: CreateOptions = {},
+): ColumnsWriter {
   const headerText = headerWriter(header, earlier);
   const least = padded(headerText(layoutOf(sizes, WIDEST_OFFSET, placed)).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
@@ -50,7 +54,9 @@ export function createColumns(header: ColumnsHeader, sizes: Sizes, { placed, ear
   const hasRoom = placed === undefined || (headerBytes >= least && layout.end <= placed.values.buffer.byteLength);
   if (!hasRoom) return createColumns(header, sizes, earlier ? { earlier } : {});
   // A placed block lies in room made by placedPanel.
-  const bytes = placed ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end) : new Uint8Array(layout.end);
+  const bytes = placed
+    ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end)
+    : new Uint8Array(layout.end);
   bytes.set(new TextEncoder().encode(MAGIC));
   new DataView(bytes.buffer).setUint32(8, headerBytes, true);
   bytes.fill(0x20, PREAMBLE_BYTES, start);

@@ -42,18 +42,30 @@ export function wholeEffects({ portfolio, index }: Pick<Run, 'portfolio' | 'inde
 }
 
 /** The sessions of the stored run. */
-export function sessionsBefore({ before, continuation: { portfolio } }: Pick<AddedSessions, 'before' | 'continuation'>): Sessions {
+export function sessionsBefore({
+  before,
+  continuation: { portfolio },
+}: Pick<AddedSessions, 'before' | 'continuation'>): Sessions {
   return { from: portfolio.from + 1 - before, to: portfolio.from + 1 };
 }
 
 /** Rows behind those stored: of names that joined on the sessions before, by name, then of all on the new ones, by date. */
 export function addedEffects(source: AddedSessions): readonly Float64Array[] {
-  const { continuation: { index, portfolio: { from, length } }, names, joined } = source;
+  const {
+    continuation: {
+      index,
+      portfolio: { from, length },
+    },
+    names,
+    joined,
+  } = source;
   const onAdded = { from: from + 1, to: from + length };
   const after = effectRows(source, { table: effectTable(index.sm, indexTerms(index)), of: names, ...onAdded });
   if (joined.length === 0) return [Float64Array.from(after)];
   const table = tableOf(source, source.actionsOf(joined));
-  const before = Array.from(joined, (column) => effectRows(source, { table, of: Int32Array.of(column), ...sessionsBefore(source) }));
+  const before = Array.from(joined, (column) =>
+    effectRows(source, { table, of: Int32Array.of(column), ...sessionsBefore(source) }),
+  );
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
 
@@ -77,7 +89,8 @@ function effectRows(source: AddedSessions, { table: { effects, starts }, of, fro
   for (let session = from; session < to; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
       const { column, ratio, cash, rights, subscription } = effects[e]!;
-      if (placeIn(of, column) >= 0) rows.push(placeIn(source.names, column), session - first, ratio, cash, rights, subscription);
+      if (placeIn(of, column) >= 0)
+        rows.push(placeIn(source.names, column), session - first, ratio, cash, rights, subscription);
     }
   }
   return rows;
@@ -89,6 +102,8 @@ export function effectsByName(columns: BlockReader): Float64Array {
   const count = values.length / EFFECT_WIDTH;
   const rows = Array.from({ length: count }, (_, row) => values.subarray(row * EFFECT_WIDTH, (row + 1) * EFFECT_WIDTH));
   const sorted = new Float64Array(values.length);
-  rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).forEach((row, place) => sorted.set(row, place * EFFECT_WIDTH));
+  rows
+    .toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!)
+    .forEach((row, place) => sorted.set(row, place * EFFECT_WIDTH));
   return sorted;
 }

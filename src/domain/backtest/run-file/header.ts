@@ -111,27 +111,45 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     extended: same,
     compared: 2,
   },
-  store_content_hash: { whole: ({ contentHash }) => contentHash, extended: (_stored, { contentHash }) => contentHash, compared: null },
+  store_content_hash: {
+    whole: ({ contentHash }) => contentHash,
+    extended: (_stored, { contentHash }) => contentHash,
+    compared: null,
+  },
   names: {
     whole: ({ run, names }) => namesOf(run.portfolio.sm.identifiers, names),
     extended: (_stored, { continuation, names }) => namesOf(continuation.index.sm.identifiers, names),
     compared: 4,
   },
   dates: { whole: ({ run }) => run.portfolio.length, extended: (_stored, { days }) => days.length, compared: null },
-  index_dates: { whole: ({ run }) => run.index.book.length, extended: (_stored, { indexLevel }) => indexLevel.length, compared: null },
+  index_dates: {
+    whole: ({ run }) => run.index.book.length,
+    extended: (_stored, { indexLevel }) => indexLevel.length,
+    compared: null,
+  },
   has_costs: { whole: ({ run }) => run.plan.request.transaction_cost_bps > 0, extended: same, compared: 7 },
   has_cap: { whole: ({ run }) => run.uncapped !== null, extended: same, compared: 8 },
   has_index_weights: { whole: ({ indexRows }) => indexRows !== null, extended: same, compared: 9 },
   rebalances: {
-    whole: ({ run: { rebalances, portfolio } }) => rebalances.map((rebalance) => storedRebalance(rebalance, -portfolio.from)),
+    whole: ({ run: { rebalances, portfolio } }) =>
+      rebalances.map((rebalance) => storedRebalance(rebalance, -portfolio.from)),
     extended(stored, { continuation: { rebalances, portfolio }, before }) {
       return [...stored, ...rebalances.map((rebalance) => storedRebalance(rebalance, before - 1 - portfolio.from))];
     },
     compared: 10,
   },
   // Which row a name has decides nothing.
-  foreign: { whole: ({ rates }) => rates.foreign, extended: (_stored, { rates }) => rates.foreign, compared: 5, shown: (foreign) => Object.keys(foreign) },
-  benchmark: { whole: ({ run: { benchmark } }) => benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind }, extended: same, compared: 6 },
+  foreign: {
+    whole: ({ rates }) => rates.foreign,
+    extended: (_stored, { rates }) => rates.foreign,
+    compared: 5,
+    shown: (foreign) => Object.keys(foreign),
+  },
+  benchmark: {
+    whole: ({ run: { benchmark } }) => benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind },
+    extended: same,
+    compared: 6,
+  },
 };
 
 function namesOf(identifiers: readonly string[], columns: Int32Array): string[] {
@@ -146,11 +164,14 @@ function storedRebalance({ date, session, cap, redistributed }: Composition, shi
 export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys knows texts alone.
 
 export function wholeHeader(source: WholeRun): RunFacts {
-  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, HEADER[member].whole(source)])) as unknown as RunFacts; // Every member is in the catalogue.
+  return Object.fromEntries(
+    HEADER_MEMBERS.map((member) => [member, HEADER[member].whole(source)]),
+  ) as unknown as RunFacts; // Every member is in the catalogue.
 }
 
 export function extendedHeader(stored: RunFacts, source: AddedSessions): RunFacts {
-  const extended = <M extends keyof RunFacts>(member: M): RunFacts[M] => HEADER[member].extended(stored[member], source);
+  const extended = <M extends keyof RunFacts>(member: M): RunFacts[M] =>
+    HEADER[member].extended(stored[member], source);
   return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extended(member)])) as unknown as RunFacts; // As above.
 }
 

@@ -9,11 +9,17 @@ export interface RunLabels {
 }
 
 /** Labels of columns of the market on a day, as JSON. */
-export function labelsOf({ identifiers, market: { reference } }: SessionMarket, columns: Int32Array, day: Day): Uint8Array {
+export function labelsOf(
+  { identifiers, market: { reference } }: SessionMarket,
+  columns: Int32Array,
+  day: Day,
+): Uint8Array {
   const textsOf = (field: string): (string | null)[] =>
     Array.from(columns, (column) => {
       const value = referenceAt(reference, identifiers[column]!, field, day);
       return value === null ? null : String(value);
     });
-  return new TextEncoder().encode(JSON.stringify({ names: textsOf('NAME'), sectors: textsOf('SECTOR') } satisfies RunLabels));
+  return new TextEncoder().encode(
+    JSON.stringify({ names: textsOf('NAME'), sectors: textsOf('SECTOR') } satisfies RunLabels),
+  );
 }

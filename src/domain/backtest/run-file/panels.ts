@@ -14,7 +14,11 @@ export interface Sessions {
 }
 
 /** Rows of the weights of a book by the names of the run, [rows x H]. @param from first row of the book */
-export function weightRows(book: Book, names: Int32Array, { from, count }: { readonly from: number; readonly count: number }): Filling<Float64Array> {
+export function weightRows(
+  book: Book,
+  names: Int32Array,
+  { from, count }: { readonly from: number; readonly count: number },
+): Filling<Float64Array> {
   const width = book.columns.length;
   return {
     length: count * names.length,
@@ -24,7 +28,12 @@ export function weightRows(book: Book, names: Int32Array, { from, count }: { rea
         return;
       }
       const slots = slotsOf(book.columns, names);
-      for (let t = 0; t < count; t++) scatter(book.weights.subarray((from + t) * width, (from + t + 1) * width), slots, into.subarray(t * names.length));
+      for (let t = 0; t < count; t++)
+        scatter(
+          book.weights.subarray((from + t) * width, (from + t + 1) * width),
+          slots,
+          into.subarray(t * names.length),
+        );
     },
   };
 }
@@ -47,7 +56,10 @@ export function filledMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Arra
 }
 
 /** Weights before trades, of each session with events, [E x H]. */
-export function eventRows({ events, columns }: { readonly events: readonly BookEvent[]; readonly columns: Int32Array }, names: Int32Array): Filling<Float64Array> {
+export function eventRows(
+  { events, columns }: { readonly events: readonly BookEvent[]; readonly columns: Int32Array },
+  names: Int32Array,
+): Filling<Float64Array> {
   return {
     length: events.length * names.length,
     writeTo(into) {
@@ -99,13 +111,19 @@ interface Cells {
 
 /** What each kind of row has of a rebalance. */
 const CELLS = {
-  targets: ({ columns, weights }: Composition, exposure: number): Cells => ({ columns, values: weights.map((weight) => exposure * weight) }),
+  targets: ({ columns, weights }: Composition, exposure: number): Cells => ({
+    columns,
+    values: weights.map((weight) => exposure * weight),
+  }),
   raw: ({ columns, uncapped }: Composition): Cells => ({ columns, values: uncapped }),
   capped: ({ capped }: Composition): Cells => ({ columns: capped, values: new Uint8Array(capped.length).fill(1) }),
 } as const;
 
 /** A row for each rebalance by the names of the run, zero where it has no value, [R x H]. */
-export function rebalanceRows({ plan, rebalances, names }: RebalanceRows, kind: keyof typeof CELLS): Filling<Float64Array | Uint8Array> {
+export function rebalanceRows(
+  { plan, rebalances, names }: RebalanceRows,
+  kind: keyof typeof CELLS,
+): Filling<Float64Array | Uint8Array> {
   const exposure = plan.strategy?.exposure ?? 1;
   return {
     length: rebalances.length * names.length,

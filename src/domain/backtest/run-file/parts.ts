@@ -45,7 +45,9 @@ export function series({ whole, added, ...of }: Series): Block<'f64'> {
 /** Level or divisor of the index in a return variant; none where the prices of the market have another basis. */
 export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
   return series({
-    axes: ['index dates'], compare: byDate(rank), meaning: `${of} return ${member}`,
+    axes: ['index dates'],
+    compare: byDate(rank),
+    meaning: `${of} return ${member}`,
     whole({ run }) {
       const { [of]: shown } = run.variants;
       return shown && shown[member];
@@ -59,17 +61,24 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
 
 /** The book of a variant, as the whole run has it: those that nothing was simulated for are the index's own, or an untaxed twin. */
 function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Book {
-  const { treatment, sm: { market } } = index;
+  const {
+    treatment,
+    sm: { market },
+  } = index;
   const own = variantOn(market, treatment.dividends);
-  const bookOf = (shown: ReturnVariant): Book => (shown === own ? index.book : (variants[shown] ?? bookOf(UNTAXED_TWINS[shown])));
+  const bookOf = (shown: ReturnVariant): Book =>
+    shown === own ? index.book : (variants[shown] ?? bookOf(UNTAXED_TWINS[shown]));
   return bookOf(of);
 }
 
 /** Numbers of the record by type. */
 export function pool<K extends NumberType>(type: K, meaning: string): Block<K> {
   return {
-    type, meaning,
-    axes: ['numbers'], compare: { by: 'record' }, upgrade: 'absent',
+    type,
+    meaning,
+    axes: ['numbers'],
+    compare: { by: 'record' },
+    upgrade: 'absent',
     whole: ({ record: { pools } }) => ({ length: pools[type].length, writeTo: (into) => pools[type].writeTo(into) }),
     added: ({ record }) => ({ behind: record.added[type] }),
   };

@@ -10,7 +10,10 @@ export function padded(bytes: number): number {
 }
 
 /** Room for a panel of so many cells with zeros around it, of which a file can be made in place. */
-export function placedPanel(cells: number, { before, after }: { readonly before: number; readonly after: number }): Float64Array {
+export function placedPanel(
+  cells: number,
+  { before, after }: { readonly before: number; readonly after: number },
+): Float64Array {
   const offset = padded(PREAMBLE_BYTES + before);
   return new Float64Array(new ArrayBuffer(offset + 8 * cells + padded(after)), offset, cells);
 }

@@ -4,7 +4,10 @@ import { sessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
 /** Exchange rates of a whole run, [F x T]; null without foreign names. */
-export function wholeRates({ rows }: ForeignRates, { from, length }: Pick<Book, 'from' | 'length'>): Filling<Float64Array> | null {
+export function wholeRates(
+  { rows }: ForeignRates,
+  { from, length }: Pick<Book, 'from' | 'length'>,
+): Filling<Float64Array> | null {
   if (rows.length === 0) return null;
   return {
     length: rows.length * length,

@@ -7,12 +7,15 @@ import type { ReadRange } from './segments.js';
 /** @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run, or of a later version */
 export function readHeader(read: ReadRange): RunHeader {
   const preamble = read(0, PREAMBLE_BYTES);
-  const isRun = preamble.length === PREAMBLE_BYTES && new TextDecoder().decode(preamble.subarray(0, MAGIC.length)) === MAGIC;
+  const isRun =
+    preamble.length === PREAMBLE_BYTES && new TextDecoder().decode(preamble.subarray(0, MAGIC.length)) === MAGIC;
   if (!isRun) throw unreadable('its first bytes are those of no run');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
     // Written by createColumns, of this version or an earlier one.
-    const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as RunHeader | OneBaseHeader;
+    const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
+      | RunHeader
+      | OneBaseHeader;
     if (isOneBase(header)) return upgraded(header);
     if (header.version === SEGMENTS_VERSION || header.version === WHOLE_VERSION) return header;
     throw unreadable(`it has version ${String(header.version)}, versions up to ${SEGMENTS_VERSION} are read`);
@@ -21,7 +24,9 @@ export function readHeader(read: ReadRange): RunHeader {
   }
 }
 
-type OneBaseBlock = Omit<PlacedBlock, 'begins'> & { readonly begins?: { readonly offset: number; readonly length: number } };
+type OneBaseBlock = Omit<PlacedBlock, 'begins'> & {
+  readonly begins?: { readonly offset: number; readonly length: number };
+};
 
 /** A header as files had it that continue one other. */
 interface OneBaseHeader extends Omit<RunHeader, 'version' | 'blocks' | 'begun'> {
@@ -35,10 +40,18 @@ function isOneBase(header: RunHeader | OneBaseHeader): header is OneBaseHeader {
 }
 
 function upgraded({ base, blocks, ...header }: OneBaseHeader): RunHeader {
-  const listed = Object.entries(blocks).map(([name, block]) => [name, block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] }]);
+  const listed = Object.entries(blocks).map(([name, block]) => [
+    name,
+    block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] },
+  ]);
   return { ...header, begun: [base], blocks: Object.fromEntries(listed) as RunHeader['blocks'] }; // The same blocks.
 }
 
 export function unreadable(why: string, cause?: unknown): Refusal {
-  return new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: ${why}.`, null, cause === undefined ? {} : { cause });
+  return new Refusal(
+    'DOCUMENT_UNREADABLE',
+    `The stored run cannot be read: ${why}.`,
+    null,
+    cause === undefined ? {} : { cause },
+  );
 }

@@ -2,7 +2,16 @@ import { NUMBER_TYPES, type Numbers, type NumberType } from '../numbers.js';
 import type { PlacedBlock, RunHeader } from './header.js';
 import { readHeader, unreadable } from './read-header.js';
 import { blockOf, isPanel, type BlockName } from './schema.js';
-import { filesOf, laterThan, renamed, segmentsOf, widened, type Later, type ReadRange, type Segment } from './segments.js';
+import {
+  filesOf,
+  laterThan,
+  renamed,
+  segmentsOf,
+  widened,
+  type Later,
+  type ReadRange,
+  type Segment,
+} from './segments.js';
 
 /** The columns of a stored run, so that every view reads what it needs by ranges and nothing is simulated again. */
 export interface RunColumns {
@@ -102,11 +111,20 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
 
   /** Elements of a panel whose file has fewer names than the run. */
   function panelRows(part: WithinSegment, names: Later): Numbers {
-    const { name, segment: { first, length, stored }, from, to } = part;
+    const {
+      name,
+      segment: { first, length, stored },
+      from,
+      to,
+    } = part;
     const narrow = stored / (length / width);
     const firstRow = Math.floor(from / width);
     const endRow = Math.ceil(to / width);
-    const wide = widened({ rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }), later: names, width });
+    const wide = widened({
+      rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }),
+      later: names,
+      width,
+    });
     const { joined } = blockOf(name);
     if (joined) {
       for (const { place, values } of names.missing) {
@@ -121,17 +139,23 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   function elements({ name, type, from, to }: Wanted, out?: Numbers): Numbers {
     const block = placedOf(header, name, type);
     const last = to ?? block.length;
-    if (from < 0 || last > block.length || from > last) throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
+    if (from < 0 || last > block.length || from > last)
+      throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
     const touched = segmentsOf(header, name).filter(({ first, length }) => from < first + length && last > first);
     const partOf = (segment: Segment): WithinSegment => ({
-      name, type, segment,
+      name,
+      type,
+      segment,
       from: Math.max(0, from - segment.first),
       to: Math.min(last - segment.first, segment.length),
     });
     if (touched.length === 1 && !out) return within(partOf(touched[0]!));
     const all = out ?? new NUMBER_TYPES[type](last - from);
     for (const segment of touched) {
-      const room = all.subarray(Math.max(0, segment.first - from), Math.min(last, segment.first + segment.length) - from);
+      const room = all.subarray(
+        Math.max(0, segment.first - from),
+        Math.min(last, segment.first + segment.length) - from,
+      );
       const part = within(partOf(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
       if (part.buffer !== room.buffer) room.set(part);
     }
@@ -139,7 +163,10 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   }
 
   /** A column of a segment of a panel, into its rows. */
-  function columnOf({ name, segment, column }: { readonly name: BlockName; readonly segment: Segment; readonly column: number }, rows: Float64Array): void {
+  function columnOf(
+    { name, segment, column }: { readonly name: BlockName; readonly segment: Segment; readonly column: number },
+    rows: Float64Array,
+  ): void {
     const names = later(segment.file);
     const missing = names?.missing.find(({ place }) => place === column);
     if (missing) {

@@ -12,9 +12,12 @@ export function readRecord(columns: RunColumns): RunRecord {
 
 /** The numbers of a stored run, as its record refers to them. */
 export function storedNumbers(columns: RunColumns): StoredNumbers {
-  const { header: { dates, names, blocks } } = columns;
+  const {
+    header: { dates, names, blocks },
+  } = columns;
   return {
-    dates, names,
+    dates,
+    names,
     f64: (block, from, to) => columns.f64(known(block), from, to),
     i32: (block, from, to) => columns.i32(known(block), from, to),
     u8: (block, from, to) => columns.u8(known(block), from, to),

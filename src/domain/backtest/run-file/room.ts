@@ -18,12 +18,22 @@ const DESCRIPTION_BYTES = 1 << 18;
  * Room for the weights of an index with enough around them for the columns of a run that holds it, so that they need not be copied.
  * Too little room costs that copy, too much costs nothing: memory that is never written is never there.
  */
-export function roomForColumns({ sm, list, first }: Compositions, { cells, to }: { readonly cells: number; readonly to: number }): Float64Array {
+export function roomForColumns(
+  { sm, list, first }: Compositions,
+  { cells, to }: { readonly cells: number; readonly to: number },
+): Float64Array {
   const dates = to - first + 1;
   const names = cells / dates;
   let events = list.length + 1;
   for (let session = first; session <= to; session++) events += sm.actions.isStructural[session]!;
   const perEvent = EVENT_BYTES * names + REBALANCE_BYTES * 8;
-  const after = 8 * cells + events * perEvent + EFFECT_BYTES * sm.actions.all.length + DATE_BYTES * dates + POSITION_BYTES * LIMITS.MAX_POSITION_ROWS + 4 * NAME_BYTES * names + DESCRIPTION_BYTES;
+  const after =
+    8 * cells +
+    events * perEvent +
+    EFFECT_BYTES * sm.actions.all.length +
+    DATE_BYTES * dates +
+    POSITION_BYTES * LIMITS.MAX_POSITION_ROWS +
+    4 * NAME_BYTES * names +
+    DESCRIPTION_BYTES;
   return placedPanel(cells, { before: HEADER_BYTES + NAME_BYTES * names + REBALANCE_BYTES * list.length, after });
 }

@@ -2,7 +2,16 @@ import type { ReturnVariant } from '../../market/market-data.js';
 import type { AnyBlock } from './block.js';
 import { addedEffects, effectsByName, EFFECT_WIDTH, sessionsBefore, wholeEffects } from './effects.js';
 import { labelsOf } from './labels.js';
-import { addedWeights, eventCosts, eventRows, filled, filledMarks, priceRows, rebalanceRows, weightRows } from './panels.js';
+import {
+  addedWeights,
+  eventCosts,
+  eventRows,
+  filled,
+  filledMarks,
+  priceRows,
+  rebalanceRows,
+  weightRows,
+} from './panels.js';
 import { behind, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
 
@@ -12,65 +21,111 @@ import { addedRates, ratesByName, wholeRates } from './rates.js';
  */
 export const BLOCKS = {
   days: {
-    type: 'i32', axes: ['dates'], meaning: 'days of the run', compare: { by: 'days' }, upgrade: 'same',
+    type: 'i32',
+    axes: ['dates'],
+    meaning: 'days of the run',
+    compare: { by: 'days' },
+    upgrade: 'same',
     whole: ({ run }) => ready(run.days),
     added: ({ days }) => ({ anew: days }),
   },
   level: {
-    type: 'f64', axes: ['dates'], meaning: 'portfolio rebased to 100', compare: byDate(11), upgrade: 'same',
+    type: 'f64',
+    axes: ['dates'],
+    meaning: 'portfolio rebased to 100',
+    compare: byDate(11),
+    upgrade: 'same',
     whole: ({ run }) => ready(run.level),
     added: ({ level, before }) => behind(level.subarray(before)),
   },
   value: {
-    type: 'f64', axes: ['dates'], meaning: 'portfolio in money', compare: byDate(10), upgrade: 'same',
+    type: 'f64',
+    axes: ['dates'],
+    meaning: 'portfolio in money',
+    compare: byDate(10),
+    upgrade: 'same',
     whole: ({ run }) => ready(run.portfolio.value),
     // Extending reads all of it: written anew it is in one file.
     added: ({ value }) => ({ anew: value }),
   },
   gross: series({
-    axes: ['dates'], meaning: 'growth of the portfolio over each session before costs', compare: byDate(7),
+    axes: ['dates'],
+    meaning: 'growth of the portfolio over each session before costs',
+    compare: byDate(7),
     whole: ({ run }) => run.portfolio.gross,
     added: ({ continuation }) => continuation.portfolio.gross,
   }),
   costs: {
-    type: 'f64', axes: ['dates'], meaning: 'costs paid, in money', compare: byDate(8), upgrade: 'same',
+    type: 'f64',
+    axes: ['dates'],
+    meaning: 'costs paid, in money',
+    compare: byDate(8),
+    upgrade: 'same',
     whole: ({ run }) => ready(run.portfolio.costs),
     added: ({ costs }) => ({ anew: costs }),
   },
   cash: series({
-    axes: ['dates'], meaning: 'fraction of the portfolio in cash', compare: byDate(9),
+    axes: ['dates'],
+    meaning: 'fraction of the portfolio in cash',
+    compare: byDate(9),
     whole: ({ run }) => run.portfolio.cash,
     added: ({ continuation }) => continuation.portfolio.cash,
   }),
   breaks: {
-    type: 'u8', axes: ['dates'], compare: byDate(6), upgrade: 'absent',
+    type: 'u8',
+    axes: ['dates'],
+    compare: byDate(6),
+    upgrade: 'absent',
     meaning: '1 where more than growth happened to the portfolio by the close: names came, went or were traded',
     whole: ({ run }) => ready(run.portfolio.begins),
     added: ({ continuation }) => behind(continuation.portfolio.begins.subarray(1)),
   },
   weights: {
-    type: 'f64', axes: ['dates', 'names'], meaning: 'portfolio weights after each close', compare: byDate(4), upgrade: 'same',
+    type: 'f64',
+    axes: ['dates', 'names'],
+    meaning: 'portfolio weights after each close',
+    compare: byDate(4),
+    upgrade: 'same',
     whole: ({ run: { portfolio }, names }) => weightRows(portfolio, names, { from: 0, count: portfolio.length }),
     added: ({ continuation, names }) => behind(addedWeights(continuation.portfolio, names)),
   },
   indexWeights: {
-    type: 'f64', axes: ['dates', 'names'], meaning: 'index weights after each close where they differ', compare: byDate(5), upgrade: 'same',
-    whole: ({ run: { portfolio }, indexRows, names }) => indexRows && weightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
-    added: ({ continuation, hasIndexWeights, names }) => (hasIndexWeights ? behind(addedWeights(continuation.index.book, names)) : null),
+    type: 'f64',
+    axes: ['dates', 'names'],
+    meaning: 'index weights after each close where they differ',
+    compare: byDate(5),
+    upgrade: 'same',
+    whole: ({ run: { portfolio }, indexRows, names }) =>
+      indexRows && weightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
+    added: ({ continuation, hasIndexWeights, names }) =>
+      hasIndexWeights ? behind(addedWeights(continuation.index.book, names)) : null,
   },
   eventAt: {
-    type: 'i32', axes: ['events'], meaning: 'positions of the sessions on which more than drift happened', compare: byElement(2), upgrade: 'same',
+    type: 'i32',
+    axes: ['events'],
+    meaning: 'positions of the sessions on which more than drift happened',
+    compare: byElement(2),
+    upgrade: 'same',
     whole: ({ run }) => ready(Int32Array.from(run.portfolio.events, ({ at }) => at)),
-    added: ({ continuation, before }) => behind(Int32Array.from(continuation.portfolio.events, ({ at }) => at + before - 1)),
+    added: ({ continuation, before }) =>
+      behind(Int32Array.from(continuation.portfolio.events, ({ at }) => at + before - 1)),
   },
   before: {
-    type: 'f64', axes: ['events', 'names'], meaning: 'portfolio weights after drift, before trades', compare: byElement(3), upgrade: 'same',
+    type: 'f64',
+    axes: ['events', 'names'],
+    meaning: 'portfolio weights after drift, before trades',
+    compare: byElement(3),
+    upgrade: 'same',
     whole: ({ run, names }) => eventRows(run.portfolio, names),
     added: ({ continuation, names }) => behind(filled(eventRows(continuation.portfolio, names))),
   },
   eventCosts: {
-    type: 'f64', axes: ['events', 'names'], compare: byElement(4), upgrade: 'same',
-    meaning: 'costs of each name on those sessions as a fraction of the value the close before; none of a run without costs',
+    type: 'f64',
+    axes: ['events', 'names'],
+    compare: byElement(4),
+    upgrade: 'same',
+    meaning:
+      'costs of each name on those sessions as a fraction of the value the close before; none of a run without costs',
     whole: ({ run, names }) => eventCosts(run, names),
     added({ plan, continuation: { portfolio }, trades, names }) {
       const costs = eventCosts({ plan, portfolio, trades }, names);
@@ -78,43 +133,93 @@ export const BLOCKS = {
     },
   },
   targets: {
-    type: 'f64', axes: ['rebalances', 'names'], meaning: 'applied weights of each rebalance', compare: byDate(2), upgrade: 'same',
+    type: 'f64',
+    axes: ['rebalances', 'names'],
+    meaning: 'applied weights of each rebalance',
+    compare: byDate(2),
+    upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'targets'),
-    added: ({ plan, continuation: { rebalances }, names }) => behind(filled(rebalanceRows({ plan, rebalances, names }, 'targets'))),
+    added: ({ plan, continuation: { rebalances }, names }) =>
+      behind(filled(rebalanceRows({ plan, rebalances, names }, 'targets'))),
   },
   raw: {
-    type: 'f64', axes: ['rebalances', 'names'], meaning: 'weights before capping', compare: byDate(1), upgrade: 'same',
+    type: 'f64',
+    axes: ['rebalances', 'names'],
+    meaning: 'weights before capping',
+    compare: byDate(1),
+    upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'raw'),
-    added: ({ plan, continuation: { rebalances }, names }) => behind(filled(rebalanceRows({ plan, rebalances, names }, 'raw'))),
+    added: ({ plan, continuation: { rebalances }, names }) =>
+      behind(filled(rebalanceRows({ plan, rebalances, names }, 'raw'))),
   },
   capped: {
-    type: 'u8', axes: ['rebalances', 'names'], meaning: '1 where a rebalance held a name at its cap', compare: byDate(3), upgrade: 'same',
+    type: 'u8',
+    axes: ['rebalances', 'names'],
+    meaning: '1 where a rebalance held a name at its cap',
+    compare: byDate(3),
+    upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'capped'),
-    added: ({ plan, continuation: { rebalances }, names }) => behind(filledMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
+    added: ({ plan, continuation: { rebalances }, names }) =>
+      behind(filledMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
   },
   price: {
-    type: 'f64', axes: ['dates', 'names'], meaning: 'CLOSE, NaN without a bar', compare: byDate(0), upgrade: 'same', joined: 'joinedPrice',
-    whole: ({ run: { portfolio: { sm, from, length } }, names }) => priceRows(sm, names, { from, to: from + length }),
-    added: ({ continuation: { portfolio: { sm, from, length } }, names }) => behind(filled(priceRows(sm, names, { from: from + 1, to: from + length }))),
+    type: 'f64',
+    axes: ['dates', 'names'],
+    meaning: 'CLOSE, NaN without a bar',
+    compare: byDate(0),
+    upgrade: 'same',
+    joined: 'joinedPrice',
+    whole: ({
+      run: {
+        portfolio: { sm, from, length },
+      },
+      names,
+    }) => priceRows(sm, names, { from, to: from + length }),
+    added: ({
+      continuation: {
+        portfolio: { sm, from, length },
+      },
+      names,
+    }) => behind(filled(priceRows(sm, names, { from: from + 1, to: from + length }))),
   },
   joinedPrice: {
-    type: 'f64', axes: ['joined dates'], compare: { by: 'layout' }, upgrade: 'same', mayBegin: true,
+    type: 'f64',
+    axes: ['joined dates'],
+    compare: { by: 'layout' },
+    upgrade: 'same',
+    mayBegin: true,
     meaning: 'CLOSE on the dates before an extension, of each name that joined with it; empty of a whole run',
     whole: () => null,
     added(source) {
-      const { continuation: { portfolio: { sm } }, joined } = source;
-      const columns = Array.from(joined, (column) => filled(priceRows(sm, Int32Array.of(column), sessionsBefore(source))));
+      const {
+        continuation: {
+          portfolio: { sm },
+        },
+        joined,
+      } = source;
+      const columns = Array.from(joined, (column) =>
+        filled(priceRows(sm, Int32Array.of(column), sessionsBefore(source))),
+      );
       return behind(...columns);
     },
   },
   effects: {
-    type: 'f64', axes: ['effects', 'numbers'], positionsEvery: EFFECT_WIDTH, compare: byElement(0), upgrade: effectsByName,
-    meaning: 'rows of name, date, ratio, cash, rights, subscription price, by name then date; those of an extension are behind',
+    type: 'f64',
+    axes: ['effects', 'numbers'],
+    positionsEvery: EFFECT_WIDTH,
+    compare: byElement(0),
+    upgrade: effectsByName,
+    meaning:
+      'rows of name, date, ratio, cash, rights, subscription price, by name then date; those of an extension are behind',
     whole: ({ run, names }) => ready(wholeEffects(run, names)),
     added: (source) => ({ behind: addedEffects(source) }),
   },
   rates: {
-    type: 'f64', axes: ['currencies', 'dates'], compare: byElement(1), upgrade: ratesByName, mayBegin: true,
+    type: 'f64',
+    axes: ['currencies', 'dates'],
+    compare: byElement(1),
+    upgrade: ratesByName,
+    mayBegin: true,
     meaning: 'exchange rates, a row for each currency',
     whole: ({ run: { portfolio }, rates }) => wholeRates(rates, portfolio),
     added(source) {
@@ -123,17 +228,27 @@ export const BLOCKS = {
     },
   },
   indexDays: {
-    type: 'i32', axes: ['index dates'], meaning: 'days of the index book', compare: { by: 'days' }, upgrade: 'same',
+    type: 'i32',
+    axes: ['index dates'],
+    meaning: 'days of the index book',
+    compare: { by: 'days' },
+    upgrade: 'same',
     whole: ({ run }) => ready(run.index.days),
     added: ({ continuation: { index } }) => behind(index.sm.sessions.slice(index.from + 1, index.to + 1)),
   },
   indexLevel: {
-    type: 'f64', axes: ['index dates'], meaning: 'index in points', compare: byDate(12), upgrade: 'same',
+    type: 'f64',
+    axes: ['index dates'],
+    meaning: 'index in points',
+    compare: byDate(12),
+    upgrade: 'same',
     whole: ({ run }) => ready(run.index.book.value),
     added: ({ indexLevel }) => ({ anew: indexLevel }),
   },
   divisor: series({
-    axes: ['index dates'], meaning: 'divisor', compare: byDate(13),
+    axes: ['index dates'],
+    meaning: 'divisor',
+    compare: byDate(13),
     whole: ({ run }) => run.index.book.divisor,
     added: ({ continuation }) => continuation.index.book.divisor,
   }),
@@ -144,27 +259,56 @@ export const BLOCKS = {
   levelNet: variant('net', 'level', 16),
   divisorNet: variant('net', 'divisor', 19),
   uncapped: series({
-    axes: ['index dates'], meaning: 'index on its weights before capping; none without a cap', compare: byDate(20),
+    axes: ['index dates'],
+    meaning: 'index on its weights before capping; none without a cap',
+    compare: byDate(20),
     whole: ({ run }) => run.uncapped,
     added: ({ continuation }) => continuation.uncapped && continuation.uncapped.value,
   }),
   benchmarkDays: {
-    type: 'i32', axes: ['benchmark dates'], meaning: 'days that run and benchmark share', compare: { by: 'other days' }, upgrade: 'same',
+    type: 'i32',
+    axes: ['benchmark dates'],
+    meaning: 'days that run and benchmark share',
+    compare: { by: 'other days' },
+    upgrade: 'same',
     whole: ({ run }) => readyOrNone(run.benchmark && run.benchmark.relative.days),
     added: ({ relative }) => relative && { anew: relative.days },
   },
   benchmarkLevel: {
-    type: 'f64', axes: ['benchmark dates'], meaning: 'benchmark rebased to 100 on those days', compare: byElement(5), upgrade: 'same',
+    type: 'f64',
+    axes: ['benchmark dates'],
+    meaning: 'benchmark rebased to 100 on those days',
+    compare: byElement(5),
+    upgrade: 'same',
     whole: ({ run }) => readyOrNone(run.benchmark && run.benchmark.relative.level),
     added: ({ relative }) => relative && { anew: relative.level },
   },
   labels: {
-    type: 'u8', axes: ['bytes'], meaning: 'RunLabels as JSON', compare: { by: 'content' }, upgrade: 'same',
-    whole: ({ run: { portfolio: { sm }, days }, names }) => ready(labelsOf(sm, names, days.at(-1)!)),
-    added: ({ continuation: { index: { sm } }, names, days }) => ({ anew: labelsOf(sm, names, days.at(-1)!) }),
+    type: 'u8',
+    axes: ['bytes'],
+    meaning: 'RunLabels as JSON',
+    compare: { by: 'content' },
+    upgrade: 'same',
+    whole: ({
+      run: {
+        portfolio: { sm },
+        days,
+      },
+      names,
+    }) => ready(labelsOf(sm, names, days.at(-1)!)),
+    added: ({
+      continuation: {
+        index: { sm },
+      },
+      names,
+      days,
+    }) => ({ anew: labelsOf(sm, names, days.at(-1)!) }),
   },
   record: {
-    type: 'u8', axes: ['bytes'], compare: { by: 'record' }, upgrade: 'absent',
+    type: 'u8',
+    axes: ['bytes'],
+    compare: { by: 'record' },
+    upgrade: 'absent',
     meaning: 'the record as JSON that refers to its pools and to other blocks: see `record/schema.ts`',
     whole: ({ record }) => ready(record.description),
     added: ({ record }) => ({ anew: record.description }),

@@ -92,7 +92,11 @@ export function renamed(rows: Numbers, every: number, { places }: Later): Number
 }
 
 /** A reader for each of the files, opened when it is first read. */
-export function filesOf({ begun = [] }: SegmentHeader, own: ReadRange, open: (name: string) => ReadRange): (file: number) => ReadRange {
+export function filesOf(
+  { begun = [] }: SegmentHeader,
+  own: ReadRange,
+  open: (name: string) => ReadRange,
+): (file: number) => ReadRange {
   const opened = new Map<number, ReadRange>([[begun.length, own]]);
   return (file) => {
     let read = opened.get(file);

@@ -59,15 +59,21 @@ function partOf(name: BlockName, source: WholeRun): Part | null {
   switch (block.type) {
     case 'f64': {
       const filling = block.whole(source);
-      return filling && { name, type: 'f64', length: filling.length, write: (columns) => filling.writeTo(columns.f64(name)) };
+      return (
+        filling && { name, type: 'f64', length: filling.length, write: (columns) => filling.writeTo(columns.f64(name)) }
+      );
     }
     case 'i32': {
       const filling = block.whole(source);
-      return filling && { name, type: 'i32', length: filling.length, write: (columns) => filling.writeTo(columns.i32(name)) };
+      return (
+        filling && { name, type: 'i32', length: filling.length, write: (columns) => filling.writeTo(columns.i32(name)) }
+      );
     }
     case 'u8': {
       const filling = block.whole(source);
-      return filling && { name, type: 'u8', length: filling.length, write: (columns) => filling.writeTo(columns.u8(name)) };
+      return (
+        filling && { name, type: 'u8', length: filling.length, write: (columns) => filling.writeTo(columns.u8(name)) }
+      );
     }
   }
 }
@@ -77,11 +83,25 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
   // Views of a strategy show what it holds itself.
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
-  const record = packRecord(recordOf(run), new Map<Float64Array | Int32Array, BlockName>([
-    [run.days, 'days'], [portfolio.value, 'value'], [portfolio.cash, 'cash'],
-    [index.days, 'indexDays'], [index.book.value, 'indexLevel'], [index.book.divisor, 'divisor'],
-  ]));
-  return { run, contentHash, names, indexRows, record, rates: foreignRates(exchangeRates(portfolio.sm, document.currency), names) };
+  const record = packRecord(
+    recordOf(run),
+    new Map<Float64Array | Int32Array, BlockName>([
+      [run.days, 'days'],
+      [portfolio.value, 'value'],
+      [portfolio.cash, 'cash'],
+      [index.days, 'indexDays'],
+      [index.book.value, 'indexLevel'],
+      [index.book.divisor, 'divisor'],
+    ]),
+  );
+  return {
+    run,
+    contentHash,
+    names,
+    indexRows,
+    record,
+    rates: foreignRates(exchangeRates(portfolio.sm, document.currency), names),
+  };
 }
 
 /** Columns of the market that the run held or was asked to hold, ascending. */

@@ -24,7 +24,11 @@ export interface BenchmarkRun {
   /** Where a bare level series stands on the last date, null for an index. */
   readonly end: SeriesEnd | null;
   /** Null for a bare level series. */
-  readonly index: { readonly compositions: Compositions; readonly book: Book; readonly coverage: CalendarCoverage | null } | null;
+  readonly index: {
+    readonly compositions: Compositions;
+    readonly book: Book;
+    readonly coverage: CalendarCoverage | null;
+  } | null;
 }
 
 /** All that the later dates of a bare level series depend on. */
@@ -58,12 +62,23 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const series = { days: bookDays(book), values: book.value };
   const { sm } = compositions;
   const coverage = coverageOf(sm.calendar, sm.market.dates, range);
-  return { reference, variant: variantOn(sm.market, compositions.treatment.dividends), relative: relativeMetrics(level, series), level: series, end: null, index: { compositions, book, coverage } };
+  return {
+    reference,
+    variant: variantOn(sm.market, compositions.treatment.dividends),
+    relative: relativeMetrics(level, series),
+    level: series,
+    end: null,
+    index: { compositions, book, coverage },
+  };
 }
 
 /** CLOSE grows by the index's own return variant; any other column is taken as it stands. */
 function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
-  const { series, end, variant } = bareSeries(compositions, reference, { from, to, begin: { level: Number.NaN, first: Number.NaN } });
+  const { series, end, variant } = bareSeries(compositions, reference, {
+    from,
+    to,
+    begin: { level: Number.NaN, first: Number.NaN },
+  });
   return { reference, variant, relative: relativeMetrics(level, series), level: series, end, index: null };
 }
 
@@ -74,19 +89,41 @@ interface SeriesSpan {
 }
 
 /** A bare level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
-export function bareSeries(index: Pick<Compositions, 'sm' | 'treatment' | 'document'>, reference: NonNullable<BacktestRequest['benchmark']>, { from, to, begin }: SeriesSpan) {
+export function bareSeries(
+  index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,
+  reference: NonNullable<BacktestRequest['benchmark']>,
+  { from, to, begin }: SeriesSpan,
+) {
   const { sm, treatment } = index;
   const external = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
-  if (external !== undefined) return rebased(sm, { levels: externalLevels(index, external, { from, to }), level: Number.NaN, from, first: begin.first, variant: 'raw' });
+  if (external !== undefined)
+    return rebased(sm, {
+      levels: externalLevels(index, external, { from, to }),
+      level: Number.NaN,
+      from,
+      first: begin.first,
+      variant: 'raw',
+    });
   const column = sm.columnOf(reference.id);
   const panel = reference.kind === 'identifier' ? sm.market.fields.get(reference.price_column) : undefined;
   if (reference.kind !== 'identifier' || column < 0 || !panel) {
-    throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no ${reference.kind === 'identifier' ? reference.price_column : 'CLOSE'} of ${reference.id}.`);
+    throw new Refusal(
+      'BENCHMARK_NOT_FOUND',
+      `The served store holds no ${reference.kind === 'identifier' ? reference.price_column : 'CLOSE'} of ${reference.id}.`,
+    );
   }
   const isClose = reference.price_column === 'CLOSE';
   const span = { column, from, to };
-  const { levels, level } = isClose ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level) : { levels: rawLevels(sm, panel, span), level: Number.NaN };
-  return rebased(sm, { levels, level, from, first: begin.first, variant: isClose ? variantOn(sm.market, treatment.dividends) : 'raw' });
+  const { levels, level } = isClose
+    ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level)
+    : { levels: rawLevels(sm, panel, span), level: Number.NaN };
+  return rebased(sm, {
+    levels,
+    level,
+    from,
+    first: begin.first,
+    variant: isClose ? variantOn(sm.market, treatment.dividends) : 'raw',
+  });
 }
 
 interface Levels {
@@ -102,7 +139,10 @@ interface Levels {
 function rebased(sm: SessionMarket, { levels, level, from, first: begun, variant }: Levels) {
   const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
   const first = begun === begun ? begun : (levels[known[0] ?? 0] ?? Number.NaN);
-  const series: DatedSeries = { days: Int32Array.from(known, (at) => sm.sessions[from + at]!), values: Float64Array.from(known, (at) => (100 * levels[at]!) / first) };
+  const series: DatedSeries = {
+    days: Int32Array.from(known, (at) => sm.sessions[from + at]!),
+    values: Float64Array.from(known, (at) => (100 * levels[at]!) / first),
+  };
   return { series, end: { level, first }, variant };
 }
 
@@ -110,18 +150,30 @@ function rebased(sm: SessionMarket, { levels, level, from, first: begun, variant
  * A series of the store in the currency of an index, NaN on sessions without a value of its own, [to - from + 1].
  * @throws Refusal FX_MISSING, NUMERIC_FAILURE for a value of 0 or less, from which nothing can have grown
  */
-function externalLevels({ sm, document }: Pick<Compositions, 'sm' | 'document'>, series: PriceSeries, { from, to }: Pick<Span, 'from' | 'to'>): Float64Array {
+function externalLevels(
+  { sm, document }: Pick<Compositions, 'sm' | 'document'>,
+  series: PriceSeries,
+  { from, to }: Pick<Span, 'from' | 'to'>,
+): Float64Array {
   const { identifier } = series;
   const currency = series.currency ?? sm.market.currency ?? document.currency;
   const rates = currency === document.currency ? null : rateSeries(sm, currency, document.currency);
   return Float64Array.from({ length: to - from + 1 }, (_, at) => {
     const day = sm.sessions[from + at]!;
     const close = closeOn(series, day);
-    if (close <= 0) throw new Refusal('NUMERIC_FAILURE', `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a level greater than 0 is needed.`);
+    if (close <= 0)
+      throw new Refusal(
+        'NUMERIC_FAILURE',
+        `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a level greater than 0 is needed.`,
+      );
     const rate = rates === null || close !== close ? 1 : rates?.[from + at];
     if (rate !== undefined && rate === rate) return close * rate;
     const pair = pairOf(currency, document.currency);
-    throw new Refusal('FX_MISSING', `The benchmark ${identifier} needs the exchange rate ${pair}, which the store does not hold on ${formatDay(day)}.`, { identifier, pair });
+    throw new Refusal(
+      'FX_MISSING',
+      `The benchmark ${identifier} needs the exchange rate ${pair}, which the store does not hold on ${formatDay(day)}.`,
+      { identifier, pair },
+    );
   });
 }
 
@@ -132,7 +184,12 @@ interface Span {
 }
 
 /** Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1], and its value at the end. */
-function growLevels(sm: SessionMarket, growth: Float64Array, { column, from, to }: Span, begin: number): { readonly levels: Float64Array; readonly level: number } {
+function growLevels(
+  sm: SessionMarket,
+  growth: Float64Array,
+  { column, from, to }: Span,
+  begin: number,
+): { readonly levels: Float64Array; readonly level: number } {
   const levels = new Float64Array(to - from + 1).fill(Number.NaN);
   let level = begin;
   for (let session = from; session <= to; session++) {

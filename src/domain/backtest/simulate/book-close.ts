@@ -4,7 +4,18 @@ import { panelRow, type SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import type { Conversion, Gap, Move, PendingNames, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
-import { append, assertAffordable, beginStretch, drop, hold, isHeldColumn, rowOf, waitFor, writeRow, type BookState } from './book-state.js';
+import {
+  append,
+  assertAffordable,
+  beginStretch,
+  drop,
+  hold,
+  isHeldColumn,
+  rowOf,
+  waitFor,
+  writeRow,
+  type BookState,
+} from './book-state.js';
 import { spreadSides, type Sides } from './proceeds.js';
 import { trade, type TradeInput } from './trade.js';
 import { tradeBeyond } from './trade-beyond.js';
@@ -36,7 +47,11 @@ const NOTHING: PendingNames = { children: [], renamed: [] };
 function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   const identifier = sm.identifiers[column]!;
   const date = formatDay(sm.sessions[session]!);
-  return new Refusal('MISSING_PRICE', `${identifier} has no price on ${date}, a session of its exchange, and missing_prices is fail.`, { identifier, date });
+  return new Refusal(
+    'MISSING_PRICE',
+    `${identifier} has no price on ${date}, a session of its exchange, and missing_prices is fail.`,
+    { identifier, date },
+  );
 }
 
 /** Everything that happens at a close: names leave or turn into others, targets are taken, waiting orders are filled. */
@@ -47,7 +62,12 @@ export function closeSession(state: BookState, session: number, targets: Targets
     value[0] = input.initialValue;
     cash[0] = 1;
   }
-  const isQuiet = !targets && state.today === undefined && state.missing.length === 0 && state.renamed.size === 0 && state.waiting.length === 0;
+  const isQuiet =
+    !targets &&
+    state.today === undefined &&
+    state.missing.length === 0 &&
+    state.renamed.size === 0 &&
+    state.waiting.length === 0;
   if (isQuiet) return;
   const conversions = conversionsOn(state, session);
   const leaving = leavingOn(state, session, { targets, conversions });
@@ -61,14 +81,19 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const exits = releaseNames(state, leaving, session);
   if (targets) takeTargets(state, targets, session);
   else {
-    spreadProceeds(state, session, { exits, selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)) });
+    spreadProceeds(state, session, {
+      exits,
+      selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)),
+    });
     for (const order of fillable) fillOrder(state, order, session);
   }
   beginStretch(state, session);
   state.costs[at] = valueBefore - value[at]!;
   if (before === null) return;
   state.events.push({
-    at, valueBefore, before,
+    at,
+    valueBefore,
+    before,
     exits,
     conversions: converted,
     rebalanced: targets !== undefined,
@@ -80,7 +105,8 @@ export function closeSession(state: BookState, session: number, targets: Targets
 function conversionsOn(state: BookState, session: number): Map<number, number> {
   const { sm, today, treatment } = state;
   const conversions = new Map<number, number>();
-  for (const [column, related] of today?.conversions ?? []) if (isHeldColumn(state, column)) conversions.set(column, related);
+  for (const [column, related] of today?.conversions ?? [])
+    if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
     if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
     else if (sm.isPriceable(session, related, treatment.max_stale_sessions)) {
@@ -218,7 +244,13 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   const { frozen, unpriced, waiting } = frozenSlots({ input, columns, session, slots, before, asked });
   const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
   const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
-  const { kept, scale, bought, raised, cash: left } = isAround ? { ...tradeBeyond(order, unpriced), scale: 1 } : { ...trade(order), bought: 1, raised: 0 };
+  const {
+    kept,
+    scale,
+    bought,
+    raised,
+    cash: left,
+  } = isAround ? { ...tradeBeyond(order, unpriced), scale: 1 } : { ...trade(order), bought: 1, raised: 0 };
   assertAffordable(input, session, kept);
   waitFor(state, session === input.from && input.pending ? input.pending : NOTHING);
   for (const earlier of state.waiting) earlier.replacedAt = at;
@@ -230,7 +262,8 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
     const slot = slots[k]!;
     const held = before[slot]! / kept;
     const isPart = bought < 1 && asked[slot]! > held;
-    const traded = !areFree && frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
+    const traded =
+      !areFree && frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
     const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
     weights[row + slot] = weight;
     if (weight !== 0) append(state, slot);

@@ -4,7 +4,18 @@ import { effectOn, shortTerms } from '../../market/growth.js';
 import { panelRow } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
-import { assertWorth, beginStretch, dropAll, hold, isHeldColumn, placeOf, rowOf, writeRow, type BookState, type Child } from './book-state.js';
+import {
+  assertWorth,
+  beginStretch,
+  dropAll,
+  hold,
+  isHeldColumn,
+  placeOf,
+  rowOf,
+  writeRow,
+  type BookState,
+  type Child,
+} from './book-state.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
@@ -17,7 +28,11 @@ export function driftTo(state: BookState, session: number): void {
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path;
   const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
-  if (!Number.isFinite(sum)) throw new Refusal('NUMERIC_FAILURE', `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`);
+  if (!Number.isFinite(sum))
+    throw new Refusal(
+      'NUMERIC_FAILURE',
+      `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
+    );
   assertWorth(state, session, state.stretchValue * sum);
   state.path = sum;
   state.paths[at] = sum;
@@ -32,7 +47,10 @@ export function driftTo(state: BookState, session: number): void {
 }
 
 /** Value of the book since the stretch began. Four sums go side by side, so that no addition waits for the one before. */
-function growUnits({ index, sm, units, heldColumns, isOneRun, count, stretchCash }: BookState, session: number): number {
+function growUnits(
+  { index, sm, units, heldColumns, isOneRun, count, stretchCash }: BookState,
+  session: number,
+): number {
   const row = panelRow(sm, session);
   if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, stretchCash });
   const fours = count & ~3;
@@ -51,7 +69,11 @@ function growUnits({ index, sm, units, heldColumns, isOneRun, count, stretchCash
 }
 
 /** The same sums over names side by side. */
-function growRun(index: Float64Array, at: number, { units, count, stretchCash }: Pick<BookState, 'units' | 'count' | 'stretchCash'>): number {
+function growRun(
+  index: Float64Array,
+  at: number,
+  { units, count, stretchCash }: Pick<BookState, 'units' | 'count' | 'stretchCash'>,
+): number {
   const fours = count & ~3;
   let a = stretchCash;
   let b = 0;
@@ -139,7 +161,13 @@ interface Worth {
 function valueAt(state: BookState, session: number, { column, proceeds }: Worth): void {
   const { weights, slotOf, growth } = state;
   const at = rowOf(state, session) + slotOf[column]!;
-  weights[at]! *= exitFactor({ ...state, growth: weights[at]! < 0 ? shortTerms(growth) : growth, session, column, proceeds });
+  weights[at]! *= exitFactor({
+    ...state,
+    growth: weights[at]! < 0 ? shortTerms(growth) : growth,
+    session,
+    column,
+    proceeds,
+  });
 }
 
 /** A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price. */
@@ -152,7 +180,12 @@ function noteRenamed(state: BookState, session: number): void {
     if (related >= 0 && related !== column && isHeldColumn(state, column)) state.renamed.set(column, related);
   }
   for (const [column, related] of state.renamed) {
-    if (!isHeldColumn(state, column) || !sm.hasEnded(session, column) || !sm.isPriceable(session, related, treatment.max_stale_sessions)) continue;
+    if (
+      !isHeldColumn(state, column) ||
+      !sm.hasEnded(session, column) ||
+      !sm.isPriceable(session, related, treatment.max_stale_sessions)
+    )
+      continue;
     const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
     valueAt(state, session, { column, proceeds });
   }
@@ -179,9 +212,11 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions)) return session - child.since < treatment.max_stale_sessions;
+    if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions))
+      return session - child.since < treatment.max_stale_sessions;
     requireRate(rates, sm, session, child.column);
-    weights[row + child.slot]! += child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
+    weights[row + child.slot]! +=
+      child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
     hold(state, child.slot);
     return false;
   });
@@ -189,13 +224,25 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
 
 /** Factor on the divisor for money that left or entered at this close without a price move and stays invested in its name. */
 function reinvested(state: BookState, session: number): number {
-  const { sm, effects: own, ofShorts: { effects, starts }, slotOf, weights, units, index, path } = state;
+  const {
+    sm,
+    effects: own,
+    ofShorts: { effects, starts },
+    slotOf,
+    weights,
+    units,
+    index,
+    path,
+  } = state;
   let kept = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const { column, ratio, cash: whole, rights, subscription } = effects[e]!;
     const place = placeOf(state, column);
     if (place < 0) continue;
-    const weight = state.rowSession === session ? weights[rowOf(state, session) + slotOf[column]!]! : (units[place]! * index[panelRow(sm, session) + column]!) / path;
+    const weight =
+      state.rowSession === session
+        ? weights[rowOf(state, session) + slotOf[column]!]!
+        : (units[place]! * index[panelRow(sm, session) + column]!) / path;
     const cash = weight < 0 ? whole : (effectOn(own, session, column)?.cash ?? 0);
     if (cash > 0) kept -= (weight * cash) / (sm.carriedClose(session, column) + cash);
     if (rights > 0) kept += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);

@@ -42,10 +42,15 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
     switch (action.type) {
       case 'DELISTING':
       case 'ACQUISITION':
-        if (!conversions.has(column)) exits.set(column, proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting));
+        if (!conversions.has(column))
+          exits.set(column, proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting));
         break;
       case 'MERGER': {
-        const priced = related >= 0 && related !== column && action.value > 0 && sm.isPriceable(session, related, treatment.max_stale_sessions);
+        const priced =
+          related >= 0 &&
+          related !== column &&
+          action.value > 0 &&
+          sm.isPriceable(session, related, treatment.max_stale_sessions);
         if (priced) {
           conversions.set(column, related);
           exits.set(column, action.value * valueInUnitsOf(terms, session, { priced: related, quoted: column }));
@@ -55,7 +60,13 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
         break;
       }
       case 'SPIN_OFF':
-        if (treatment.spin_offs === 'zero_price' && sm.market.adjustment !== 'total' && related >= 0 && related !== column && action.value > 0) {
+        if (
+          treatment.spin_offs === 'zero_price' &&
+          sm.market.adjustment !== 'total' &&
+          related >= 0 &&
+          related !== column &&
+          action.value > 0
+        ) {
           spinOffs.push({ parent: column, child: related, units: action.value });
         }
         break;
@@ -88,6 +99,10 @@ export function exitFactor({ sm, growth, session, column, proceeds }: ExitInput)
 }
 
 /** Price of one name in the currency of another. */
-export function valueInUnitsOf({ sm, rates }: EventTerms, session: number, { priced, quoted }: { readonly priced: number; readonly quoted: number }): number {
+export function valueInUnitsOf(
+  { sm, rates }: EventTerms,
+  session: number,
+  { priced, quoted }: { readonly priced: number; readonly quoted: number },
+): number {
   return (sm.carriedClose(session, priced) * rates.rateAt(session, priced)) / rates.rateAt(session, quoted);
 }

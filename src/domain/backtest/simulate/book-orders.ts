@@ -64,7 +64,10 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
   const column = columns[slot]!;
   const bar = sm.lastBar[panelRow(sm, session) + column]!;
   const order: Order = {
-    at, slot, target, held,
+    at,
+    slot,
+    target,
+    held,
     side: target > held ? 'buy' : 'sell',
     notional: Math.abs(target - held) * value[at]!,
     reason: sm.hasEnded(session, column) ? 'delisted' : bar < 0 ? 'no_price' : 'stale_price',

@@ -82,14 +82,21 @@ export interface Child {
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
   const { resume } = input;
-  const columns = resume ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to }) : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
+  const columns = resume
+    ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
+    : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const length = to - from + 1;
   const H = columns.length;
   const ofShorts = shortTerms(growth);
   const state: BookState = {
-    input, sm, treatment, growth, columns, slotOf,
+    input,
+    sm,
+    treatment,
+    growth,
+    columns,
+    slotOf,
     rates: exchangeRates(sm, growth.currency),
     index: valueIndexOf(sm, indexTerms),
     effects: effectTable(sm, growth),
@@ -107,7 +114,11 @@ export function openBook(input: BookInput): BookState {
     cash: new Float64Array(length),
     counts: new Int32Array(length),
     everHeld: new Uint8Array(H),
-    events: [], gaps: [], silent: [], orders: [], waiting: [],
+    events: [],
+    gaps: [],
+    silent: [],
+    orders: [],
+    waiting: [],
     held: new Int32Array(H),
     isHeld: new Uint8Array(H),
     count: 0,
@@ -161,7 +172,9 @@ function resumeFrom(state: BookState, { end, orders }: BookResume): void {
 }
 
 function pendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
-  return pending ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }] : [];
+  return pending
+    ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }]
+    : [];
 }
 
 /** Waits for the prices that another book waits for, with the same holdings per unit of value. */
@@ -177,7 +190,22 @@ export function pendingOf({ children, renamed }: BookState): PendingNames {
 
 /** Where a book stands after a session. */
 export function endOf(state: BookState, session: number): BookEnd {
-  const { columns, held, count, units, weights, value, cash, divisor, orders, waiting, stretchValue, stretchCash, path, input } = state;
+  const {
+    columns,
+    held,
+    count,
+    units,
+    weights,
+    value,
+    cash,
+    divisor,
+    orders,
+    waiting,
+    stretchValue,
+    stretchCash,
+    path,
+    input,
+  } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
   const slots = held.subarray(0, count);
@@ -188,7 +216,9 @@ export function endOf(state: BookState, session: number): BookEnd {
     value: value[at]!,
     cash: cash[at]!,
     divisor: divisor[at]!,
-    stretchValue, stretchCash, path,
+    stretchValue,
+    stretchCash,
+    path,
     ...pendingOf(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
   };
@@ -294,7 +324,11 @@ export function assertWorth({ input, sm, value }: BookState, session: number, wo
   if (!(worth < 0)) return;
   const date = formatDay(sm.sessions[session]!);
   const before = value[session - input.from - 1] ?? input.initialValue;
-  throw new Refusal('NUMERIC_FAILURE', `${input.title} is worth ${worth} on ${date} after ${before} the session before: its short positions lost more than there was. A run that ends before ${date} can be measured.`, { date });
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `${input.title} is worth ${worth} on ${date} after ${before} the session before: its short positions lost more than there was. A run that ends before ${date} can be measured.`,
+    { date },
+  );
 }
 
 /**
@@ -305,7 +339,11 @@ export function assertWorth({ input, sm, value }: BookState, session: number, wo
 export function assertAffordable({ title, sm, costRate }: BookInput, session: number, kept: number): void {
   if (kept > 0) return;
   const date = formatDay(sm.sessions[session]!);
-  throw new Refusal('NUMERIC_FAILURE', `The trades of ${date} cost more than ${title.charAt(0).toLowerCase()}${title.slice(1)} is worth, at ${costRate * 10_000} basis points.`, { date });
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `The trades of ${date} cost more than ${title.charAt(0).toLowerCase()}${title.slice(1)} is worth, at ${costRate * 10_000} basis points.`,
+    { date },
+  );
 }
 
 /** Nothing is worth anything any more. */

@@ -179,7 +179,12 @@ export interface UnfilledOrder {
 /** An order placed from another session: so many positions later. */
 export function movedOrder(order: UnfilledOrder, by: number): UnfilledOrder {
   const { at, filledAt, replacedAt } = order;
-  return { ...order, at: at + by, filledAt: filledAt === null ? null : filledAt + by, replacedAt: replacedAt === null ? null : replacedAt + by };
+  return {
+    ...order,
+    at: at + by,
+    filledAt: filledAt === null ? null : filledAt + by,
+    replacedAt: replacedAt === null ? null : replacedAt + by,
+  };
 }
 
 /** A name on a session of the market's axis. */

@@ -104,7 +104,15 @@ export type DeciderFactory = (document: IndexDocument, composer: Composer) => De
 const aligned = new WeakMap<MarketData, Map<string, SessionMarket>>();
 
 /** The market on the sessions of a calendar, aligned once. @throws Refusal VALIDATION_FAILED when there is no such calendar */
-export function marketOn({ market, calendars, code }: { readonly market: MarketData; readonly calendars: Calendars; readonly code: string }): SessionMarket {
+export function marketOn({
+  market,
+  calendars,
+  code,
+}: {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly code: string;
+}): SessionMarket {
   let byCalendar = aligned.get(market);
   if (!byCalendar) aligned.set(market, (byCalendar = new Map()));
   let sm = byCalendar.get(code);
@@ -116,7 +124,16 @@ export function marketOn({ market, calendars, code }: { readonly market: MarketD
   return sm;
 }
 
-export function createComposer({ market, calendars, documents, until, createDecider, aligned: given, resumed, tick }: ComposerInput): Composer {
+export function createComposer({
+  market,
+  calendars,
+  documents,
+  until,
+  createDecider,
+  aligned: given,
+  resumed,
+  tick,
+}: ComposerInput): Composer {
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
@@ -147,10 +164,17 @@ export function createComposer({ market, calendars, documents, until, createDeci
     compositions(indexId) {
       let result = composed.get(indexId);
       if (result) return result;
-      if (running.has(indexId)) throw new Refusal('VALIDATION_FAILED', `The index ${indexId} reaches itself through its universe or derivation.`);
+      if (running.has(indexId))
+        throw new Refusal(
+          'VALIDATION_FAILED',
+          `The index ${indexId} reaches itself through its universe or derivation.`,
+        );
       running.add(indexId);
       const known = resumed?.get(indexId);
-      result = known === undefined ? compose(composer, { indexId, until, tick }) : composeOn(composer, { indexId, known, tick });
+      result =
+        known === undefined
+          ? compose(composer, { indexId, until, tick })
+          : composeOn(composer, { indexId, known, tick });
       running.delete(indexId);
       composed.set(indexId, result);
       return result;
@@ -170,7 +194,8 @@ export function createComposer({ market, calendars, documents, until, createDeci
   };
   const membersOf = (universe: string): readonly Membership[] => {
     let members = memberships.get(universe);
-    if (!members) memberships.set(universe, (members = market.universes.filter((entry) => entry.universe === universe)));
+    if (!members)
+      memberships.set(universe, (members = market.universes.filter((entry) => entry.universe === universe)));
     return members;
   };
   return composer;
@@ -187,7 +212,11 @@ interface UniverseInput {
   readonly session: number;
 }
 
-function universeOn(composer: Composer, membersOf: (universe: string) => readonly Membership[], { indexId, session }: UniverseInput): Int32Array {
+function universeOn(
+  composer: Composer,
+  membersOf: (universe: string) => readonly Membership[],
+  { indexId, session }: UniverseInput,
+): Int32Array {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
@@ -197,7 +226,9 @@ function universeOn(composer: Composer, membersOf: (universe: string) => readonl
     const column = sm.columnOf(identifier);
     if (column >= 0) candidates[column] = 1;
   };
-  const universe = isDerivedDocument(document) ? { kind: 'index' as const, id: document.derivation.source_index_id } : document.universe;
+  const universe = isDerivedDocument(document)
+    ? { kind: 'index' as const, id: document.derivation.source_index_id }
+    : document.universe;
   switch (universe?.kind ?? 'all') {
     case 'all': {
       candidates.fill(1);
@@ -205,7 +236,8 @@ function universeOn(composer: Composer, membersOf: (universe: string) => readonl
       break;
     }
     case 'named':
-      for (const { identifier, start, end } of membersOf(universe!.id!)) if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
+      for (const { identifier, start, end } of membersOf(universe!.id!))
+        if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
       break;
     case 'list':
       for (const identifier of document.universe!.identifiers ?? []) add(identifier);
@@ -221,7 +253,8 @@ function universeOn(composer: Composer, membersOf: (universe: string) => readonl
   let count = 0;
   const bars = panelRow(sm, session);
   for (let column = 0; column < sm.names; column++) {
-    if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax)) columns[count++] = column;
+    if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax))
+      columns[count++] = column;
   }
   return columns.slice(0, count);
 }
@@ -238,7 +271,12 @@ function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Co
   const treatment = composer.treatment(indexId);
   const last = lastAtMost(sm.sessions, until);
   const first = firstPriced(composer, { indexId, until });
-  const { list, findings } = decideAll(composer, { indexId, due: dueRebalances(document, sm, { first, last }), before: [], tick });
+  const { list, findings } = decideAll(composer, {
+    indexId,
+    due: dueRebalances(document, sm, { first, last }),
+    before: [],
+    tick,
+  });
   return { document, treatment, sm, first, list, findings, memory: composer.decider(indexId).memory?.() ?? null };
 }
 
@@ -249,11 +287,24 @@ interface ComposeOnInput {
 }
 
 /** The compositions that come after those known. */
-function composeOn(composer: Composer, { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput): Compositions {
+function composeOn(
+  composer: Composer,
+  { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput,
+): Compositions {
   const { list, findings } = decideAll(composer, { indexId, due, before, tick });
-  const context = { document: composer.document(indexId), treatment: composer.treatment(indexId), sm: composer.market(indexId) };
+  const context = {
+    document: composer.document(indexId),
+    treatment: composer.treatment(indexId),
+    sm: composer.market(indexId),
+  };
   // A decider that is not asked is not made.
-  return { ...context, first, list, findings, memory: due.length === 0 ? memory : (composer.decider(indexId).memory?.() ?? null) };
+  return {
+    ...context,
+    first,
+    list,
+    findings,
+    memory: due.length === 0 ? memory : (composer.decider(indexId).memory?.() ?? null),
+  };
 }
 
 interface DueInput {
@@ -269,7 +320,10 @@ interface DueInput {
  * Decides rebalances one after the other.
  * @throws Refusal EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of it
  */
-function decideAll(composer: Composer, { indexId, due, before, tick }: DueInput): Pick<Compositions, 'list' | 'findings'> {
+function decideAll(
+  composer: Composer,
+  { indexId, due, before, tick }: DueInput,
+): Pick<Compositions, 'list' | 'findings'> {
   const sm = composer.market(indexId);
   const list: Composition[] = [];
   const known = [...before];
@@ -304,7 +358,10 @@ function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 
     for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
   }
   const day = formatDay(until);
-  const why = day < document.base_date ? `The base date ${document.base_date} of ${indexId} is after ${day}` : `The store holds no price of the universe of ${indexId} from ${document.base_date} to ${day}`;
+  const why =
+    day < document.base_date
+      ? `The base date ${document.base_date} of ${indexId} is after ${day}`
+      : `The store holds no price of the universe of ${indexId} from ${document.base_date} to ${day}`;
   throw new Refusal('NO_DATA_IN_RANGE', `${why}.`);
 }
 
@@ -317,11 +374,18 @@ export interface DueRebalance {
 }
 
 /** The rebalances of a definition on the axis of the market: the first on the first session, then those of the schedule. */
-function dueRebalances(document: IndexDocument, sm: SessionMarket, { first, last }: { readonly first: number; readonly last: number }): DueRebalance[] {
+function dueRebalances(
+  document: IndexDocument,
+  sm: SessionMarket,
+  { first, last }: { readonly first: number; readonly last: number },
+): DueRebalance[] {
   const { rebalance } = document;
   const { sessions } = sm;
   const lagged = sessions[first - rebalance.effective_lag] ?? sessions[first]! - 1;
-  const begin = placeRebalances(document, sm, { first, dates: [{ date: sessions[first]!, session: sessions[first]!, decision: lagged }] });
+  const begin = placeRebalances(document, sm, {
+    first,
+    dates: [{ date: sessions[first]!, session: sessions[first]!, decision: lagged }],
+  });
   return [...begin, ...dueAfter(document, sm, { first, after: first, last })];
 }
 
@@ -337,7 +401,13 @@ export interface DueSpan {
 export function dueAfter(document: IndexDocument, sm: SessionMarket, { first, after, last }: DueSpan): DueRebalance[] {
   const { rebalance, base_date } = document;
   const { sessions, calendar } = sm;
-  const dates = rebalanceDates({ rebalance, calendar, baseDay: dayFrom(base_date), from: sessions[after]! + 1, to: sessions[last]! });
+  const dates = rebalanceDates({
+    rebalance,
+    calendar,
+    baseDay: dayFrom(base_date),
+    from: sessions[after]! + 1,
+    to: sessions[last]!,
+  });
   return placeRebalances(document, sm, { first, dates });
 }
 
@@ -346,12 +416,17 @@ interface ScheduledRebalances {
   readonly dates: readonly RebalanceDate[];
 }
 
-function placeRebalances({ rebalance }: IndexDocument, sm: SessionMarket, { first, dates }: ScheduledRebalances): DueRebalance[] {
+function placeRebalances(
+  { rebalance }: IndexDocument,
+  sm: SessionMarket,
+  { first, dates }: ScheduledRebalances,
+): DueRebalance[] {
   const { sessions } = sm;
   return dates.map(({ date, also = [], session, decision }) => {
     const position = pricedSession(sm, lastAtMost(sessions, session), first);
     const decided = Math.min(lastAtMost(sessions, decision), position);
-    const reaches = rebalance.effective_lag > 0 && sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
+    const reaches =
+      rebalance.effective_lag > 0 && sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
     if (!reaches) return { date, also, session: position, decision: position, announced: null };
     return { date, also, session: position, decision: decided, announced: sessions[decided]! };
   });
@@ -386,7 +461,10 @@ function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): 
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
   const rescaled = (values: Float64Array): Float64Array =>
-    takeOver(values.filter(isStaying), values.filter((value, k) => !isStaying(value, k)));
+    takeOver(
+      values.filter(isStaying),
+      values.filter((value, k) => !isStaying(value, k)),
+    );
   const applied = rescaled(weights);
   const raw = rescaled(uncapped);
   const appliedSum = weights.reduce((total, value, k) => (stays.has(columns[k]!) ? total + value : total), 0);
@@ -411,7 +489,9 @@ function emptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }:
   const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   const explained = decision.kind === 'decided' ? undefined : decision.explain?.();
   if (explained !== undefined) return new Refusal(explained.code, `${first}: ${explained.message}`, explained.detail);
-  return new Refusal('EMPTY_INDEX', `${first}: ${reasonOf(decision)}`, { findings: decision.kind === 'decided' ? [] : [decision.finding] });
+  return new Refusal('EMPTY_INDEX', `${first}: ${reasonOf(decision)}`, {
+    findings: decision.kind === 'decided' ? [] : [decision.finding],
+  });
 }
 
 function held(rebalance: DueRebalance, decision: Decided | Undecided): Finding {

@@ -30,10 +30,16 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   for (let at = resume ? 1 : 0; at < length; at++) {
     const drifted = at === 0 ? initialValue : stretchValue * like.path[at + shift]!;
     value[at] = drifted;
-    const event = at === 0 ? opening(names, initialValue) : like.events[next]?.at === at + shift ? { ...like.events[next++]!, at, valueBefore: drifted } : undefined;
+    const event =
+      at === 0
+        ? opening(names, initialValue)
+        : like.events[next]?.at === at + shift
+          ? { ...like.events[next++]!, at, valueBefore: drifted }
+          : undefined;
     if (event) {
       const kept = payFor({ input, like, event, after: weights.subarray(at * names, (at + 1) * names), costRate });
-      if (kept === undefined || (kept !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns))) return undefined;
+      if (kept === undefined || (kept !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns)))
+        return undefined;
       value[at] = drifted * kept;
       costs[at] = drifted - value[at]!;
       events.push(event);
@@ -41,7 +47,13 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     if (at === 0 || like.begins[at + shift] === 1) stretchValue = value[at]!;
   }
   return {
-    sm, from, length, value, costs, events, weights,
+    sm,
+    from,
+    length,
+    value,
+    costs,
+    events,
+    weights,
     columns: like.columns,
     everHeld: shift === 0 ? like.everHeld : heldIn({ weights, events }, names),
     gross: fromOne(like.gross.slice(shift, shift + length)),
@@ -60,7 +72,15 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
 
 /** The first purchase. */
 function opening(names: number, valueBefore: number): BookEvent {
-  return { at: 0, rebalanced: true, valueBefore, before: new Float64Array(names), conversions: [], exits: [], retried: [] };
+  return {
+    at: 0,
+    rebalanced: true,
+    valueBefore,
+    before: new Float64Array(names),
+    conversions: [],
+    exits: [],
+    retried: [],
+  };
 }
 
 function fromOne(series: Float64Array): Float64Array {
@@ -88,7 +108,14 @@ function payFor(payment: Payment): number | undefined {
   let count = 0;
   for (let slot = 0; slot < held.length; slot++) if (after[slot] !== 0 || held[slot] !== 0) all[count++] = slot;
   const slots = all.subarray(0, count);
-  const { frozen } = frozenSlots({ input, columns: like.columns, session: input.from + event.at, slots, before: held, asked: after });
+  const { frozen } = frozenSlots({
+    input,
+    columns: like.columns,
+    session: input.from + event.at,
+    slots,
+    before: held,
+    asked: after,
+  });
   if (frozen.size > 0) return undefined;
   const { kept } = trade({ before: held, targets: after, slots, frozen, costRate });
   assertAffordable(input, input.from + event.at, kept);
@@ -108,7 +135,8 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
 function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
   const { all, starts } = sm.actions;
   const first = Math.max(0, session - treatment.max_stale_sessions);
-  for (let a = starts[first]!; a < starts[session + 1]!; a++) if (all[a]!.action.type === 'SPIN_OFF' && columns.includes(all[a]!.column)) return true;
+  for (let a = starts[first]!; a < starts[session + 1]!; a++)
+    if (all[a]!.action.type === 'SPIN_OFF' && columns.includes(all[a]!.column)) return true;
   return false;
 }
 

@@ -14,7 +14,12 @@ export function indexDeciders(engine: Engine): DeciderFactory {
   return (document, composer) => {
     if (isDerivedDocument(document)) return createDerivedDecider({ document, composer, engine });
     if (!isRuleDocument(document)) throw new Error(`the index ${document.id} has neither a pipeline nor a derivation`);
-    return createDecider({ document, market: composer.market(document.id), universe: (session) => composer.universe(document.id, session), engine });
+    return createDecider({
+      document,
+      market: composer.market(document.id),
+      universe: (session) => composer.universe(document.id, session),
+      engine,
+    });
   };
 }
 

@@ -14,7 +14,10 @@ export interface IndexRun {
 }
 
 /** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
-export function indexTerms({ treatment, document }: Pick<Compositions, 'treatment' | 'document'>, variant: ReturnVariant = treatment.dividends): GrowthTerms {
+export function indexTerms(
+  { treatment, document }: Pick<Compositions, 'treatment' | 'document'>,
+  variant: ReturnVariant = treatment.dividends,
+): GrowthTerms {
   return growthTerms(treatment, document.currency, variant);
 }
 
@@ -36,7 +39,16 @@ export interface IndexBookInput {
 }
 
 /** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
-export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, followedFrom, roomForWeights, tick }: IndexBookInput): Book {
+export function indexBook({
+  compositions,
+  to,
+  variant,
+  uncapped = false,
+  isBrief = false,
+  followedFrom,
+  roomForWeights,
+  tick,
+}: IndexBookInput): Book {
   const { sm, treatment, document, first, list } = compositions;
   return simulateBook({
     title: `The index ${document.id}`,
@@ -62,7 +74,9 @@ export function indexBook({ compositions, to, variant, uncapped = false, isBrief
 /** Whether a definition can move weights by a cap, a floor or group caps. */
 export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
   const weighting = document.pipeline?.weighting;
-  return weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0);
+  return (
+    weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0)
+  );
 }
 
 /** Days of a book, [T]. */
@@ -71,17 +85,25 @@ export function bookDays({ sm, from, length }: Book): Int32Array {
 }
 
 /** What a book holds after a close, long and short: columns ascending, and their weights. */
-export function heldAt({ from, columns, weights }: Book, session: number): { readonly columns: Int32Array; readonly weights: Float64Array } {
+export function heldAt(
+  { from, columns, weights }: Book,
+  session: number,
+): { readonly columns: Int32Array; readonly weights: Float64Array } {
   const row = (session - from) * columns.length;
   const held = [...columns.keys()].filter((slot) => weights[row + slot] !== 0);
-  return { columns: Int32Array.from(held, (slot) => columns[slot]!), weights: Float64Array.from(held, (slot) => weights[row + slot]!) };
+  return {
+    columns: Int32Array.from(held, (slot) => columns[slot]!),
+    weights: Float64Array.from(held, (slot) => weights[row + slot]!),
+  };
 }
 
 /** The same with the names that it waits to buy, as far as its cash goes, and what is left of that where it is known to the last bit. */
 export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
   const at = session - book.from;
   const held = { ...heldAt(book, session), cash: book.cash[at]! };
-  const waiting = book.unfilled.filter((order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)));
+  const waiting = book.unfilled.filter(
+    (order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)),
+  );
   if (waiting.length === 0) return held;
   const share = ({ notional }: { readonly notional: number }): number => notional / book.value[at]!;
   const scale = Math.min(1, book.cash[at]! / waiting.reduce((sum, order) => sum + share(order), 0));
@@ -91,7 +113,10 @@ export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
     asked.set(column, (asked.get(column) ?? 0) + scale * share(order));
   }
   const entries = [...asked].toSorted(([a], [b]) => a - b);
-  return { columns: Int32Array.from(entries, ([column]) => column), weights: Float64Array.from(entries, ([, weight]) => weight) };
+  return {
+    columns: Int32Array.from(entries, ([column]) => column),
+    weights: Float64Array.from(entries, ([, weight]) => weight),
+  };
 }
 
 function isPast(position: number | null, at: number): boolean {

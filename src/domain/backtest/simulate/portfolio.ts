@@ -20,12 +20,16 @@ export interface Positions {
 }
 
 /** The most recent rows of the positions panel. */
-export function latestPositions({ portfolio, document }: Pick<Run, 'portfolio' | 'document'>, rowsMax: number): Positions {
+export function latestPositions(
+  { portfolio, document }: Pick<Run, 'portfolio' | 'document'>,
+  rowsMax: number,
+): Positions {
   const { from, length, columns, weights, value, counts } = portfolio;
   const total = counts.reduce((sum, count) => sum + count, 0);
   const count = Math.min(total, rowsMax);
   const positions = {
-    count, total,
+    count,
+    total,
     session: new Int32Array(count),
     slot: new Int32Array(count),
     units: new Float64Array(count),
@@ -75,7 +79,9 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
     while (events[e]!.at < at) e++;
     const left = trades.isFree[i] === 1 ? weightThatLeft(events[e]!, slot) : 0;
     // What left is the other way round from what came.
-    price[i - first] = !(left * trades.notional[i]! < 0) ? priceOf(from + at, columns[slot]!) : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
+    price[i - first] = !(left * trades.notional[i]! < 0)
+      ? priceOf(from + at, columns[slot]!)
+      : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
   }
   return price;
 }

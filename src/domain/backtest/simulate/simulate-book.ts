@@ -30,11 +30,44 @@ export function simulateBook(input: BookInput): Book {
     state.counts[at] = state.count;
     if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
   }
-  const { columns, value, gross, paths, begins, divisor, costs, weights, cash, counts, everHeld, events, gaps, silent, orders } = state;
+  const {
+    columns,
+    value,
+    gross,
+    paths,
+    begins,
+    divisor,
+    costs,
+    weights,
+    cash,
+    counts,
+    everHeld,
+    events,
+    gaps,
+    silent,
+    orders,
+  } = state;
   if (input.isBrief) writeRow(state, to);
   const end = endOf(state, to);
   return {
-    sm, from, length: to - from + 1, columns, value, gross, begins, divisor, costs, cash, counts, everHeld, events, gaps, silent, weights, end, pending,
+    sm,
+    from,
+    length: to - from + 1,
+    columns,
+    value,
+    gross,
+    begins,
+    divisor,
+    costs,
+    cash,
+    counts,
+    everHeld,
+    events,
+    gaps,
+    silent,
+    weights,
+    end,
+    pending,
     path: paths,
     unfilled: orders,
   };

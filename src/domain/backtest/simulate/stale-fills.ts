@@ -32,7 +32,9 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   const { sm, columns, from } = book;
   const session = from + event.at;
   const bars = panelRow(sm, session);
-  const unpriced = [...columns.keys()].filter((slot) => sm.lastBar[bars + columns[slot]!] !== session && sm.barAge(session, columns[slot]!) > 0);
+  const unpriced = [...columns.keys()].filter(
+    (slot) => sm.lastBar[bars + columns[slot]!] !== session && sm.barAge(session, columns[slot]!) > 0,
+  );
   const stale = unpriced.length === 0 ? [] : tradedOf(unpriced, book, event).map((slot) => columns[slot]!);
   if (stale.length === 0) return null;
   return {
@@ -57,7 +59,10 @@ function tradedOf(slots: readonly number[], { columns, weights, value }: Book, e
  * The stale fills of a portfolio by the session of each of its rebalances. Those of a first purchase between two rebalances belong
  * to the one in force then.
  */
-export function fillsByRebalance(portfolio: Book, rebalances: readonly Pick<Composition, 'session'>[]): ReadonlyMap<number, StaleFills> {
+export function fillsByRebalance(
+  portfolio: Book,
+  rebalances: readonly Pick<Composition, 'session'>[],
+): ReadonlyMap<number, StaleFills> {
   const fills = staleFillsOf(portfolio);
   const opening = fills.get(portfolio.from);
   const first = rebalances[0]?.session;
@@ -71,7 +76,10 @@ export interface StaleCount {
   readonly rebalances: number;
 }
 
-export function countStale(fills: ReadonlyMap<number, StaleFills>, before: StaleCount = { fills: 0, rebalances: 0 }): StaleCount {
+export function countStale(
+  fills: ReadonlyMap<number, StaleFills>,
+  before: StaleCount = { fills: 0, rebalances: 0 },
+): StaleCount {
   return {
     fills: [...fills.values()].reduce((sum, { columns }) => sum + columns.length, before.fills),
     rebalances: before.rebalances + fills.size,

@@ -51,7 +51,12 @@ export function tradeBeyond(input: TradeInput, unpriced: ReadonlySet<number> = N
   }
   const bought = flows.share * flows.bought;
   const cash = cashBefore + flows.sold - bought - costRate * (flows.sold + bought);
-  return { kept, bought: flows.share, raised: flows.raised, cash: isRounding(cash / kept, flows.share) ? 0 : cash / kept };
+  return {
+    kept,
+    bought: flows.share,
+    raised: flows.raised,
+    cash: isRounding(cash / kept, flows.share) ? 0 : cash / kept,
+  };
 }
 
 const NONE: ReadonlySet<number> = new Set();
@@ -77,7 +82,12 @@ interface Flows {
 }
 
 /** Sells long holdings, what the trade leaves of them, for the money that is missing. */
-function raise({ before, targets, slots, frozen, costRate }: TradeInput, unpriced: ReadonlySet<number>, { kept, cashBefore }: Money, flows: Flows): void {
+function raise(
+  { before, targets, slots, frozen, costRate }: TradeInput,
+  unpriced: ReadonlySet<number>,
+  { kept, cashBefore }: Money,
+  flows: Flows,
+): void {
   const missing = -(cashBefore + flows.sold * (1 - costRate));
   let long = 0;
   for (const slot of slots) {
@@ -90,7 +100,12 @@ function raise({ before, targets, slots, frozen, costRate }: TradeInput, unprice
 }
 
 /** Sales and purchases towards the targets, and the share of the purchases that cash and sales pay for. */
-function flowsAt({ before, targets, costRate }: TradeInput, free: Int32Array, { kept, cashBefore }: Money, into: Flows): void {
+function flowsAt(
+  { before, targets, costRate }: TradeInput,
+  free: Int32Array,
+  { kept, cashBefore }: Money,
+  into: Flows,
+): void {
   into.raised = 0;
   into.sold = 0;
   into.bought = 0;

@@ -27,7 +27,10 @@ export const NOTIONAL_MIN = 1e-12;
  */
 export function tradesOf(book: Book): Trades {
   const names = book.columns.length;
-  const most = book.events.reduce((sum, { conversions, exits }) => sum + names + 2 * conversions.length + exits.length, 0);
+  const most = book.events.reduce(
+    (sum, { conversions, exits }) => sum + names + 2 * conversions.length + exits.length,
+    0,
+  );
   const trades: MutableTrades = {
     count: 0,
     at: new Int32Array(most),
@@ -54,7 +57,8 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   for (let slot = 0; slot < names; slot++) {
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
-    if (given > smallest || given < -smallest) add(trades, { at: event.at, slot, notional: given, reason: DELISTING!, isFree: 1 });
+    if (given > smallest || given < -smallest)
+      add(trades, { at: event.at, slot, notional: given, reason: DELISTING!, isFree: 1 });
     if (notional > smallest || notional < -smallest) {
       const reason = retried.size > 0 && retried.has(slot) ? RETRY! : usual!;
       add(trades, { at: event.at, slot, notional, reason, isFree: 0 });
@@ -88,7 +92,11 @@ function movedMoney(event: BookEvent, names: number): Float64Array | null {
 }
 
 /** Adds what names that left or turned into others changed, times a value, [H]. */
-export function moveWeights(into: Float64Array, { conversions, exits }: Pick<BookEvent, 'conversions' | 'exits'>, value = 1): void {
+export function moveWeights(
+  into: Float64Array,
+  { conversions, exits }: Pick<BookEvent, 'conversions' | 'exits'>,
+  value = 1,
+): void {
   for (const { slot, into: other, weight } of conversions) {
     into[slot]! += -weight * value;
     into[other]! += weight * value;

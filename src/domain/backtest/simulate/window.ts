@@ -41,14 +41,23 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
   const start = request.start === null ? base : Math.max(base, dayFrom(request.start));
   const storeStart = dates[0];
   const storeEnd = dates.at(-1);
-  if (storeStart === undefined || storeEnd === undefined) throw new Refusal('NO_DATA_IN_RANGE', 'The served store holds no price at all.');
+  if (storeStart === undefined || storeEnd === undefined)
+    throw new Refusal('NO_DATA_IN_RANGE', 'The served store holds no price at all.');
   const end = request.end === null ? Math.max(storeEnd, start) : dayFrom(request.end);
-  const started = start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
-  if (end < start) throw new Refusal('NO_DATA_IN_RANGE', `The end ${formatDay(end)} is before the ${started}; a backtest needs an end after it.`);
+  const started =
+    start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
+  if (end < start)
+    throw new Refusal(
+      'NO_DATA_IN_RANGE',
+      `The end ${formatDay(end)} is before the ${started}; a backtest needs an end after it.`,
+    );
   const asked = `${formatDay(start)} to ${formatDay(end)}`;
   const { from, to } = calendar.coverage;
   if (end < from || start > to) {
-    throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, nothing of ${asked}.`);
+    throw new Refusal(
+      'CALENDAR_NOT_COVERED',
+      `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, nothing of ${asked}.`,
+    );
   }
   const held = `The served store holds prices from ${formatDay(storeStart)} to ${formatDay(storeEnd)}`;
   if (end < storeStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
@@ -57,21 +66,40 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
   const heldTo = Math.min(end, storeEnd);
   const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
   if (count < 2) {
-    throw new Refusal(count === 0 ? 'NO_DATA_IN_RANGE' : 'RANGE_TOO_SHORT', `${asked} holds ${count} ${count === 1 ? 'session' : 'sessions'} with prices; a backtest needs 2.`);
+    throw new Refusal(
+      count === 0 ? 'NO_DATA_IN_RANGE' : 'RANGE_TOO_SHORT',
+      `${asked} holds ${count} ${count === 1 ? 'session' : 'sessions'} with prices; a backtest needs 2.`,
+    );
   }
   return { start, end, coverage: coverageOf(calendar, dates, { start, end }) };
 }
 
 /** What a calendar leaves of a range for which the store has prices; null when it narrows nothing. */
-export function coverageOf({ code, coverage: { from, to } }: Calendar, dates: Int32Array, { start, end }: { readonly start: Day; readonly end: Day }): CalendarCoverage | null {
+export function coverageOf(
+  { code, coverage: { from, to } }: Calendar,
+  dates: Int32Array,
+  { start, end }: { readonly start: Day; readonly end: Day },
+): CalendarCoverage | null {
   const trimmedStart = from > Math.max(start, dates[0]!);
   const trimmedEnd = to < Math.min(end, dates.at(-1)!);
   if (!trimmedStart && !trimmedEnd) return null;
-  return { calendar: code, requestedStart: start, requestedEnd: end, coveredStart: Math.max(start, from), coveredEnd: Math.min(end, to), trimmedStart, trimmedEnd };
+  return {
+    calendar: code,
+    requestedStart: start,
+    requestedEnd: end,
+    coveredStart: Math.max(start, from),
+    coveredEnd: Math.min(end, to),
+    trimmedStart,
+    trimmedEnd,
+  };
 }
 
 /** Sessions from the first to the last one in the range on which the store has any bar. */
-function sessionsWithin({ sessions, isSession }: Calendar, dates: Int32Array, { from, to }: { readonly from: Day; readonly to: Day }): number {
+function sessionsWithin(
+  { sessions, isSession }: Calendar,
+  dates: Int32Array,
+  { from, to }: { readonly from: Day; readonly to: Day },
+): number {
   let first = firstAtLeast(dates, from);
   let last = lastAtMost(dates, to);
   while (first <= last && !isSession(dates[first]!)) first++;

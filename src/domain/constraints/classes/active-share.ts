@@ -13,5 +13,7 @@ export const activeShare = constraintClass({
     limit: fraction({ label: 'Limit', help: 'Largest active share.' }, { most: 2 }),
   }),
   example: { id: 'share', type: 'ActiveShare', params: { limit: 0.3 } },
-  toRows: ({ limit }, { index }) => [{ form: 'distance', reference: index, fixed: 0, limit: stated(limit, 'limit'), member: null }],
+  toRows: ({ limit }, { index }) => [
+    { form: 'distance', reference: index, fixed: 0, limit: stated(limit, 'limit'), member: null },
+  ],
 });

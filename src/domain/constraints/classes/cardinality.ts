@@ -10,7 +10,12 @@ export const cardinality = constraintClass({
   unit: 'count',
   convex: false,
   params: constraintParams({
-    minimum: z.int().min(1).max(100_000).default(1).meta({ label: 'Minimum', help: 'Fewest names held.', unit: 'names' }),
+    minimum: z
+      .int()
+      .min(1)
+      .max(100_000)
+      .default(1)
+      .meta({ label: 'Minimum', help: 'Fewest names held.', unit: 'names' }),
     maximum: z.int().min(1).max(100_000).meta({ label: 'Maximum', help: 'Most names held.', unit: 'names' }),
   }).refine(...countNotEmpty),
   example: { id: 'n', type: 'Cardinality', params: { maximum: 60 } },

@@ -10,7 +10,9 @@ export const concentration5x10x40 = constraintClass({
   convex: false,
   params: constraintParams({
     single: fraction({ label: 'Single', help: 'Largest weight of one name.' }).default(0.1),
-    trigger: fraction({ label: 'Trigger', help: 'Weight above which a name counts towards the aggregate.' }).default(0.05),
+    trigger: fraction({ label: 'Trigger', help: 'Weight above which a name counts towards the aggregate.' }).default(
+      0.05,
+    ),
     aggregate: fraction({ label: 'Aggregate', help: 'Largest sum of the names above the trigger.' }).default(0.4),
   }).refine(...limitsInOrder),
   example: { id: 'ucits', type: 'Concentration5_10_40', params: {} },

@@ -14,7 +14,11 @@ export const effectiveNumber = constraintClass({
   unit: 'count',
   convex: true,
   params: constraintParams({
-    minimum: z.number().min(1).max(100_000).meta({ label: 'Minimum', help: 'Smallest effective number.', unit: 'names' }),
+    minimum: z
+      .number()
+      .min(1)
+      .max(100_000)
+      .meta({ label: 'Minimum', help: 'Smallest effective number.', unit: 'names' }),
   }),
   example: { id: 'spread', type: 'EffectiveNumber', params: { minimum: 40 } },
   toRows: ({ minimum }) => [

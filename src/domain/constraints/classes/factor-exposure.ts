@@ -16,16 +16,24 @@ export const factorExposure = constraintClass({
     field: datapoint,
     lower: side.meta({ label: 'Lower', help: 'Smallest exposure.' }),
     upper: side.meta({ label: 'Upper', help: 'Largest exposure.' }),
-    standardise: z.boolean().default(true).meta({ label: 'Standardise', help: 'Exposures are z-scores over the names.' }),
+    standardise: z
+      .boolean()
+      .default(true)
+      .meta({ label: 'Standardise', help: 'Exposures are z-scores over the names.' }),
     active: z.boolean().default(false).meta({ label: 'Active', help: 'Bounds hold for active weights.' }),
   })
     .refine(...notEmpty)
     .refine(...notVacuous),
-  example: { id: 'momentum', type: 'FactorExposure', params: { field: 'MOMENTUM', lower: -0.1, upper: 0.1, active: true } },
+  example: {
+    id: 'momentum',
+    type: 'FactorExposure',
+    params: { field: 'MOMENTUM', lower: -0.1, upper: 0.1, active: true },
+  },
   toRows: ({ field, lower, upper, standardise, active }, context) => {
     const coefficients = exposures(context.numbers(field), standardise);
     const missing = context.numbers(field).filter(Number.isNaN).length;
-    if (missing > 0) context.warn(`${missing} of ${context.identifiers.length} names have no ${field}; the mean stands for it.`);
+    if (missing > 0)
+      context.warn(`${missing} of ${context.identifiers.length} names have no ${field}; the mean stands for it.`);
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
     return [

@@ -12,6 +12,12 @@ export const fullInvestment = constraintClass({
   params: constraintParams({}),
   example: { id: 'budget', type: 'FullInvestment', params: {} },
   toRows: (_, { identifiers }) => [
-    { form: 'linear', coefficients: new Float64Array(identifiers.length).fill(1), lower: fixed(1), upper: fixed(1), member: null },
+    {
+      form: 'linear',
+      coefficients: new Float64Array(identifiers.length).fill(1),
+      lower: fixed(1),
+      upper: fixed(1),
+      member: null,
+    },
   ],
 });

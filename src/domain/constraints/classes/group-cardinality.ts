@@ -13,10 +13,21 @@ export const groupCardinality = constraintClass({
   params: constraintParams({
     field: category,
     groups,
-    minimum: z.int().min(0).max(100_000).default(0).meta({ label: 'Minimum', help: 'Fewest names held in a group.', unit: 'names' }),
+    minimum: z
+      .int()
+      .min(0)
+      .max(100_000)
+      .default(0)
+      .meta({ label: 'Minimum', help: 'Fewest names held in a group.', unit: 'names' }),
     maximum: z.int().min(0).max(100_000).meta({ label: 'Maximum', help: 'Most names held in a group.', unit: 'names' }),
   }).refine(...countNotEmpty),
   example: { id: 'per-sector', type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 10 } },
   toRows: ({ field, groups, minimum, maximum }, context) =>
-    groupsInScope(field, groups, context).map(({ group, members }) => ({ form: 'count', members, minimum, maximum, member: group })),
+    groupsInScope(field, groups, context).map(({ group, members }) => ({
+      form: 'count',
+      members,
+      minimum,
+      maximum,
+      member: group,
+    })),
 });

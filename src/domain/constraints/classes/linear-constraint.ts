@@ -14,13 +14,19 @@ export const linearConstraint = constraintClass({
   unit: 'value',
   convex: true,
   params: constraintParams({
-    coefficients: z.record(AssetIdentifier, z.number().min(-1e9).max(1e9)).meta({ label: 'Coefficients', help: 'Coefficient of each name.' }),
+    coefficients: z
+      .record(AssetIdentifier, z.number().min(-1e9).max(1e9))
+      .meta({ label: 'Coefficients', help: 'Coefficient of each name.' }),
     lower: side.meta({ label: 'Lower', help: 'Smallest sum.' }),
     upper: side.meta({ label: 'Upper', help: 'Largest sum.' }),
   })
     .refine(...notEmpty)
     .refine(...notVacuous),
-  example: { id: 'pair', type: 'LinearConstraint', params: { coefficients: { AAPL: 1, MSFT: -1 }, lower: -0.01, upper: 0.01 } },
+  example: {
+    id: 'pair',
+    type: 'LinearConstraint',
+    params: { coefficients: { AAPL: 1, MSFT: -1 }, lower: -0.01, upper: 0.01 },
+  },
   toRows: ({ coefficients, lower, upper }, { identifiers }) => {
     const given = new Map(Object.entries(coefficients));
     return [

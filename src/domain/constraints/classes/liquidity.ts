@@ -11,10 +11,24 @@ export const liquidity = constraintClass({
   unit: 'fraction',
   convex: true,
   params: constraintParams({
-    notional: z.number().gt(0).max(1e15).meta({ label: 'Notional', help: 'Size of the portfolio, in the index currency.', unit: 'money' }),
-    participation: z.number().gt(0).max(1).default(0.2).meta({ label: 'Participation', help: 'Largest share of the value traded.', unit: 'fraction' }),
+    notional: z
+      .number()
+      .gt(0)
+      .max(1e15)
+      .meta({ label: 'Notional', help: 'Size of the portfolio, in the index currency.', unit: 'money' }),
+    participation: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(0.2)
+      .meta({ label: 'Participation', help: 'Largest share of the value traded.', unit: 'fraction' }),
     days: z.number().gt(0).max(252).default(1).meta({ label: 'Days', help: 'Days a trade may take.', unit: 'days' }),
-    window: z.int().min(1).max(2520).default(60).meta({ label: 'Window', help: 'Trailing sessions of the median.', unit: 'sessions' }),
+    window: z
+      .int()
+      .min(1)
+      .max(2520)
+      .default(60)
+      .meta({ label: 'Window', help: 'Trailing sessions of the median.', unit: 'sessions' }),
   }),
   example: { id: 'liquid', type: 'Liquidity', params: { notional: 50_000_000, participation: 0.2, days: 2 } },
   toRows: ({ notional, participation, days, window }, context) => {

@@ -10,7 +10,11 @@ export const minimumHolding = constraintClass({
   unit: 'fraction',
   convex: false,
   params: constraintParams({
-    threshold: z.number().gt(0).max(1).meta({ label: 'Threshold', help: 'Smallest weight of a held name.', unit: 'fraction' }),
+    threshold: z
+      .number()
+      .gt(0)
+      .max(1)
+      .meta({ label: 'Threshold', help: 'Smallest weight of a held name.', unit: 'fraction' }),
   }),
   example: { id: 'min', type: 'MinimumHolding', params: { threshold: 0.005 } },
   toRows: ({ threshold }) => [{ form: 'threshold', threshold, member: null }],

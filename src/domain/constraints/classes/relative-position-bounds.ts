@@ -12,8 +12,17 @@ export const relativePositionBounds = constraintClass({
   unit: 'fraction',
   convex: true,
   params: constraintParams({
-    lower: z.number().min(-1000).max(1000).default(0).meta({ label: 'Lower', help: 'Smallest multiple of the index weight.', unit: 'multiple' }),
-    upper: z.number().min(-1000).max(1000).meta({ label: 'Upper', help: 'Largest multiple of the index weight.', unit: 'multiple' }),
+    lower: z
+      .number()
+      .min(-1000)
+      .max(1000)
+      .default(0)
+      .meta({ label: 'Lower', help: 'Smallest multiple of the index weight.', unit: 'multiple' }),
+    upper: z
+      .number()
+      .min(-1000)
+      .max(1000)
+      .meta({ label: 'Upper', help: 'Largest multiple of the index weight.', unit: 'multiple' }),
     identifiers: scope,
   }).refine(...notEmpty),
   example: { id: 'multiple', type: 'RelativePositionBounds', params: { lower: 0.5, upper: 2 } },

@@ -11,7 +11,11 @@ export const trackingError = constraintClass({
   unit: 'fraction',
   convex: true,
   params: constraintParams({
-    limit: z.number().min(0).max(1).meta({ label: 'Limit', help: 'Largest annualised tracking error.', unit: 'fraction a year' }),
+    limit: z
+      .number()
+      .min(0)
+      .max(1)
+      .meta({ label: 'Limit', help: 'Largest annualised tracking error.', unit: 'fraction a year' }),
   }),
   example: { id: 'te', type: 'TrackingError', params: { limit: 0.02 } },
   toRows: ({ limit }, { index }) => [

@@ -16,6 +16,9 @@ export const tradeSize = constraintClass({
   example: { id: 'trade', type: 'TradeSize', params: { upper: 0.02 } },
   toRows: ({ upper, reference }, context) =>
     context.identifiers.map((_, name) =>
-      tradeBounds({ name, from: context.reference(reference)[name]!, room: upper, parameter: 'upper', slope: 1 }, context),
+      tradeBounds(
+        { name, from: context.reference(reference)[name]!, room: upper, parameter: 'upper', slope: 1 },
+        context,
+      ),
     ),
 });

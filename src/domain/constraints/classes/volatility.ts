@@ -11,7 +11,11 @@ export const volatility = constraintClass({
   unit: 'fraction',
   convex: true,
   params: constraintParams({
-    limit: z.number().min(0).max(10).meta({ label: 'Limit', help: 'Largest annualised volatility.', unit: 'fraction a year' }),
+    limit: z
+      .number()
+      .min(0)
+      .max(10)
+      .meta({ label: 'Limit', help: 'Largest annualised volatility.', unit: 'fraction a year' }),
   }),
   example: { id: 'vol', type: 'Volatility', params: { limit: 0.18 } },
   toRows: ({ limit }) => [

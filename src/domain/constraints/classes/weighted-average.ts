@@ -16,9 +16,14 @@ export const weightedAverage = constraintClass({
     field: datapoint,
     lower: side.meta({ label: 'Lower', help: 'Smallest average, or multiple of the average of the index.' }),
     upper: side.meta({ label: 'Upper', help: 'Largest average, or multiple of the average of the index.' }),
-    relative: z.boolean().default(false).meta({ label: 'Relative', help: 'Bounds are multiples of the average of the index.' }),
-    missing: z.enum(['zero', 'renormalise']).default('zero')
-      .meta({ label: 'Missing values', help: 'A missing value counts as nought, or its name is left out of the average.' }),
+    relative: z
+      .boolean()
+      .default(false)
+      .meta({ label: 'Relative', help: 'Bounds are multiples of the average of the index.' }),
+    missing: z.enum(['zero', 'renormalise']).default('zero').meta({
+      label: 'Missing values',
+      help: 'A missing value counts as nought, or its name is left out of the average.',
+    }),
   })
     .refine(...notEmpty)
     .refine(...notVacuous),

@@ -16,15 +16,31 @@ export const barChart = blockKind({
       limit: z.int().min(1).max(BARS_MAX).default(10).meta({ description: 'At most so many bars.' }),
       values: z
         .record(z.string().max(80), z.number())
-        .refine((values) => Object.keys(values).length <= BARS_MAX, { params: { finding: 'OUT_OF_RANGE' }, error: `has more than ${BARS_MAX} entries` })
+        .refine((values) => Object.keys(values).length <= BARS_MAX, {
+          params: { finding: 'OUT_OF_RANGE' },
+          error: `has more than ${BARS_MAX} entries`,
+        })
         .nullable()
         .default(null)
         .meta({ description: 'Label to value, for a literal chart.' }),
     })
     .superRefine(({ source, values }, context) => {
-      if (source === 'literal' && values === null) context.addIssue({ code: 'custom', message: 'is required for a literal chart', path: ['values'], params: { finding: 'REQUIRED' } });
+      if (source === 'literal' && values === null)
+        context.addIssue({
+          code: 'custom',
+          message: 'is required for a literal chart',
+          path: ['values'],
+          params: { finding: 'REQUIRED' },
+        });
     })
     .meta({ id: 'BarChartBlock' }),
-  example: { kind: 'bar_chart', title: 'Returns by year', index_id: 'LARGE-100', source: 'annual_returns', limit: 10, width: 'half' },
+  example: {
+    kind: 'bar_chart',
+    title: 'Returns by year',
+    index_id: 'LARGE-100',
+    source: 'annual_returns',
+    limit: 10,
+    width: 'half',
+  },
   runUse: ({ source }) => (source === 'literal' ? 'never' : 'always'),
 });

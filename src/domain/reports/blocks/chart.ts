@@ -17,9 +17,21 @@ export const chart = blockKind({
         .default(['level'])
         .meta({ description: 'Series drawn; the benchmark only where the run has one.' }),
       log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
-      height: z.number().min(60).max(1000).default(180).meta({ description: 'Height of the chart in points; at most that of the page.' }),
+      height: z
+        .number()
+        .min(60)
+        .max(1000)
+        .default(180)
+        .meta({ description: 'Height of the chart in points; at most that of the page.' }),
     })
     .meta({ id: 'ChartBlock' }),
-  example: { kind: 'chart', title: 'Level', index_id: 'LARGE-100', lines: ['level', 'benchmark'], log_scale: true, height: 200 },
+  example: {
+    kind: 'chart',
+    title: 'Level',
+    index_id: 'LARGE-100',
+    lines: ['level', 'benchmark'],
+    log_scale: true,
+    height: 200,
+  },
   runUse: () => 'always',
 });

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { blockFields, blockKind } from '../block.js';
 
-export const TABLE_SOURCES = ['constituents', 'rebalances', 'annual_returns', 'monthly_returns', 'attribution', 'risk', 'literal'] as const;
+export const TABLE_SOURCES = [
+  'constituents',
+  'rebalances',
+  'annual_returns',
+  'monthly_returns',
+  'attribution',
+  'risk',
+  'literal',
+] as const;
 export type TableSource = (typeof TABLE_SOURCES)[number];
 
 /** A universe of the largest size in one table: some 120 pages. */
@@ -18,7 +26,8 @@ export const LiteralTable = z
     data: z.array(z.array(Cell).max(COLUMNS_MAX)).max(ROWS_MAX),
   })
   .superRefine(({ index, columns, data }, context) => {
-    const refuse = (message: string, path: (string | number)[]) => context.addIssue({ code: 'custom', message, path, params: { finding: 'WRONG_TYPE' } });
+    const refuse = (message: string, path: (string | number)[]) =>
+      context.addIssue({ code: 'custom', message, path, params: { finding: 'WRONG_TYPE' } });
     if (data.length !== index.length) refuse(`has ${data.length} rows for ${index.length} labels`, ['data']);
     const odd = data.findIndex((row) => row.length !== columns.length);
     if (odd >= 0) refuse(`has ${data[odd]!.length} cells for ${columns.length} columns`, ['data', odd]);
@@ -33,11 +42,22 @@ export const table = blockKind({
       kind: z.literal('table'),
       ...blockFields,
       source: z.enum(TABLE_SOURCES).default('constituents').meta({ description: 'What the rows are.' }),
-      limit: z.int().min(1).max(ROWS_MAX).default(10).meta({ description: 'At most so many rows: the largest names, the latest rebalances, years of returns.' }),
+      limit: z
+        .int()
+        .min(1)
+        .max(ROWS_MAX)
+        .default(10)
+        .meta({ description: 'At most so many rows: the largest names, the latest rebalances, years of returns.' }),
       frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
     })
     .superRefine(({ source, frame }, context) => {
-      if (source === 'literal' && frame === null) context.addIssue({ code: 'custom', message: 'is required for a literal table', path: ['frame'], params: { finding: 'REQUIRED' } });
+      if (source === 'literal' && frame === null)
+        context.addIssue({
+          code: 'custom',
+          message: 'is required for a literal table',
+          path: ['frame'],
+          params: { finding: 'REQUIRED' },
+        });
     })
     .meta({ id: 'TableBlock' }),
   example: { kind: 'table', title: 'Largest constituents', index_id: 'LARGE-100', source: 'constituents', limit: 10 },

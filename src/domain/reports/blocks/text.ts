@@ -13,6 +13,10 @@ export const text = blockKind({
       text: z.string().max(CHARACTERS_MAX).meta({ description: 'The paragraphs.' }),
     })
     .meta({ id: 'TextBlock' }),
-  example: { kind: 'text', title: 'Method', text: 'The **hundred largest** companies.\n\n- reviewed quarterly\n- weighted by free-float capitalisation' },
+  example: {
+    kind: 'text',
+    title: 'Method',
+    text: 'The **hundred largest** companies.\n\n- reviewed quarterly\n- weighted by free-float capitalisation',
+  },
   runUse: () => 'never',
 });

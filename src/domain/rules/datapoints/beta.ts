@@ -10,7 +10,10 @@ export interface BetaWindow {
  * Return of the equally weighted universe on each session of a window: the mean over the names that have one, NaN where none has.
  * @returns [length], the last entry at `end`
  */
-export function equalWeightedReturns(returns: Series, { end, length, universe }: BetaWindow & { readonly universe: Int32Array }): Float64Array {
+export function equalWeightedReturns(
+  returns: Series,
+  { end, length, universe }: BetaWindow & { readonly universe: Int32Array },
+): Float64Array {
   const market = new Float64Array(length).fill(NaN);
   const row = new Float64Array(universe.length);
   for (let k = Math.max(0, length - 1 - end); k < length; k++) {
@@ -32,7 +35,17 @@ export function equalWeightedReturns(returns: Series, { end, length, universe }:
  * sessions, or when the market did not move.
  * @returns [n]
  */
-export function betas({ returns, market, end, length, columns }: BetaWindow & { readonly returns: Series; readonly market: Float64Array; readonly columns: Int32Array }): Float64Array {
+export function betas({
+  returns,
+  market,
+  end,
+  length,
+  columns,
+}: BetaWindow & {
+  readonly returns: Series;
+  readonly market: Float64Array;
+  readonly columns: Int32Array;
+}): Float64Array {
   const sums = Array.from({ length: 4 }, () => new Float64Array(columns.length)); // of r, m, r m, m m about the first pass's means
   const counts = new Int32Array(columns.length);
   const row = new Float64Array(columns.length);
@@ -57,7 +70,9 @@ export function betas({ returns, market, end, length, columns }: BetaWindow & { 
       }
     }
   }
-  return rmSum.map((rm, i) => (counts[i]! >= Math.max(2, halfOf(length)) && mmSum[i]! / (counts[i]! - 1) >= FLAT ? rm / mmSum[i]! : NaN));
+  return rmSum.map((rm, i) =>
+    counts[i]! >= Math.max(2, halfOf(length)) && mmSum[i]! / (counts[i]! - 1) >= FLAT ? rm / mmSum[i]! : NaN,
+  );
 }
 
 /** Variance below which the market counts as not having moved. */

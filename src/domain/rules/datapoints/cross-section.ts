@@ -161,7 +161,12 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     }
     if (source.kind === 'windowed') {
       const length = field.window ?? DEFAULT_WINDOW;
-      return overWindow(shared.windowsOf(source.series, session), source.statistic, { end, length, observationsMin: halfOf(length) }, columns);
+      return overWindow(
+        shared.windowsOf(source.series, session),
+        source.statistic,
+        { end, length, observationsMin: halfOf(length) },
+        columns,
+      );
     }
     const series = convert ? book.inIndexCurrency(source.series) : source.series;
     if (field.aggregate !== 'last') {
@@ -173,7 +178,8 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
   };
 
-  const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) => transformed(plain(field, columns, convert), field.transform);
+  const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
+    transformed(plain(field, columns, convert), field.transform);
 
   const values = (field: FieldRequest, columns: Int32Array): readonly ReferenceValue[] => {
     if (isText(shared, field)) {
@@ -189,7 +195,9 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     day: sm.sessions[session]!,
     market: sm,
     universe,
-    get dividends() { return shared.dividends(); },
+    get dividends() {
+      return shared.dividends();
+    },
     numbers: (field, columns) => numbers(field, columns, false),
     money: (field, columns) => numbers(field, columns, true),
     values,
@@ -200,12 +208,21 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     kindOf: (field) => (isText(shared, field) ? shared.referenceKindOf(field.name) : 'number'),
     count(field, columns) {
       const end = session - field.lag;
-      return countOver(shared.tallyOf(seriesOf(shared, field)), { end, length: field.window!, observationsMin: 0 }, columns);
+      return countOver(
+        shared.tallyOf(seriesOf(shared, field)),
+        { end, length: field.window!, observationsMin: 0 },
+        columns,
+      );
     },
     statistic(field, statistic, observationsMin, columns) {
       const series = seriesOf(shared, field);
       if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
-      return overWindow(shared.windowsOf(series, session), statistic, { end: session - field.lag, length: field.window!, observationsMin }, columns);
+      return overWindow(
+        shared.windowsOf(series, session),
+        statistic,
+        { end: session - field.lag, length: field.window!, observationsMin },
+        columns,
+      );
     },
     growth(columns) {
       terms.requireRates(session, columns);
@@ -218,7 +235,13 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
 /** Whether the datapoint is a reference column read as it stands, whose values need not be numbers. */
 function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
   const found = resolve(sm.market, field);
-  return 'dataset' in found && found.dataset === 'reference' && field.aggregate === 'last' && field.transform === 'none' && referenceKindOf(field.name) !== 'number';
+  return (
+    'dataset' in found &&
+    found.dataset === 'reference' &&
+    field.aggregate === 'last' &&
+    field.transform === 'none' &&
+    referenceKindOf(field.name) !== 'number'
+  );
 }
 
 type Source =
@@ -248,7 +271,11 @@ function sourceOf({ sm, book }: Shared, field: FieldRequest): Source {
   if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
   if (found.dataset !== 'derived') {
     const stored = found.dataset === 'market' ? book.market(field.name) : book.reference(field.name);
-    return { kind: 'series', series: isMoney(field.name) ? book.inIndexCurrency(stored) : stored, isClose: field.name === 'CLOSE' };
+    return {
+      kind: 'series',
+      series: isMoney(field.name) ? book.inIndexCurrency(stored) : stored,
+      isClose: field.name === 'CLOSE',
+    };
   }
   const name = field.name as DerivedName; // resolved as derived
   if (name === 'BETA') return { kind: 'beta' };
@@ -296,7 +323,13 @@ function latestValues({ sm, series, end, columns, maxStaleSessions, rebase }: La
  * Session of the latest value that still counts: at most so many sessions old, or of the latest bar while that prices the name
  * (its own exchange may have been closed for longer); -1 when there is none.
  */
-function latestSession({ sm, series, end, column, maxStaleSessions }: Omit<Latest, 'columns' | 'rebase'> & { readonly column: number }): number {
+function latestSession({
+  sm,
+  series,
+  end,
+  column,
+  maxStaleSessions,
+}: Omit<Latest, 'columns' | 'rebase'> & { readonly column: number }): number {
   const one = Int32Array.of(column);
   const cell = new Float64Array(1);
   const has = (session: number): boolean => {
@@ -309,11 +342,17 @@ function latestSession({ sm, series, end, column, maxStaleSessions }: Omit<Lates
 }
 
 /** Carried close on the share basis of `end` over the close as traded at `session`. */
-function shareBasis(sm: SessionMarket, { session, end, column }: { readonly session: number; readonly end: number; readonly column: number }): number {
+function shareBasis(
+  sm: SessionMarket,
+  { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },
+): number {
   return sm.carriedClose(end, column) / sm.closeAt(session, column);
 }
 
-function datapointRead(shared: Shared, { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number }): DatapointRead {
+function datapointRead(
+  shared: Shared,
+  { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
+): DatapointRead {
   const { sm, terms } = shared;
   const nothing: DatapointRead = { from: null, to: null, observations: 0 };
   const end = session - field.lag;

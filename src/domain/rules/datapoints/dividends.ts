@@ -28,7 +28,10 @@ export function dividendHistory(market: MarketData): DividendHistory {
   const events = eventsByColumn(market);
   const { settledTo = -Infinity } = market;
   const assertTold = (after: Day): void => {
-    if (after < settledTo) throw new BeforeMarket(`dividends after ${formatDay(after)} are asked for; those up to ${formatDay(settledTo)} have been left out`);
+    if (after < settledTo)
+      throw new BeforeMarket(
+        `dividends after ${formatDay(after)} are asked for; those up to ${formatDay(settledTo)} have been left out`,
+      );
   };
   return {
     trailing(column, day) {
@@ -63,7 +66,8 @@ function eventsByColumn(market: MarketData): Events[] {
     const column = positions.get(action.identifier);
     if (column === undefined || action.status === 'cancelled') continue;
     if (action.type === 'DIVIDEND') cash[column]!.push({ day: action.exDay, value: action.value });
-    if (ACTION_KINDS[action.type] === 'ratio' && market.adjustment === 'none') splits[column]!.push({ day: action.exDay, value: action.value });
+    if (ACTION_KINDS[action.type] === 'ratio' && market.adjustment === 'none')
+      splits[column]!.push({ day: action.exDay, value: action.value });
   }
   return market.identifiers.map((_, column) => {
     const paid = cash[column]!.sort((a, b) => a.day - b.day);

@@ -15,7 +15,11 @@ export interface PlacedUse {
  * What the market lacks for the datapoints of a document: a warning while it is being saved, since another store may have them,
  * an error once it is to be computed.
  */
-export function fieldFindings(uses: readonly PlacedUse[], market: MarketData, severity: 'error' | 'warning'): Finding[] {
+export function fieldFindings(
+  uses: readonly PlacedUse[],
+  market: MarketData,
+  severity: 'error' | 'warning',
+): Finding[] {
   return uses.flatMap(({ use, path, rowId }) => {
     const problem = problemOf(use, market);
     return problem === undefined ? [] : [{ severity, path, row_id: rowId, ...problem }];
@@ -30,7 +34,12 @@ function problemOf(use: FieldUse, market: MarketData): Problem | undefined {
   if ('missing' in found) {
     const need = found.missing === field.name ? '' : `, which ${field.name} needs`;
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
-    return { code: 'UNKNOWN_FIELD_NAME', message: `${where} has no ${found.missing}${need}.`, accepted: namesOf(market), value: field.name };
+    return {
+      code: 'UNKNOWN_FIELD_NAME',
+      message: `${where} has no ${found.missing}${need}.`,
+      accepted: namesOf(market),
+      value: field.name,
+    };
   }
   const kind = found.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
   const needsNumber = use.as === 'number' || field.aggregate !== 'last' || field.transform !== 'none';
@@ -38,7 +47,10 @@ function problemOf(use: FieldUse, market: MarketData): Problem | undefined {
     return { code: 'VALUE_TYPE_MISMATCH', message: `${field.name} holds ${PLURAL[kind]}, where numbers are needed.` };
   }
   if (comparison !== undefined && !kindFits(comparison, kind)) {
-    return { code: 'VALUE_TYPE_MISMATCH', message: `${field.name} holds ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.` };
+    return {
+      code: 'VALUE_TYPE_MISMATCH',
+      message: `${field.name} holds ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,
+    };
   }
   return undefined;
 }

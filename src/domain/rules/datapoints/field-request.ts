@@ -14,7 +14,15 @@ export type Transform = (typeof TRANSFORMS)[number];
 
 /** Datapoints computed from columns, by the names under which rules read them. */
 export const DERIVED_NAMES = [
-  'MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED', 'RETURN', 'VOLATILITY', 'MOMENTUM', 'DIVIDEND_YIELD', 'BETA', 'AGE',
+  'MARKET_CAP',
+  'FREE_FLOAT_MARKET_CAP',
+  'VALUE_TRADED',
+  'RETURN',
+  'VOLATILITY',
+  'MOMENTUM',
+  'DIVIDEND_YIELD',
+  'BETA',
+  'AGE',
 ] as const;
 export type DerivedName = (typeof DERIVED_NAMES)[number];
 
@@ -23,11 +31,24 @@ const WINDOWED: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMEN
 
 const fields = {
   name: z.string().min(1).max(64).meta({ description: 'Column or derived datapoint, matched exactly.' }),
-  dataset: z.enum(DATASETS).nullable().default(null).meta({ description: 'Null resolves in the order market, reference, derived.' }),
+  dataset: z
+    .enum(DATASETS)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Null resolves in the order market, reference, derived.' }),
   lag: z.int().min(0).max(SESSIONS_BACK_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
-  window: z.int().min(1).max(SESSIONS_BACK_MAX).nullable().default(null).meta({ description: 'Trailing sessions; required when the aggregate is not last.' }),
+  window: z
+    .int()
+    .min(1)
+    .max(SESSIONS_BACK_MAX)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Trailing sessions; required when the aggregate is not last.' }),
   aggregate: z.enum(AGGREGATES).default('last'),
-  transform: z.enum(TRANSFORMS).default('none').meta({ description: 'Across the current survivors that have a value.' }),
+  transform: z
+    .enum(TRANSFORMS)
+    .default('none')
+    .meta({ description: 'Across the current survivors that have a value.' }),
 };
 
 /** One datapoint of an expression. */
@@ -36,10 +57,22 @@ export const FieldNode = z
   .superRefine((field, context) => {
     if (isWindowed(field)) {
       if (field.aggregate !== 'last') {
-        context.addIssue({ code: 'custom', path: ['aggregate'], input: field.aggregate, params: { finding: 'NOT_IN_CHOICES' }, message: `must be last for ${field.name}, which is a statistic over its window already` });
+        context.addIssue({
+          code: 'custom',
+          path: ['aggregate'],
+          input: field.aggregate,
+          params: { finding: 'NOT_IN_CHOICES' },
+          message: `must be last for ${field.name}, which is a statistic over its window already`,
+        });
       }
     } else if (field.aggregate !== 'last' && field.window === null) {
-      context.addIssue({ code: 'custom', path: ['window'], input: field.window, params: { finding: 'REQUIRED' }, message: `is required by the aggregate ${field.aggregate}` });
+      context.addIssue({
+        code: 'custom',
+        path: ['window'],
+        input: field.window,
+        params: { finding: 'REQUIRED' },
+        message: `is required by the aggregate ${field.aggregate}`,
+      });
     }
   })
   .meta({ id: 'FieldNode', description: 'A datapoint, read for every name on or before the decision date.' });

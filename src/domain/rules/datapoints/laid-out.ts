@@ -100,7 +100,16 @@ interface CopyRows {
 
 /** Sessions that every place lacks and the series has: the usual ones, taken without looking, 4 times as fast. */
 function copyRows({ values, rows, at, cells, first, stride, places }: CopyRows): void {
-  const [r0, r1, r2, r3, r4, r5, r6, r7] = [rows[0]!, rows[1]!, rows[2]!, rows[3]!, rows[4]!, rows[5]!, rows[6]!, rows[7]!];
+  const [r0, r1, r2, r3, r4, r5, r6, r7] = [
+    rows[0]!,
+    rows[1]!,
+    rows[2]!,
+    rows[3]!,
+    rows[4]!,
+    rows[5]!,
+    rows[6]!,
+    rows[7]!,
+  ];
   for (let k = 0; k < at.length; k++) {
     const column = at[k]!;
     const to = places[k]! * stride + first;

@@ -71,18 +71,26 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
 
   function derivedSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
     switch (name) {
-      case 'MARKET_CAP': return book.inIndexCurrency(product(book.market('CLOSE'), held('SHARES_OUTSTANDING')));
-      case 'FREE_FLOAT_MARKET_CAP': return product(marketCap(), freeFloat());
-      case 'VALUE_TRADED': return book.inIndexCurrency(product(book.market('CLOSE'), held('VOLUME')));
-      case 'RETURN': return returnSeries(sm, terms.growth());
-      case 'DIVIDEND_YIELD': return yieldSeries(sm, dividendHistory(sm.market));
-      case 'AGE': return ageSeries(sm);
+      case 'MARKET_CAP':
+        return book.inIndexCurrency(product(book.market('CLOSE'), held('SHARES_OUTSTANDING')));
+      case 'FREE_FLOAT_MARKET_CAP':
+        return product(marketCap(), freeFloat());
+      case 'VALUE_TRADED':
+        return book.inIndexCurrency(product(book.market('CLOSE'), held('VOLUME')));
+      case 'RETURN':
+        return returnSeries(sm, terms.growth());
+      case 'DIVIDEND_YIELD':
+        return yieldSeries(sm, dividendHistory(sm.market));
+      case 'AGE':
+        return ageSeries(sm);
     }
   }
 
   function marketCap(): Series {
     const ownColumn = resolve(sm.market, { name: 'MARKET_CAP', dataset: null });
-    return 'dataset' in ownColumn && ownColumn.dataset !== 'derived' ? book.inIndexCurrency(held('MARKET_CAP')) : book.derived('MARKET_CAP');
+    return 'dataset' in ownColumn && ownColumn.dataset !== 'derived'
+      ? book.inIndexCurrency(held('MARKET_CAP'))
+      : book.derived('MARKET_CAP');
   }
 
   function freeFloat(): Series {

@@ -11,10 +11,14 @@ import type { Transform } from './field-request.js';
  */
 export function transformed(values: Float64Array, transform: Transform): Float64Array {
   switch (transform) {
-    case 'none': return values;
-    case 'rank': return ranks(values);
-    case 'percentile': return percentiles(values);
-    case 'zscore': return zScores(values);
+    case 'none':
+      return values;
+    case 'rank':
+      return ranks(values);
+    case 'percentile':
+      return percentiles(values);
+    case 'zscore':
+      return zScores(values);
   }
 }
 
@@ -33,7 +37,8 @@ function ranks(values: Float64Array): Float64Array {
 function percentiles(values: Float64Array): Float64Array {
   const result = ranks(values);
   const present = withValue(values, allOf(values)).length;
-  for (let i = 0; i < result.length; i++) result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
+  for (let i = 0; i < result.length; i++)
+    result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
   return result;
 }
 

@@ -23,7 +23,12 @@ export function halfOf(length: number): number {
  * @returns       [n]
  * @cost          length * n cells read
  */
-export function overWindow(reader: WindowReader, statistic: Statistic, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
+export function overWindow(
+  reader: WindowReader,
+  statistic: Statistic,
+  { end, length, observationsMin }: Window,
+  columns: Int32Array,
+): Float64Array {
   const result = new Float64Array(columns.length).fill(NaN);
   const enough = Math.max(1, observationsMin);
   const from = Math.max(0, end - length + 1);

@@ -2,7 +2,14 @@ import type { ReferenceValue } from '../../market/market-data.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { requestText } from '../datapoints/field-request.js';
 import type { ComparisonReason } from '../selection-class.js';
-import { comparisonsOf, operandsOf, valueType, type Comparison, type ComparisonNode, type ExpressionNode } from './expression.js';
+import {
+  comparisonsOf,
+  operandsOf,
+  valueType,
+  type Comparison,
+  type ComparisonNode,
+  type ExpressionNode,
+} from './expression.js';
 
 /** The three truth values: Kleene's logic, in which a missing datapoint makes a comparison unknown. */
 export const FALSE = 0;
@@ -36,26 +43,36 @@ function compare(node: ComparisonNode, cross: CrossSection, columns: Int32Array)
     const passes = numberTest(comparison, value);
     const result = new Uint8Array(columns.length);
     const values = cross.numbers(node.field, columns);
-    for (let i = 0; i < result.length; i++) result[i] = Number.isNaN(values[i]!) ? UNKNOWN : passes(values[i]!) ? TRUE : FALSE;
+    for (let i = 0; i < result.length; i++)
+      result[i] = Number.isNaN(values[i]!) ? UNKNOWN : passes(values[i]!) ? TRUE : FALSE;
     return result;
   }
   const passes = sameTest(comparison, value);
-  return Uint8Array.from(cross.values(node.field, columns), (found) => (found === null ? UNKNOWN : passes(found) ? TRUE : FALSE));
+  return Uint8Array.from(cross.values(node.field, columns), (found) =>
+    found === null ? UNKNOWN : passes(found) ? TRUE : FALSE,
+  );
 }
 
 /** Values were checked against their comparison when the expression was parsed. */
 function numberTest(comparison: Comparison, value: unknown): (found: number) => boolean {
   const bound = value as number;
   switch (comparison) {
-    case 'gt': return (found) => found > bound;
-    case 'ge': return (found) => found >= bound;
-    case 'lt': return (found) => found < bound;
-    case 'le': return (found) => found <= bound;
+    case 'gt':
+      return (found) => found > bound;
+    case 'ge':
+      return (found) => found >= bound;
+    case 'lt':
+      return (found) => found < bound;
+    case 'le':
+      return (found) => found <= bound;
     case 'between': {
       const [low, high] = value as [number, number];
       return (found) => found >= low && found <= high;
     }
-    case 'eq': case 'ne': case 'in': return sameTest(comparison, value) as (found: number) => boolean;
+    case 'eq':
+    case 'ne':
+    case 'in':
+      return sameTest(comparison, value) as (found: number) => boolean;
   }
 }
 
@@ -68,10 +85,19 @@ function sameTest(comparison: Comparison, value: unknown): (found: ReferenceValu
 }
 
 /** Each comparison of an expression with the value one name met it with. */
-export function comparisonReasons(root: ExpressionNode, cross: CrossSection, { columns, position }: { readonly columns: Int32Array; readonly position: number }): ComparisonReason[] {
+export function comparisonReasons(
+  root: ExpressionNode,
+  cross: CrossSection,
+  { columns, position }: { readonly columns: Int32Array; readonly position: number },
+): ComparisonReason[] {
   return comparisonsOf(root).map(({ node, path }) => {
     const truth = compare(node, cross, columns)[position]!;
-    return { path, test: comparisonText(node), value: cross.values(node.field, columns)[position]!, outcome: truth === UNKNOWN ? null : truth === TRUE };
+    return {
+      path,
+      test: comparisonText(node),
+      value: cross.values(node.field, columns)[position]!,
+      outcome: truth === UNKNOWN ? null : truth === TRUE,
+    };
   });
 }
 
@@ -82,7 +108,14 @@ export function kindFits(node: ComparisonNode, kind: 'number' | 'string' | 'bool
 }
 
 const WORDS: Readonly<Record<Comparison, string>> = {
-  gt: 'above', ge: 'at least', lt: 'below', le: 'at most', eq: 'equal to', ne: 'different from', in: 'one of', between: 'between',
+  gt: 'above',
+  ge: 'at least',
+  lt: 'below',
+  le: 'at most',
+  eq: 'equal to',
+  ne: 'different from',
+  in: 'one of',
+  between: 'between',
 };
 
 export function comparisonText({ field, comparison, value }: ComparisonNode): string {
@@ -100,5 +133,7 @@ export function expressionText(node: ExpressionNode): string {
   if (node.node === 'not') return `not (${expressionText(node.operand)})`;
   if (node.operands.length === 0) return node.node === 'all' ? 'always' : 'never';
   const word = node.node === 'all' ? ' and ' : ' or ';
-  return node.operands.map((operand) => (operand.node === 'comparison' ? comparisonText(operand) : `(${expressionText(operand)})`)).join(word);
+  return node.operands
+    .map((operand) => (operand.node === 'comparison' ? comparisonText(operand) : `(${expressionText(operand)})`))
+    .join(word);
 }

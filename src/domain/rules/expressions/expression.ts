@@ -17,7 +17,10 @@ export type ExpressionNode =
 export const ComparisonValue = z
   .unknown()
   .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
-  .meta({ label: 'Value', help: 'A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.' });
+  .meta({
+    label: 'Value',
+    help: 'A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.',
+  });
 
 export const ComparisonNode = z
   .strictObject({
@@ -29,7 +32,13 @@ export const ComparisonNode = z
   .superRefine((node, context) => {
     const problem = node.value === undefined ? undefined : valueProblem(node.comparison, node.value);
     if (problem === undefined) return;
-    context.addIssue({ code: 'custom', path: ['value'], input: node.value, params: { finding: problem.code }, message: problem.message });
+    context.addIssue({
+      code: 'custom',
+      path: ['value'],
+      input: node.value,
+      params: { finding: problem.code },
+      message: problem.message,
+    });
   })
   .meta({ id: 'ComparisonNode' });
 export type ComparisonNode = z.output<typeof ComparisonNode>;
@@ -74,7 +83,13 @@ export const Expression: z.ZodType<ExpressionNode> = Node.superRefine((root, con
   ];
   for (const { what, found, limit } of limits) {
     if (found <= limit) continue;
-    context.addIssue({ code: 'custom', path: [], input: undefined, params: { finding: 'OUT_OF_RANGE' }, message: `is ${found} ${what}; at most ${limit} are accepted` });
+    context.addIssue({
+      code: 'custom',
+      path: [],
+      input: undefined,
+      params: { finding: 'OUT_OF_RANGE' },
+      message: `is ${found} ${what}; at most ${limit} are accepted`,
+    });
   }
 });
 
@@ -93,7 +108,10 @@ export function operandsOf(node: ExpressionNode): readonly ExpressionNode[] {
 }
 
 /** The comparisons of a tree with their paths below the root: `operands[0].operand`. */
-export function comparisonsOf(node: ExpressionNode, path = ''): { readonly node: ComparisonNode; readonly path: string }[] {
+export function comparisonsOf(
+  node: ExpressionNode,
+  path = '',
+): { readonly node: ComparisonNode; readonly path: string }[] {
   if (node.node === 'comparison') return [{ node, path }];
   const join = (part: string) => (path === '' ? part : `${path}.${part}`);
   if (node.node === 'not') return comparisonsOf(node.operand, join('operand'));
@@ -112,9 +130,13 @@ export interface ValueProblem {
 export function valueProblem(comparison: Comparison, value: unknown): ValueProblem | undefined {
   const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   switch (comparison) {
-    case 'gt': case 'ge': case 'lt': case 'le':
+    case 'gt':
+    case 'ge':
+    case 'lt':
+    case 'le':
       return typeof value === 'number' ? undefined : mismatch(`must be a number for ${comparison}`);
-    case 'eq': case 'ne':
+    case 'eq':
+    case 'ne':
       return isScalar(value) ? undefined : mismatch(`must be a string, a number or a boolean for ${comparison}`);
     case 'in': {
       if (!Array.isArray(value)) return mismatch('must be an array for in');
@@ -123,9 +145,12 @@ export function valueProblem(comparison: Comparison, value: unknown): ValueProbl
       return sameType ? undefined : mismatch('must hold strings, numbers or booleans of one type for in');
     }
     case 'between': {
-      if (!Array.isArray(value) || value.length !== 2 || !value.every((item) => typeof item === 'number')) return mismatch('must be [low, high], two numbers, for between');
+      if (!Array.isArray(value) || value.length !== 2 || !value.every((item) => typeof item === 'number'))
+        return mismatch('must be [low, high], two numbers, for between');
       const [low, high] = value as [number, number];
-      return low <= high ? undefined : { code: 'EMPTY_RANGE', message: `has the low end ${low} above the high end ${high}` };
+      return low <= high
+        ? undefined
+        : { code: 'EMPTY_RANGE', message: `has the low end ${low} above the high end ${high}` };
     }
   }
 }

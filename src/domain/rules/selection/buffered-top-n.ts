@@ -15,21 +15,45 @@ export const bufferedTopN = selectionClass({
     .strictObject({
       field: parameters.rankedField('MARKET_CAP'),
       count: parameters.count,
-      enter_rank: rank.meta({ label: 'Enter rank', help: 'Names ranked so far up always enter; null takes 0.8 times count, rounded down.', unit: 'rank' }),
-      exit_rank: rank.meta({ label: 'Exit rank', help: 'Constituents stay while ranked so far up; null takes 1.2 times count, rounded up.', unit: 'rank' }),
+      enter_rank: rank.meta({
+        label: 'Enter rank',
+        help: 'Names ranked so far up always enter; null takes 0.8 times count, rounded down.',
+        unit: 'rank',
+      }),
+      exit_rank: rank.meta({
+        label: 'Exit rank',
+        help: 'Constituents stay while ranked so far up; null takes 1.2 times count, rounded up.',
+        unit: 'rank',
+      }),
       ascending: parameters.ascending,
       missing: parameters.missing,
     })
     .superRefine((params, context) => {
       const { count, enter_rank, exit_rank } = params;
       if (enter_rank !== null && enter_rank > count) {
-        context.addIssue({ code: 'custom', path: ['enter_rank'], input: enter_rank, params: { finding: 'OUT_OF_RANGE' }, message: `must be at most the count of ${count}` });
+        context.addIssue({
+          code: 'custom',
+          path: ['enter_rank'],
+          input: enter_rank,
+          params: { finding: 'OUT_OF_RANGE' },
+          message: `must be at most the count of ${count}`,
+        });
       }
       if (exit_rank !== null && exit_rank < count) {
-        context.addIssue({ code: 'custom', path: ['exit_rank'], input: exit_rank, params: { finding: 'OUT_OF_RANGE' }, message: `must be at least the count of ${count}` });
+        context.addIssue({
+          code: 'custom',
+          path: ['exit_rank'],
+          input: exit_rank,
+          params: { finding: 'OUT_OF_RANGE' },
+          message: `must be at least the count of ${count}`,
+        });
       }
     }),
-  example: { id: 'size', type: 'BufferedTopN', params: { field: 'FREE_FLOAT_MARKET_CAP', count: 100, enter_rank: 90, exit_rank: 110 } },
+  example: {
+    id: 'size',
+    type: 'BufferedTopN',
+    params: { field: 'FREE_FLOAT_MARKET_CAP', count: 100, enter_rank: 90, exit_rank: 110 },
+  },
   behaviour({ field, count, enter_rank, exit_rank, ascending, missing }) {
     const value = numeric(field, 'field');
     const enter = enter_rank ?? Math.max(1, wholeFloor(0.8 * count));

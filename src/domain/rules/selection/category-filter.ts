@@ -13,7 +13,10 @@ export const categoryFilter = selectionClass({
   params: z
     .strictObject({
       field: parameters.field,
-      include: categories.meta({ label: 'Include', help: 'Categories that are kept; null keeps all that are not excluded.' }),
+      include: categories.meta({
+        label: 'Include',
+        help: 'Categories that are kept; null keeps all that are not excluded.',
+      }),
       exclude: categories.meta({ label: 'Exclude', help: 'Categories that are removed.' }),
       missing: parameters.missing,
     })
@@ -22,7 +25,11 @@ export const categoryFilter = selectionClass({
       params: { finding: 'MISSING_PARAMETER' },
       error: 'or exclude must be given',
     }),
-  example: { id: 'no-financials', type: 'CategoryFilter', params: { field: 'SECTOR', exclude: ['Financials', 'Real Estate'] } },
+  example: {
+    id: 'no-financials',
+    type: 'CategoryFilter',
+    params: { field: 'SECTOR', exclude: ['Financials', 'Real Estate'] },
+  },
   behaviour({ field, include, exclude, missing }) {
     const use = category(field, 'field');
     const wanted = include === null ? null : new Set(include);

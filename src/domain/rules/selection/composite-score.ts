@@ -22,20 +22,41 @@ export const compositeScore = selectionClass({
   params: z
     .strictObject({
       terms: z.array(Term).min(1).max(32).meta({ label: 'Terms', help: 'Datapoints of the score.', ref: 'ScoreTerm' }),
-      count: parameters.count.nullable().default(null).meta({ label: 'Count', help: 'How many of the best are kept; null for no limit.', unit: 'names' }),
+      count: parameters.count
+        .nullable()
+        .default(null)
+        .meta({ label: 'Count', help: 'How many of the best are kept; null for no limit.', unit: 'names' }),
       minimum: parameters.bound('Minimum', 'Least score; null for none.', 'z units'),
       missing: parameters.missing,
     })
-    .refine(({ count, minimum }) => count !== null || minimum !== null, { path: ['count'], params: { finding: 'MISSING_PARAMETER' }, error: 'or minimum must be given' }),
+    .refine(({ count, minimum }) => count !== null || minimum !== null, {
+      path: ['count'],
+      params: { finding: 'MISSING_PARAMETER' },
+      error: 'or minimum must be given',
+    }),
   example: {
     id: 'quality-value',
     type: 'CompositeScore',
-    params: { terms: [{ field: 'DIVIDEND_YIELD', weight: 1, direction: 'high' }, { field: 'VOLATILITY', weight: 0.5, direction: 'low' }], count: 50 },
+    params: {
+      terms: [
+        { field: 'DIVIDEND_YIELD', weight: 1, direction: 'high' },
+        { field: 'VOLATILITY', weight: 0.5, direction: 'low' },
+      ],
+      count: 50,
+    },
   },
   behaviour({ terms, count, minimum, missing }) {
     const uses = terms.map(({ field }, i) => numeric(field, `terms[${i}].field`));
-    const words = terms.map(({ field, weight, direction, winsorise }) => `${direction} ${field} (weight ${weight}, winsorised at ${winsorise})`).join(', ');
-    const kept = [...(count === null ? [] : [`the ${count} best`]), ...(minimum === null ? [] : [`those scoring at least ${minimum}`])].join(' among ');
+    const words = terms
+      .map(
+        ({ field, weight, direction, winsorise }) =>
+          `${direction} ${field} (weight ${weight}, winsorised at ${winsorise})`,
+      )
+      .join(', ');
+    const kept = [
+      ...(count === null ? [] : [`the ${count} best`]),
+      ...(minimum === null ? [] : [`those scoring at least ${minimum}`]),
+    ].join(' among ');
     return {
       reads: uses,
       remembers: false,
@@ -46,7 +67,8 @@ export const compositeScore = selectionClass({
         terms.forEach(({ weight, direction, winsorise }, k) => {
           const z = zScores(valuesOf(scope, uses[k]!));
           const sign = direction === 'high' ? 1 : -1;
-          for (let i = 0; i < scores.length; i++) scores[i]! += (weight / total) * sign * Math.min(winsorise, Math.max(-winsorise, z[i]!));
+          for (let i = 0; i < scores.length; i++)
+            scores[i]! += (weight / total) * sign * Math.min(winsorise, Math.max(-winsorise, z[i]!));
         });
         const passes = (score: number) => Number.isNaN(score) || minimum === null || score >= minimum;
         return keepRanked(scope, {

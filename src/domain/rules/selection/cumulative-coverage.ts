@@ -13,8 +13,17 @@ export const cumulativeCoverage = selectionClass({
   help: 'Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it.',
   params: z.strictObject({
     field: parameters.rankedField('FREE_FLOAT_MARKET_CAP'),
-    coverage: z.number().gt(0).max(1).meta({ label: 'Coverage', help: 'Share of the total that is covered; the name that crosses it is kept.', unit: 'fraction' }),
-    buffer: z.number().min(0).max(1).default(0).meta({ label: 'Buffer', help: 'Constituents stay until the coverage plus this.', unit: 'fraction' }),
+    coverage: z.number().gt(0).max(1).meta({
+      label: 'Coverage',
+      help: 'Share of the total that is covered; the name that crosses it is kept.',
+      unit: 'fraction',
+    }),
+    buffer: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .meta({ label: 'Buffer', help: 'Constituents stay until the coverage plus this.', unit: 'fraction' }),
     group_by: parameters.groupBy,
     missing: parameters.missing,
   }),
@@ -43,7 +52,9 @@ export const cumulativeCoverage = selectionClass({
             const reached = (share: number): number => (total > 0 ? countUntil(sizes, share * total) : 0);
             const cutoff = reached(coverage);
             const stay = incumbents === null ? cutoff : reached(Math.min(1, coverage + buffer));
-            const kept = order.filter((position, i) => i < cutoff || (i < stay && incumbents?.[columns[position]!] === 1));
+            const kept = order.filter(
+              (position, i) => i < cutoff || (i < stay && incumbents?.[columns[position]!] === 1),
+            );
             return { kept, cutoff };
           },
         });

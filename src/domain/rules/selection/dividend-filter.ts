@@ -10,8 +10,16 @@ export const dividendFilter = selectionClass({
   label: 'Dividend filter',
   help: 'Keeps the names with a high enough trailing yield that have paid in every one of the last calendar years.',
   params: z.strictObject({
-    minimum_yield: z.number().min(0).max(100).default(0).meta({ label: 'Minimum yield', help: 'Least ordinary dividends of twelve months over the close.', unit: 'fraction' }),
-    minimum_years: z.int().min(0).max(100).default(0).meta({ label: 'Minimum years', help: 'Full calendar years before the decision, each with at least one ordinary dividend.', unit: 'years' }),
+    minimum_yield: z.number().min(0).max(100).default(0).meta({
+      label: 'Minimum yield',
+      help: 'Least ordinary dividends of twelve months over the close.',
+      unit: 'fraction',
+    }),
+    minimum_years: z.int().min(0).max(100).default(0).meta({
+      label: 'Minimum years',
+      help: 'Full calendar years before the decision, each with at least one ordinary dividend.',
+      unit: 'years',
+    }),
     missing: parameters.missing,
   }),
   example: { id: 'payers', type: 'DividendFilter', params: { minimum_yield: 0.02, minimum_years: 5 } },
@@ -24,15 +32,25 @@ export const dividendFilter = selectionClass({
       sentence: `Keep the names with a trailing ${named(value)} of at least ${minimum_yield} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${missingText(missing)}.`,
       select(scope) {
         const { cross, columns } = scope;
-        const byYield = keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds: { minimum: minimum_yield, maximum: null }, missing });
+        const byYield = keepWithin(scope, {
+          values: valuesOf(scope, value),
+          what: named(value),
+          bounds: { minimum: minimum_yield, maximum: null },
+          missing,
+        });
         const years = calendarYears(cross.day, minimum_years);
-        const paidYears = (column: number) => years.filter(({ first, last }) => cross.dividends.paidBetween(column, first, last)).length;
+        const paidYears = (column: number) =>
+          years.filter(({ first, last }) => cross.dividends.paidBetween(column, first, last)).length;
         return {
           kept: byYield.kept.map((kept, i) => (kept === 1 && paidYears(columns[i]!) === minimum_years ? 1 : 0)),
           because(position) {
             const paid = paidYears(columns[position]!);
             if (paid === minimum_years) return byYield.because(position);
-            return reason(`years with an ordinary dividend at least ${minimum_years}`, { value: paid, threshold: minimum_years, distance: minimum_years - paid });
+            return reason(`years with an ordinary dividend at least ${minimum_years}`, {
+              value: paid,
+              threshold: minimum_years,
+              distance: minimum_years - paid,
+            });
           },
         };
       },

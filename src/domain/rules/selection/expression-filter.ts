@@ -10,8 +10,15 @@ export const expressionFilter = selectionClass({
   label: 'Expression filter',
   help: 'Keeps the names for which an expression over datapoints is true.',
   params: z.strictObject({
-    expression: Expression.meta({ label: 'Expression', help: 'Tree of all, any, not and comparisons.', ref: 'ExpressionNode' }),
-    missing: parameters.missing.meta({ label: 'Missing values', help: 'What happens to a name for which the expression is unknown because a datapoint is missing.' }),
+    expression: Expression.meta({
+      label: 'Expression',
+      help: 'Tree of all, any, not and comparisons.',
+      ref: 'ExpressionNode',
+    }),
+    missing: parameters.missing.meta({
+      label: 'Missing values',
+      help: 'What happens to a name for which the expression is unknown because a datapoint is missing.',
+    }),
   }),
   example: {
     id: 'liquid-technology',
@@ -21,7 +28,12 @@ export const expressionFilter = selectionClass({
         node: 'all',
         operands: [
           { node: 'comparison', field: { node: 'field', name: 'SECTOR' }, comparison: 'eq', value: 'Technology' },
-          { node: 'comparison', field: { node: 'field', name: 'VALUE_TRADED', aggregate: 'median', window: 60 }, comparison: 'ge', value: 1_000_000 },
+          {
+            node: 'comparison',
+            field: { node: 'field', name: 'VALUE_TRADED', aggregate: 'median', window: 60 },
+            comparison: 'ge',
+            value: 1_000_000,
+          },
         ],
       },
     },
@@ -29,7 +41,13 @@ export const expressionFilter = selectionClass({
   behaviour({ expression, missing }) {
     const text = expressionText(expression);
     return {
-      reads: comparisonsOf(expression).map(({ node, path }) => ({ field: node.field, path: path === '' ? 'expression.field' : `expression.${path}.field`, as: 'any', money: false, comparison: node })),
+      reads: comparisonsOf(expression).map(({ node, path }) => ({
+        field: node.field,
+        path: path === '' ? 'expression.field' : `expression.${path}.field`,
+        as: 'any',
+        money: false,
+        comparison: node,
+      })),
       remembers: false,
       sentence: `Keep the names for which this holds: ${text}; ${missing === 'exclude' ? 'names for which it is unknown are excluded' : 'names for which it is unknown are kept'}.`,
       select({ cross, columns }) {
@@ -37,7 +55,8 @@ export const expressionFilter = selectionClass({
         const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));
         return {
           kept,
-          because: (position) => reason(text, { comparisons: comparisonReasons(expression, cross, { columns, position }) }),
+          because: (position) =>
+            reason(text, { comparisons: comparisonReasons(expression, cross, { columns, position }) }),
         };
       },
     };

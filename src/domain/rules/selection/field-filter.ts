@@ -19,7 +19,14 @@ export const fieldFilter = selectionClass({
     })
     .superRefine(({ comparison, value }, context) => {
       const problem = value === undefined ? undefined : valueProblem(comparison, value);
-      if (problem !== undefined) context.addIssue({ code: 'custom', path: ['value'], input: value, params: { finding: problem.code }, message: problem.message });
+      if (problem !== undefined)
+        context.addIssue({
+          code: 'custom',
+          path: ['value'],
+          input: value,
+          params: { finding: problem.code },
+          message: problem.message,
+        });
     }),
   example: { id: 'dollars', type: 'FieldFilter', params: { field: 'CURRENCY', comparison: 'eq', value: 'USD' } },
   behaviour({ field, comparison, value, missing }) {
@@ -38,7 +45,11 @@ export const fieldFilter = selectionClass({
             const [met] = comparisonReasons(node, cross, { columns, position });
             const threshold = typeof value === 'number' ? value : null;
             const onLine = threshold !== null && typeof met!.value === 'number' && comparison !== 'ne';
-            return reason(text, { value: met!.value, threshold, distance: kept[position] === 1 ? 0 : onLine ? Math.abs((met!.value as number) - threshold) : null });
+            return reason(text, {
+              value: met!.value,
+              threshold,
+              distance: kept[position] === 1 ? 0 : onLine ? Math.abs((met!.value as number) - threshold) : null,
+            });
           },
         };
       },

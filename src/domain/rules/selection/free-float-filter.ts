@@ -9,7 +9,12 @@ export const freeFloatFilter = selectionClass({
   label: 'Free float filter',
   help: 'Keeps the names with enough of their shares in free float.',
   params: z.strictObject({
-    minimum: z.number().min(0).max(1).default(0.15).meta({ label: 'Minimum', help: 'Least share in free float.', unit: 'fraction' }),
+    minimum: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.15)
+      .meta({ label: 'Minimum', help: 'Least share in free float.', unit: 'fraction' }),
     missing: parameters.missing,
   }),
   example: { id: 'float', type: 'FreeFloatFilter', params: { minimum: 0.15 } },

@@ -9,8 +9,13 @@ export const groupLimit = selectionClass({
   label: 'Group limit',
   help: 'Keeps at most so many names of each group, the best by a field.',
   params: z.strictObject({
-    field: parameters.field.meta({ label: 'Field', help: 'Column whose values are the groups; names without a value form one group.' }),
-    rank_field: parameters.rankedField('MARKET_CAP').meta({ label: 'Rank field', help: 'Datapoint by which the best of a group are found.' }),
+    field: parameters.field.meta({
+      label: 'Field',
+      help: 'Column whose values are the groups; names without a value form one group.',
+    }),
+    rank_field: parameters
+      .rankedField('MARKET_CAP')
+      .meta({ label: 'Rank field', help: 'Datapoint by which the best of a group are found.' }),
     maximum: z.int().min(1).max(20_000).meta({ label: 'Maximum', help: 'Most names of one group.', unit: 'names' }),
     missing: parameters.missing,
   }),

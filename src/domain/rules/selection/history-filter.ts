@@ -11,8 +11,18 @@ export const historyFilter = selectionClass({
   label: 'History filter',
   help: 'Keeps the names that have bars on enough of the trailing sessions.',
   params: z.strictObject({
-    sessions: z.int().min(1).max(SESSIONS_BACK_MAX).default(252).meta({ label: 'Sessions', help: 'Trailing sessions that are looked at.', unit: 'sessions' }),
-    coverage: z.number().min(0).max(1).default(0.95).meta({ label: 'Coverage', help: 'Least share of them with a bar.', unit: 'fraction' }),
+    sessions: z
+      .int()
+      .min(1)
+      .max(SESSIONS_BACK_MAX)
+      .default(252)
+      .meta({ label: 'Sessions', help: 'Trailing sessions that are looked at.', unit: 'sessions' }),
+    coverage: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.95)
+      .meta({ label: 'Coverage', help: 'Least share of them with a bar.', unit: 'fraction' }),
     missing: parameters.missing,
   }),
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },

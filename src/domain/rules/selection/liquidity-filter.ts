@@ -12,11 +12,21 @@ export const liquidityFilter = selectionClass({
   params: z.strictObject({
     minimum: parameters.moneyRequired('Minimum', 'Least value traded per day.', 'money per day in index currency'),
     window: parameters.window(60),
-    statistic: z.enum(['median', 'mean']).default('median').meta({ label: 'Statistic', help: 'What is taken of the daily values.' }),
-    incumbent_minimum: parameters.moneyPerDay('Incumbent minimum', 'Least value traded per day of a constituent; null for the same as others.'),
+    statistic: z
+      .enum(['median', 'mean'])
+      .default('median')
+      .meta({ label: 'Statistic', help: 'What is taken of the daily values.' }),
+    incumbent_minimum: parameters.moneyPerDay(
+      'Incumbent minimum',
+      'Least value traded per day of a constituent; null for the same as others.',
+    ),
     missing: parameters.missing,
   }),
-  example: { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 5_000_000, window: 60, incumbent_minimum: 3_000_000 } },
+  example: {
+    id: 'liquid',
+    type: 'LiquidityFilter',
+    params: { minimum: 5_000_000, window: 60, incumbent_minimum: 3_000_000 },
+  },
   behaviour({ minimum, window, statistic, incumbent_minimum, missing }) {
     const value = numeric(latest('VALUE_TRADED', { aggregate: statistic, window }));
     const bounds = { minimum, maximum: null, incumbentMinimum: incumbent_minimum };

@@ -15,11 +15,18 @@ export const marketCapFilter = selectionClass({
       minimum: parameters.moneyBound('Minimum', 'Least market capitalisation; null for none.'),
       maximum: parameters.moneyBound('Maximum', 'Greatest market capitalisation; null for none.'),
       free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
-      incumbent_minimum: parameters.moneyBound('Incumbent minimum', 'Least market capitalisation of a constituent; null for the same as others.'),
+      incumbent_minimum: parameters.moneyBound(
+        'Incumbent minimum',
+        'Least market capitalisation of a constituent; null for the same as others.',
+      ),
       missing: parameters.missing,
     })
     .refine(order.check, order.issue),
-  example: { id: 'size', type: 'MarketCapFilter', params: { minimum: 2_000_000_000, incumbent_minimum: 1_500_000_000 } },
+  example: {
+    id: 'size',
+    type: 'MarketCapFilter',
+    params: { minimum: 2_000_000_000, incumbent_minimum: 1_500_000_000 },
+  },
   behaviour({ minimum, maximum, free_float, incumbent_minimum, missing }) {
     const value = numeric(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     const bounds = { minimum, maximum, incumbentMinimum: incumbent_minimum };

@@ -11,8 +11,18 @@ export const momentumFilter = selectionClass({
   help: 'Keeps the names whose total return over a window, the latest sessions skipped, is high enough.',
   params: z.strictObject({
     window: parameters.window(252),
-    skip: z.int().min(0).max(SESSIONS_BACK_MAX).default(21).meta({ label: 'Skip', help: 'Latest sessions left out.', unit: 'sessions' }),
-    minimum: z.number().min(-1).max(1e6).default(0).meta({ label: 'Minimum', help: 'Least return over the window.', unit: 'fraction' }),
+    skip: z
+      .int()
+      .min(0)
+      .max(SESSIONS_BACK_MAX)
+      .default(21)
+      .meta({ label: 'Skip', help: 'Latest sessions left out.', unit: 'sessions' }),
+    minimum: z
+      .number()
+      .min(-1)
+      .max(1e6)
+      .default(0)
+      .meta({ label: 'Minimum', help: 'Least return over the window.', unit: 'fraction' }),
     missing: parameters.missing,
   }),
   example: { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: 0 } },

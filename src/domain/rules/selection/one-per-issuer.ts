@@ -12,12 +12,18 @@ export const onePerIssuer = selectionClass({
   label: 'One line per issuer',
   help: 'Keeps the best share line of each issuer; a name without an issuer is its own.',
   params: z.strictObject({
-    issuer_field: parameters.field.default('ISSUER').meta({ label: 'Issuer field', help: 'Column that names the issuer.' }),
+    issuer_field: parameters.field
+      .default('ISSUER')
+      .meta({ label: 'Issuer field', help: 'Column that names the issuer.' }),
     field: parameters.rankedField('VALUE_TRADED'),
     window: parameters.window(60),
     missing: parameters.missing,
   }),
-  example: { id: 'one-line', type: 'OnePerIssuer', params: { issuer_field: 'ISSUER', field: 'VALUE_TRADED', window: 60 } },
+  example: {
+    id: 'one-line',
+    type: 'OnePerIssuer',
+    params: { issuer_field: 'ISSUER', field: 'VALUE_TRADED', window: 60 },
+  },
   behaviour({ issuer_field, field, window, missing }) {
     const issuer = category(issuer_field, 'issuer_field');
     const value = numeric(latest(field, { aggregate: 'median', window }), 'field');
@@ -27,7 +33,10 @@ export const onePerIssuer = selectionClass({
       sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a name without one is its own; ${missingText(missing)}.`,
       select(scope) {
         const byIssuer = groupsOf(scope, issuer);
-        const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [`\u0000${position}`, Int32Array.of(position)]);
+        const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [
+          `\u0000${position}`,
+          Int32Array.of(position),
+        ]);
         const groups = new Map([...[...byIssuer].filter(([name]) => name !== null), ...alone]);
         return keepRanked(scope, {
           values: valuesOf(scope, value),

@@ -15,7 +15,10 @@ export const rangeFilter = selectionClass({
       field: parameters.field,
       minimum: parameters.bound('Minimum', 'Lower bound; null for none.'),
       maximum: parameters.bound('Maximum', 'Upper bound; null for none.'),
-      inclusive: z.boolean().default(true).meta({ label: 'Inclusive', help: 'Whether a value equal to a bound passes.' }),
+      inclusive: z
+        .boolean()
+        .default(true)
+        .meta({ label: 'Inclusive', help: 'Whether a value equal to a bound passes.' }),
       missing: parameters.missing,
     })
     .refine(order.check, order.issue),

@@ -10,7 +10,12 @@ export const seasoningFilter = selectionClass({
   label: 'Seasoning filter',
   help: 'Keeps the names that have been trading for long enough.',
   params: z.strictObject({
-    sessions: z.int().min(0).max(SESSIONS_BACK_MAX).default(63).meta({ label: 'Sessions', help: 'Least sessions since the first bar.', unit: 'sessions' }),
+    sessions: z
+      .int()
+      .min(0)
+      .max(SESSIONS_BACK_MAX)
+      .default(63)
+      .meta({ label: 'Sessions', help: 'Least sessions since the first bar.', unit: 'sessions' }),
     missing: parameters.missing,
   }),
   example: { id: 'seasoned', type: 'SeasoningFilter', params: { sessions: 63 } },

@@ -11,7 +11,11 @@ export const topFraction = selectionClass({
   help: 'Keeps the best fraction of the names by a field, rounded up, overall or in each group.',
   params: z.strictObject({
     field: parameters.field,
-    fraction: z.number().gt(0).max(1).meta({ label: 'Fraction', help: 'Share of the ranked names that is kept.', unit: 'fraction' }),
+    fraction: z
+      .number()
+      .gt(0)
+      .max(1)
+      .meta({ label: 'Fraction', help: 'Share of the ranked names that is kept.', unit: 'fraction' }),
     ascending: parameters.ascending,
     group_by: parameters.groupBy,
     missing: parameters.missing,

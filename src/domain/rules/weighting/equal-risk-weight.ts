@@ -24,10 +24,18 @@ export const equalRiskWeight = weightingClass({
         // A name that never moved contributes no risk at any weight: it is left out like a name without data.
         const n = risk.positions.length;
         const moving = Array.from({ length: n }, (_, k) => k).filter((k) => risk.covariance[k * n + k]! > 0);
-        const block = Float64Array.from({ length: moving.length ** 2 }, (_, cell) => risk.covariance[moving[Math.floor(cell / moving.length)]! * n + moving[cell % moving.length]!]!);
+        const block = Float64Array.from(
+          { length: moving.length ** 2 },
+          (_, cell) => risk.covariance[moving[Math.floor(cell / moving.length)]! * n + moving[cell % moving.length]!]!,
+        );
         const weights = new Float64Array(moving.length);
         if (equalRiskWeights(block, weights).status !== 'solved') return solverRefusal('equal risk weights');
-        return solved({ weights, positions: moving.map((k) => risk.positions[k]!), count: scope.columns.length, covariance: block });
+        return solved({
+          weights,
+          positions: moving.map((k) => risk.positions[k]!),
+          count: scope.columns.length,
+          covariance: block,
+        });
       },
     };
   },

@@ -10,13 +10,25 @@ export const fieldWeight = weightingClass({
   help: 'Weights in proportion to a power of a datapoint.',
   params: z.strictObject({
     field: parameters.field,
-    power: z.number().min(-16).max(16).default(1).meta({ label: 'Power', help: 'Exponent of the value; -1 weighs by the inverse.' }),
-    negative: z.enum(['zero', 'abs', 'fail']).default('zero').meta({ label: 'Negative values', help: 'A negative value is not held, counts by its size, or fails the decision.' }),
+    power: z
+      .number()
+      .min(-16)
+      .max(16)
+      .default(1)
+      .meta({ label: 'Power', help: 'Exponent of the value; -1 weighs by the inverse.' }),
+    negative: z.enum(['zero', 'abs', 'fail']).default('zero').meta({
+      label: 'Negative values',
+      help: 'A negative value is not held, counts by its size, or fails the decision.',
+    }),
   }),
   example: { type: 'FieldWeight', params: { field: 'DIVIDEND_YIELD', power: 1 } },
   behaviour({ field, power, negative }) {
     const value = numeric(field, 'field');
-    const onNegative = { zero: 'names with a negative value are not held', abs: 'a negative value counts by its size', fail: 'a negative value fails the decision' }[negative];
+    const onNegative = {
+      zero: 'names with a negative value are not held',
+      abs: 'a negative value counts by its size',
+      fail: 'a negative value fails the decision',
+    }[negative];
     return {
       reads: [value],
       sentence: `Weigh constituents in proportion to ${named(value)} to the power of ${power}; ${onNegative}.`,
@@ -26,10 +38,21 @@ export const fieldWeight = weightingClass({
         const below = values.findIndex((found) => found < 0);
         if (negative === 'fail' && below >= 0) {
           const name = scope.identifiers[scope.columns[below]!]!;
-          return { kind: 'refused', code: 'VALIDATION_FAILED', finding: { code: 'OUT_OF_RANGE', message: `${field} of ${name} is ${values[below]!}; at least 0 is needed.`, path: 'params.negative' } };
+          return {
+            kind: 'refused',
+            code: 'VALIDATION_FAILED',
+            finding: {
+              code: 'OUT_OF_RANGE',
+              message: `${field} of ${name} is ${values[below]!}; at least 0 is needed.`,
+              path: 'params.negative',
+            },
+          };
         }
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
-        return weighed(sizes.map((size) => (size > 0 ? size ** power : 0)), (position) => ({ [field]: values[position]!, power }));
+        return weighed(
+          sizes.map((size) => (size > 0 ? size ** power : 0)),
+          (position) => ({ [field]: values[position]!, power }),
+        );
       },
     };
   },

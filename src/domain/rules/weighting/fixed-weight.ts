@@ -17,13 +17,24 @@ export const fixedWeight = weightingClass({
   help: 'Weights given by name; constituents without one are not held.',
   params: z
     .strictObject({
-      weights: z.record(AssetIdentifier, z.number().min(0).max(1e15)).meta({ label: 'Weights', help: 'Identifier to weight.', unit: 'fraction' }),
-      renormalise: z.boolean().default(true).meta({ label: 'Renormalise', help: 'Scale the weights of the surviving names to 1; otherwise they must sum to 1 as given.' }),
+      weights: z
+        .record(AssetIdentifier, z.number().min(0).max(1e15))
+        .meta({ label: 'Weights', help: 'Identifier to weight.', unit: 'fraction' }),
+      renormalise: z.boolean().default(true).meta({
+        label: 'Renormalise',
+        help: 'Scale the weights of the surviving names to 1; otherwise they must sum to 1 as given.',
+      }),
     })
     .superRefine(({ weights, renormalise }, context) => {
       const total = sumOf(Object.values(weights));
       if (renormalise || Math.abs(total - 1) <= SUM_TOLERANCE) return;
-      context.addIssue({ code: 'custom', path: ['weights'], input: undefined, params: { finding: 'WEIGHTS_NOT_ONE' }, message: `sum to ${total}; 1 is needed when they are not renormalised` });
+      context.addIssue({
+        code: 'custom',
+        path: ['weights'],
+        input: undefined,
+        params: { finding: 'WEIGHTS_NOT_ONE' },
+        message: `sum to ${total}; 1 is needed when they are not renormalised`,
+      });
     }),
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
   behaviour({ weights, renormalise }) {
@@ -37,7 +48,15 @@ export const fixedWeight = weightingClass({
         const values = Float64Array.from(columns, (column) => given.get(identifiers[column]!) ?? 0);
         const total = sumOf(values);
         if (!renormalise && Math.abs(total - 1) > SUM_TOLERANCE) {
-          return { kind: 'refused', code: 'VALIDATION_FAILED', finding: { code: 'WEIGHTS_NOT_ONE', message: `The weights of the surviving names sum to ${total}; 1 is needed when they are not renormalised.`, path: 'params.weights' } };
+          return {
+            kind: 'refused',
+            code: 'VALIDATION_FAILED',
+            finding: {
+              code: 'WEIGHTS_NOT_ONE',
+              message: `The weights of the surviving names sum to ${total}; 1 is needed when they are not renormalised.`,
+              path: 'params.weights',
+            },
+          };
         }
         return weighed(values);
       },

@@ -18,10 +18,23 @@ export const groupWeight = weightingClass({
   help: 'Weights groups first and the names within each group after.',
   params: z
     .strictObject({
-      field: parameters.field.meta({ label: 'Field', help: 'Column whose values are the groups; names without a value form one group.' }),
-      between: z.enum(['equal', 'market_cap', 'fixed']).default('equal').meta({ label: 'Between groups', help: 'How the groups are weighted; market_cap counts the free float.' }),
-      group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({ label: 'Group weights', help: 'Weight of each group when they are fixed; a group without one is not held.', unit: 'fraction' }),
-      within: z.enum(['equal', 'market_cap']).default('market_cap').meta({ label: 'Within groups', help: 'How the names of a group are weighted; market_cap counts the free float.' }),
+      field: parameters.field.meta({
+        label: 'Field',
+        help: 'Column whose values are the groups; names without a value form one group.',
+      }),
+      between: z
+        .enum(['equal', 'market_cap', 'fixed'])
+        .default('equal')
+        .meta({ label: 'Between groups', help: 'How the groups are weighted; market_cap counts the free float.' }),
+      group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({
+        label: 'Group weights',
+        help: 'Weight of each group when they are fixed; a group without one is not held.',
+        unit: 'fraction',
+      }),
+      within: z.enum(['equal', 'market_cap']).default('market_cap').meta({
+        label: 'Within groups',
+        help: 'How the names of a group are weighted; market_cap counts the free float.',
+      }),
     })
     .refine(({ between, group_weights }) => between !== 'fixed' || group_weights !== null, {
       path: ['group_weights'],
@@ -33,7 +46,9 @@ export const groupWeight = weightingClass({
     const group = category(field, 'field');
     const size = numeric('FREE_FLOAT_MARKET_CAP');
     const readsSize = between === 'market_cap' || within === 'market_cap';
-    const given = Object.entries(group_weights ?? {}).map(([name, weight]) => `${name} ${weight}`).join(', ');
+    const given = Object.entries(group_weights ?? {})
+      .map(([name, weight]) => `${name} ${weight}`)
+      .join(', ');
     const words = { equal: 'equally', market_cap: 'by free-float market capitalisation', fixed: `as given (${given})` };
     return {
       reads: [group, ...(readsSize ? [size] : [])],
@@ -41,13 +56,18 @@ export const groupWeight = weightingClass({
       formula: 'group_weight * within / group_total',
       weigh(scope) {
         const sizes = readsSize ? valuesOf(scope, size) : new Float64Array(scope.columns.length).fill(1);
-        const inside = within === 'equal' ? new Float64Array(sizes.length).fill(1) : sizes.map((value) => (value > 0 ? value : 0));
+        const inside =
+          within === 'equal' ? new Float64Array(sizes.length).fill(1) : sizes.map((value) => (value > 0 ? value : 0));
         const raw = new Float64Array(sizes.length);
         const groups: Group[] = [];
         const groupOfPosition = new Int32Array(sizes.length);
         for (const [name, members] of groupsOf(scope, group)) {
           const total = members.reduce((sum, position) => sum + inside[position]!, 0);
-          const outside = { equal: () => 1, market_cap: () => members.reduce((sum, position) => sum + (sizes[position]! || 0), 0), fixed: () => (name === null ? 0 : (group_weights?.[name] ?? 0)) }[between]();
+          const outside = {
+            equal: () => 1,
+            market_cap: () => members.reduce((sum, position) => sum + (sizes[position]! || 0), 0),
+            fixed: () => (name === null ? 0 : (group_weights?.[name] ?? 0)),
+          }[between]();
           groups.push({ name, weight: outside, total });
           for (const position of members) {
             groupOfPosition[position] = groups.length - 1;

@@ -14,8 +14,15 @@ export const inverseVolatilityWeight = weightingClass({
   label: 'Inverse volatility weight',
   help: 'Weights in proportion to the inverse of annualised volatility.',
   params: z.strictObject({
-    window: parameters.window(252).meta({ label: 'Window', help: 'Trailing returns behind the volatility.', unit: 'sessions' }),
-    minimum_observations: z.int().min(2).max(SESSIONS_BACK_MAX).default(60).meta({ label: 'Minimum observations', help: 'Returns a name needs to be held.', unit: 'sessions' }),
+    window: parameters
+      .window(252)
+      .meta({ label: 'Window', help: 'Trailing returns behind the volatility.', unit: 'sessions' }),
+    minimum_observations: z
+      .int()
+      .min(2)
+      .max(SESSIONS_BACK_MAX)
+      .default(60)
+      .meta({ label: 'Minimum observations', help: 'Returns a name needs to be held.', unit: 'sessions' }),
   }),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {
@@ -27,7 +34,10 @@ export const inverseVolatilityWeight = weightingClass({
       weigh({ cross, columns }) {
         const deviations = cross.statistic(value.field, deviation, minimum_observations, columns);
         const volatilities = deviations.map((found) => found * Math.sqrt(LIMITS.PERIODS_PER_YEAR));
-        return weighed(volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)), (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }));
+        return weighed(
+          volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)),
+          (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }),
+        );
       },
     };
   },

@@ -13,7 +13,11 @@ export const minimumVarianceWeight = weightingClass({
   help: 'Long-only weights of least variance.',
   params: z.strictObject({
     ...riskParameters,
-    upper: z.number().gt(0).max(1).default(1).meta({ label: 'Upper', help: 'Largest weight inside the minimisation; too low a bound for full investment gives equal weights.', unit: 'fraction' }),
+    upper: z.number().gt(0).max(1).default(1).meta({
+      label: 'Upper',
+      help: 'Largest weight inside the minimisation; too low a bound for full investment gives equal weights.',
+      unit: 'fraction',
+    }),
   }),
   example: { type: 'MinimumVarianceWeight', params: { window: 252, upper: 0.05 } },
   behaviour(params) {
@@ -25,7 +29,8 @@ export const minimumVarianceWeight = weightingClass({
         const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;
         const weights = new Float64Array(risk.positions.length);
-        if (minimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved') return solverRefusal('minimum variance weights');
+        if (minimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved')
+          return solverRefusal('minimum variance weights');
         return solved({ weights, positions: risk.positions, count: scope.columns.length, covariance: risk.covariance });
       },
     };

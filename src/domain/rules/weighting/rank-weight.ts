@@ -12,7 +12,10 @@ export const rankWeight = weightingClass({
   params: z.strictObject({
     field: parameters.field,
     ascending: parameters.ascending,
-    scheme: z.enum(['linear', 'reciprocal']).default('linear').meta({ label: 'Scheme', help: 'linear: count + 1 - rank; reciprocal: 1 / rank.' }),
+    scheme: z
+      .enum(['linear', 'reciprocal'])
+      .default('linear')
+      .meta({ label: 'Scheme', help: 'linear: count + 1 - rank; reciprocal: 1 / rank.' }),
   }),
   example: { type: 'RankWeight', params: { field: 'MOMENTUM', scheme: 'linear' } },
   behaviour({ field, ascending, scheme }) {
@@ -30,7 +33,11 @@ export const rankWeight = weightingClass({
           ranks[position] = i + 1;
           raw[position] = scheme === 'linear' ? order.length - i : 1 / (i + 1);
         });
-        return weighed(raw, (position) => ({ [field]: Number.isNaN(values[position]!) ? null : values[position]!, rank: ranks[position]! || null, count: order.length }));
+        return weighed(raw, (position) => ({
+          [field]: Number.isNaN(values[position]!) ? null : values[position]!,
+          rank: ranks[position]! || null,
+          count: order.length,
+        }));
       },
     };
   },

@@ -24,9 +24,17 @@ export interface RiskEstimate {
  * Shrunk covariance of the survivors' trailing returns as known at the decision.
  * @cost window * n^2 / 2 multiply-adds
  */
-export function estimateRisk({ engine, cross, columns }: WeightingScope, { window, target, intensity }: RiskRequest): RiskEstimate | Unweighed {
+export function estimateRisk(
+  { engine, cross, columns }: WeightingScope,
+  { window, target, intensity }: RiskRequest,
+): RiskEstimate | Unweighed {
   const { market, session } = cross;
-  const returns: ReturnWindow = { sm: market, growth: cross.growth(columns), from: Math.max(0, session - window), to: session };
+  const returns: ReturnWindow = {
+    sm: market,
+    growth: cross.growth(columns),
+    from: Math.max(0, session - window),
+    to: session,
+  };
   const coverage = coverageOf(returns, columns);
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;

@@ -4,9 +4,18 @@ import * as parameters from '../parameters.js';
 
 /** Parameters of the weightings that estimate a covariance. */
 export const riskParameters = {
-  window: parameters.window(252).meta({ label: 'Window', help: 'Trailing returns behind the covariance.', unit: 'sessions' }),
-  target: z.enum(SHRINKAGE_TARGETS).default('constant_correlation').meta({ label: 'Target', help: 'Structure the sample covariance is shrunk towards.' }),
-  intensity: z.number().min(0).max(1).nullable().default(null).meta({ label: 'Intensity', help: 'Weight on the target; null takes names / (names + observations).', unit: 'fraction' }),
+  window: parameters
+    .window(252)
+    .meta({ label: 'Window', help: 'Trailing returns behind the covariance.', unit: 'sessions' }),
+  target: z
+    .enum(SHRINKAGE_TARGETS)
+    .default('constant_correlation')
+    .meta({ label: 'Target', help: 'Structure the sample covariance is shrunk towards.' }),
+  intensity: z.number().min(0).max(1).nullable().default(null).meta({
+    label: 'Intensity',
+    help: 'Weight on the target; null takes names / (names + observations).',
+    unit: 'fraction',
+  }),
 };
 
 export interface RiskParameters {

@@ -38,5 +38,9 @@ export function solved({ weights, positions, count, covariance }: Solved): RawWe
 }
 
 export function solverRefusal(what: string): Unweighed {
-  return { kind: 'refused', code: 'SOLVER_FAILED', finding: { code: 'NO_WEIGHT_DATA', message: `The ${what} could not be solved.`, path: 'params' } };
+  return {
+    kind: 'refused',
+    code: 'SOLVER_FAILED',
+    finding: { code: 'NO_WEIGHT_DATA', message: `The ${what} could not be solved.`, path: 'params' },
+  };
 }

@@ -14,12 +14,26 @@ export const tiltWeight = weightingClass({
   label: 'Tilted weight',
   help: 'Base weights tilted towards one end of a datapoint.',
   params: z.strictObject({
-    base: z.enum(['MarketCapWeight', 'EqualWeight']).default('MarketCapWeight').meta({ label: 'Base', help: 'Weights that are tilted; market capitalisation counts the free float.' }),
+    base: z
+      .enum(['MarketCapWeight', 'EqualWeight'])
+      .default('MarketCapWeight')
+      .meta({ label: 'Base', help: 'Weights that are tilted; market capitalisation counts the free float.' }),
     field: parameters.field,
-    strength: z.number().min(0).max(100).default(1).meta({ label: 'Strength', help: 'Exponent of the tilt; 0 leaves the base weights.' }),
-    direction: z.enum(['high', 'low']).default('high').meta({ label: 'Direction', help: 'End of the datapoint that gains.' }),
+    strength: z
+      .number()
+      .min(0)
+      .max(100)
+      .default(1)
+      .meta({ label: 'Strength', help: 'Exponent of the tilt; 0 leaves the base weights.' }),
+    direction: z
+      .enum(['high', 'low'])
+      .default('high')
+      .meta({ label: 'Direction', help: 'End of the datapoint that gains.' }),
   }),
-  example: { type: 'TiltWeight', params: { base: 'MarketCapWeight', field: 'DIVIDEND_YIELD', strength: 1, direction: 'high' } },
+  example: {
+    type: 'TiltWeight',
+    params: { base: 'MarketCapWeight', field: 'DIVIDEND_YIELD', strength: 1, direction: 'high' },
+  },
   behaviour({ base, field, strength, direction }) {
     const value = numeric(field, 'field');
     const size = base === 'MarketCapWeight' ? numeric('FREE_FLOAT_MARKET_CAP') : null;
@@ -30,8 +44,13 @@ export const tiltWeight = weightingClass({
       formula: 'base * normal probability(z)^strength',
       weigh(scope) {
         const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : valuesOf(scope, size);
-        const z = zScores(valuesOf(scope, value)).map((score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)));
-        return weighed(sizes.map((base, i) => base * normalProbability(z[i]!) ** strength), (position) => ({ base: sizes[position]!, z: Number.isNaN(z[position]!) ? null : z[position]!, strength }));
+        const z = zScores(valuesOf(scope, value)).map(
+          (score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)),
+        );
+        return weighed(
+          sizes.map((base, i) => base * normalProbability(z[i]!) ** strength),
+          (position) => ({ base: sizes[position]!, z: Number.isNaN(z[position]!) ? null : z[position]!, strength }),
+        );
       },
     };
   },

@@ -19,7 +19,10 @@ const ROW_BYTES_MAX = 1 << 22;
  * Decodes the binary format of COPY as its bytes come.
  * @source PostgreSQL documentation, COPY, binary format
  */
-export function createCopyDecoder(columns: number, onRow: (row: CopyRow) => void): { push(chunk: Buffer): void; end(): void } {
+export function createCopyDecoder(
+  columns: number,
+  onRow: (row: CopyRow) => void,
+): { push(chunk: Buffer): void; end(): void } {
   let rest: Buffer = Buffer.alloc(0);
   let hasHeader = false;
   let isDone = false;

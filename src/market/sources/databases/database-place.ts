@@ -37,25 +37,47 @@ const SSL_MODES = ['disable', 'require', 'verify-full'];
 /** Addresses that no database has: of this link, of everyone, of nobody. */
 const NO_DATABASE: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'broadcast', 'unspecified', 'reserved']);
 
-export function createDatabasePlaces({ locations, hosts }: { readonly locations: Locations; readonly hosts: readonly string[] }): DatabasePlaces {
+export function createDatabasePlaces({
+  locations,
+  hosts,
+}: {
+  readonly locations: Locations;
+  readonly hosts: readonly string[];
+}): DatabasePlaces {
   const allowed = new Set(hosts.map((host) => host.toLowerCase()));
 
   async function postgresql(url: URL): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }> {
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
-    if (!allowed.has(host)) return notAllowed('The host is none of those the operator allows (--database-hosts, DIVISOR_DATABASE_HOSTS).');
+    if (!allowed.has(host))
+      return notAllowed('The host is none of those the operator allows (--database-hosts, DIVISOR_DATABASE_HOSTS).');
     const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.has(name));
-    if (unknown.length > 0) return malformed(`The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...PARAMETERS].join(', ')}.`);
+    if (unknown.length > 0)
+      return malformed(
+        `The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...PARAMETERS].join(', ')}.`,
+      );
     const mode = url.searchParams.get('sslmode') ?? 'disable';
-    if (!SSL_MODES.includes(mode)) return malformed(`The sslmode is ${mode}; the accepted set is ${SSL_MODES.join(', ')}.`);
+    if (!SSL_MODES.includes(mode))
+      return malformed(`The sslmode is ${mode}; the accepted set is ${SSL_MODES.join(', ')}.`);
     const [user, password, database] = [decoded(url.username), decoded(url.password), decoded(url.pathname.slice(1))];
     if (user === undefined || password === undefined || database === undefined) return malformed(BAD_ESCAPE);
     if (database === '' || user === '') return malformed(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
-    const address = await lookup(host).then((found) => found.address, () => undefined);
-    if (address === undefined) return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: 'The host has no address.' } };
-    if (NO_DATABASE.has(ipaddr.parse(address).range())) return notAllowed('The address of the host is none a database may have.');
+    const address = await lookup(host).then(
+      (found) => found.address,
+      () => undefined,
+    );
+    if (address === undefined)
+      return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: 'The host has no address.' } };
+    if (NO_DATABASE.has(ipaddr.parse(address).range()))
+      return notAllowed('The address of the host is none a database may have.');
     return {
       place: {
-        kind: 'postgresql', address, host, port: url.port === '' ? 5432 : Number(url.port), user, password, database,
+        kind: 'postgresql',
+        address,
+        host,
+        port: url.port === '' ? 5432 : Number(url.port),
+        user,
+        password,
+        database,
         isEncrypted: mode !== 'disable',
       },
     };
@@ -65,19 +87,30 @@ export function createDatabasePlaces({ locations, hosts }: { readonly locations:
     async resolve(location) {
       const url = URL.canParse(location) ? new URL(location) : undefined;
       switch (url?.protocol) {
-        case undefined: return malformed(`The location is no URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed; what in a password is neither letter nor digit is percent-encoded.`);
+        case undefined:
+          return malformed(
+            `The location is no URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed; what in a password is neither letter nor digit is percent-encoded.`,
+          );
         case 'postgres:':
-        case 'postgresql:': return /^postgres(ql)?:\/\//i.test(location) ? postgresql(url!) : malformed(`The URL has no two slashes after its colon: ${POSTGRESQL_FORM}.`);
+        case 'postgresql:':
+          return /^postgres(ql)?:\/\//i.test(location)
+            ? postgresql(url!)
+            : malformed(`The URL has no two slashes after its colon: ${POSTGRESQL_FORM}.`);
         case 'sqlite:':
         case 'duckdb:': {
           const kind = url!.protocol === 'sqlite:' ? 'sqlite' : 'duckdb';
-          if (url!.host !== '' || url!.search !== '') return malformed(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
+          if (url!.host !== '' || url!.search !== '')
+            return malformed(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
           const path = decoded(url!.pathname);
           if (path === undefined) return malformed(BAD_ESCAPE);
           const resolved = await locations.resolve(path, 'file');
           return 'problem' in resolved ? resolved : { place: { kind, path: resolved.path } };
         }
-        default: throw new Refusal('NOT_SUPPORTED', `This build has no driver for ${url!.protocol.slice(0, -1).slice(0, 32)}; it has those of sqlite, duckdb and postgresql.`);
+        default:
+          throw new Refusal(
+            'NOT_SUPPORTED',
+            `This build has no driver for ${url!.protocol.slice(0, -1).slice(0, 32)}; it has those of sqlite, duckdb and postgresql.`,
+          );
       }
     },
   };
@@ -95,5 +128,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-const notAllowed = (message: string) => ({ problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message } });
+const notAllowed = (message: string) => ({
+  problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message },
+});
 const malformed = (message: string) => ({ problem: { code: 'WRONG_TYPE' as const, path: 'location', message } });

@@ -7,10 +7,19 @@ import { readSqlite } from './read-sqlite.js';
 import type { DatabaseProgress, TableNames } from './tables-to-read.js';
 
 /** Reads the tables of a database into one content, telling everything that is wrong with them; undefined when anything is. */
-export function readDatabase(place: DatabasePlace, tables: TableNames, problems: Problems, onProgress: DatabaseProgress, options: ReadOptions = {}): Promise<SourceRead | undefined> {
+export function readDatabase(
+  place: DatabasePlace,
+  tables: TableNames,
+  problems: Problems,
+  onProgress: DatabaseProgress,
+  options: ReadOptions = {},
+): Promise<SourceRead | undefined> {
   switch (place.kind) {
-    case 'sqlite': return readSqlite(place.path, tables, problems, onProgress);
-    case 'duckdb': return readDuckDbFile(place.path, tables, problems, onProgress, options);
-    case 'postgresql': return readPostgresql(place, tables, problems, onProgress);
+    case 'sqlite':
+      return readSqlite(place.path, tables, problems, onProgress);
+    case 'duckdb':
+      return readDuckDbFile(place.path, tables, problems, onProgress, options);
+    case 'postgresql':
+      return readPostgresql(place, tables, problems, onProgress);
   }
 }

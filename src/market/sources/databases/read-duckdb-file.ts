@@ -13,7 +13,13 @@ import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-t
 const CATALOGUE = 'source';
 
 /** Reads a DuckDB file, attached read-only, which nobody can write meanwhile: a market of numbers column by column, anything else row by row. */
-export async function readDuckDbFile(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { follower }: ReadOptions): Promise<SourceRead | undefined> {
+export async function readDuckDbFile(
+  path: string,
+  named: TableNames,
+  problems: Problems,
+  onProgress: DatabaseProgress,
+  { follower }: ReadOptions,
+): Promise<SourceRead | undefined> {
   const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
   });
@@ -22,7 +28,9 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
   const digesting = digestFile(path, 'database');
   digesting.catch(() => {}); // thrown where it is awaited
   try {
-    const held = await connection.runAndReadAll(`SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`);
+    const held = await connection.runAndReadAll(
+      `SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`,
+    );
     const tables = tablesToRead(new Set(held.getRows().map(([name]) => String(name))), named, problems);
     const rows = createContentRows(problems);
     const cells = async (dataset: (typeof DATASETS)[number]) => {
@@ -30,7 +38,8 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
       const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
       const addRow = rows.beginCells(dataset, dataset, columns);
       if (addRow === undefined) return;
-      for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`)) for (const row of chunk.getRows()) addRow(row.map(cellOf));
+      for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`))
+        for (const row of chunk.getRows()) addRow(row.map(cellOf));
     };
     for (const dataset of DATASETS) if (dataset !== 'market' && tables[dataset] !== undefined) await cells(dataset);
     if (tables.market === undefined) {
@@ -51,11 +60,21 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
       const content = rows.toContent();
       return content && { content, rows: datasetRows(rows.rowsOf), files: [await digesting] };
     }
-    const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'), follower);
+    const market = await readTypedMarket(
+      duck,
+      { files: [], scan, numberedScan, columns },
+      problems,
+      (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'),
+      follower,
+    );
     const beside = rows.toTables();
     const content = market && withTables(market.panels, beside, problems);
     if (market === undefined || content === undefined || problems.errors > 0) return undefined;
-    return { content, rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))), files: [await digesting] };
+    return {
+      content,
+      rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))),
+      files: [await digesting],
+    };
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
     return undefined;

@@ -34,10 +34,23 @@ const EPOCH_DAYS = 10_957;
  * Reads a PostgreSQL database in one read-only transaction, so that all tables are of one moment. A market of numbers is
  * copied in binary; anything else is read row by row.
  */
-export async function readPostgresql(place: Place, named: TableNames, problems: Problems, onProgress: DatabaseProgress): Promise<SourceRead | undefined> {
+export async function readPostgresql(
+  place: Place,
+  named: TableNames,
+  problems: Problems,
+  onProgress: DatabaseProgress,
+): Promise<SourceRead | undefined> {
   const client = new Client({
-    host: place.address, port: place.port, user: place.user, password: place.password, database: place.database, connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: STATEMENT_MS, lock_timeout: LOCK_MS, application_name: 'divisor', ssl: place.isEncrypted ? { servername: place.host } : false,
+    host: place.address,
+    port: place.port,
+    user: place.user,
+    password: place.password,
+    database: place.database,
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: STATEMENT_MS,
+    lock_timeout: LOCK_MS,
+    application_name: 'divisor',
+    ssl: place.isEncrypted ? { servername: place.host } : false,
   });
   client.on('error', () => {}); // a connection that breaks fails the query under way, which tells it
   try {
@@ -47,13 +60,19 @@ export async function readPostgresql(place: Place, named: TableNames, problems: 
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const rows = createContentRows(problems);
     const tables = tablesToRead(await tableNames(client), named, problems);
-    for (const dataset of DATASETS) if (tables[dataset] !== undefined) await readTable(client, { dataset, table: tables[dataset], rows, problems, onProgress });
+    for (const dataset of DATASETS)
+      if (tables[dataset] !== undefined)
+        await readTable(client, { dataset, table: tables[dataset], rows, problems, onProgress });
     await client.query('COMMIT');
     const content = rows.toContent();
     if (content === undefined || problems.errors > 0) return undefined;
     return { content, rows: datasetRows(rows.rowsOf), files: [] };
   } catch (error) {
-    problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${sentence(error, place)}` });
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: '',
+      message: `The database cannot be read: ${sentence(error, place)}`,
+    });
     return undefined;
   } finally {
     await client.end().catch(() => {});
@@ -62,7 +81,9 @@ export async function readPostgresql(place: Place, named: TableNames, problems: 
 
 /** What the server or the connection said, without the password. */
 function sentence(error: unknown, { password }: Place): string {
-  const text = (error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)).split('\n')[0]!;
+  const text = (
+    error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)
+  ).split('\n')[0]!;
   return `${password === '' ? text : text.replaceAll(password, '***')}`.slice(0, 160);
 }
 
@@ -71,7 +92,9 @@ async function tableNames(client: Client): Promise<Set<string>> {
   const { rows } = await client.query<{ table_schema: string; table_name: string; is_visible: boolean }>(
     "SELECT table_schema, table_name, pg_table_is_visible(to_regclass(quote_ident(table_schema) || '.' || quote_ident(table_name))) AS is_visible FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
   );
-  return new Set(rows.flatMap((row) => [...(row.is_visible ? [row.table_name] : []), `${row.table_schema}.${row.table_name}`]));
+  return new Set(
+    rows.flatMap((row) => [...(row.is_visible ? [row.table_name] : []), `${row.table_schema}.${row.table_name}`]),
+  );
 }
 
 interface TableRead {
@@ -94,33 +117,51 @@ async function readTable(client: Client, read: TableRead): Promise<void> {
   const { fields } = await client.query(`SELECT * FROM ${source} LIMIT 0`);
   const columns = fields.map(({ name, dataTypeID }) => ({ name, type: dataTypeID }));
   const hasKeys = ['identifier', 'date'].every((key) => columns.some(({ name }) => columnName('market', name) === key));
-  const isTyped = hasKeys && columns.every(({ name, type }) => {
-    const known = columnName('market', name);
-    if (known === 'identifier') return TEXTS.has(type);
-    return known === 'date' ? DATES.has(type) : NUMBERS.has(type);
-  });
+  const isTyped =
+    hasKeys &&
+    columns.every(({ name, type }) => {
+      const known = columnName('market', name);
+      if (known === 'identifier') return TEXTS.has(type);
+      return known === 'date' ? DATES.has(type) : NUMBERS.has(type);
+    });
   if (dataset === 'market' && isTyped) await copyMarket(client, source, columns, read);
   else await readCells(client, source, columns, read);
 }
 
 /** Copies a market whose columns are numbers: eight bytes a value, decoded where they lie. */
-async function copyMarket(client: Client, source: string, columns: readonly Column[], { rows, problems, onProgress }: TableRead): Promise<void> {
+async function copyMarket(
+  client: Client,
+  source: string,
+  columns: readonly Column[],
+  { rows, problems, onProgress }: TableRead,
+): Promise<void> {
   const known = columns.map(({ name }) => columnName('market', name));
-  const begun = rows.beginMarket('market', columns.map(({ name }) => name));
+  const begun = rows.beginMarket(
+    'market',
+    columns.map(({ name }) => name),
+  );
   if (begun === undefined) return;
   const { file, market } = begun;
   const list = columns.map(({ name, type }, i) => {
     if (known[i] === 'identifier') return `${quoted(name)}::text`;
     return known[i] === 'date' ? `${quoted(name)}::date` : `${quoted(name)}${type === 701 ? '' : '::float8'}`;
   });
-  const { rows: estimate } = await client.query<{ reltuples: number }>('SELECT reltuples::float8 AS reltuples FROM pg_class WHERE oid = to_regclass($1)', [source]);
+  const { rows: estimate } = await client.query<{ reltuples: number }>(
+    'SELECT reltuples::float8 AS reltuples FROM pg_class WHERE oid = to_regclass($1)',
+    [source],
+  );
   const expected = Math.max(estimate[0]?.reltuples ?? 0, 1);
-  const names = createByteTexts((bytes, start, end) => market.codeOf(file, Buffer.from(bytes.subarray(start, end)).toString('utf8').trim() || null));
+  const names = createByteTexts((bytes, start, end) =>
+    market.codeOf(file, Buffer.from(bytes.subarray(start, end)).toString('utf8').trim() || null),
+  );
   const name = file.identifierColumn;
   const day = file.dateColumn;
   const decoder = createCopyDecoder(columns.length, ({ bytes, starts, ends }) => {
     const code = starts[name]! < 0 ? market.codeOf(file, null) : names(bytes, starts[name]!, ends[name]!);
-    market.beginRow(code, starts[day]! < 0 ? market.dayOf(file, null) : dayIn(bytes.readInt32BE(starts[day]), market, file));
+    market.beginRow(
+      code,
+      starts[day]! < 0 ? market.dayOf(file, null) : dayIn(bytes.readInt32BE(starts[day]), market, file),
+    );
     for (let column = 0; column < starts.length; column++) {
       const start = starts[column]!;
       if (start < 0 || file.fieldOf[column]! < 0) continue;
@@ -134,22 +175,44 @@ async function copyMarket(client: Client, source: string, columns: readonly Colu
   const stream = client.query(copyTo(`COPY (SELECT ${list.join(', ')} FROM ${source}) TO STDOUT (FORMAT binary)`));
   for await (const chunk of stream) decoder.push(chunk as Buffer); // COPY streams bytes
   decoder.end();
-  if (market.rows === 0) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
+  if (market.rows === 0)
+    problems.error({
+      code: 'EMPTY_DATASET',
+      path: 'market',
+      message: 'The market holds no row; at least one is needed.',
+    });
 }
 
 /** The infinities of a date are the ends of its range. */
-function dayIn(value: number, market: { dayOf(file: never, cell: Cell): Day | undefined }, file: unknown): Day | undefined {
+function dayIn(
+  value: number,
+  market: { dayOf(file: never, cell: Cell): Day | undefined },
+  file: unknown,
+): Day | undefined {
   if (value !== 0x7fffffff && value !== -0x80000000) return value + EPOCH_DAYS;
   return market.dayOf(file as never, value > 0 ? 'infinity' : '-infinity');
 }
 
 /** Reads a table row by row through a cursor, every value as the server writes it. */
-async function readCells(client: Client, source: string, columns: readonly Column[], { dataset, rows }: TableRead): Promise<void> {
-  const addRow = rows.beginCells(dataset, dataset, columns.map(({ name }) => name));
+async function readCells(
+  client: Client,
+  source: string,
+  columns: readonly Column[],
+  { dataset, rows }: TableRead,
+): Promise<void> {
+  const addRow = rows.beginCells(
+    dataset,
+    dataset,
+    columns.map(({ name }) => name),
+  );
   if (addRow === undefined) return;
   await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT * FROM ${source}`);
   for (;;) {
-    const batch: QueryArrayResult<(string | null)[]> = await client.query({ text: `FETCH ${FETCH_ROWS} FROM rows_of_table`, rowMode: 'array', types: { getTypeParser: () => (value: string) => value } });
+    const batch: QueryArrayResult<(string | null)[]> = await client.query({
+      text: `FETCH ${FETCH_ROWS} FROM rows_of_table`,
+      rowMode: 'array',
+      types: { getTypeParser: () => (value: string) => value },
+    });
     for (const row of batch.rows) addRow(row.map((value, i) => cellOf(value, columns[i]!.type)));
     if (batch.rows.length < FETCH_ROWS) break;
   }

@@ -19,13 +19,22 @@ const MAGIC = 'SQLite format 3\0';
  * Reads a SQLite file. It is copied first: the driver would lock the folder of the original, and a copy does not change
  * while it is read. A file whose log holds changes that are not in it yet is refused.
  */
-export async function readSqlite(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress): Promise<SourceRead | undefined> {
+export async function readSqlite(
+  path: string,
+  named: TableNames,
+  problems: Problems,
+  onProgress: DatabaseProgress,
+): Promise<SourceRead | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
   try {
     for (const ending of ['-wal', '-journal']) {
       const pending = await stat(path + ending).catch(() => undefined);
       if (pending !== undefined && pending.size > 0) {
-        problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The database has changes that are not in its file yet; close it or write a checkpoint first.' });
+        problems.error({
+          code: 'UNREADABLE_FILE',
+          path: '',
+          message: 'The database has changes that are not in its file yet; close it or write a checkpoint first.',
+        });
         return undefined;
       }
     }
@@ -60,17 +69,27 @@ async function asRollbackFile(path: string): Promise<boolean> {
   }
 }
 
-function readTables(copy: string, named: TableNames, rows: ContentRows, problems: Problems, onProgress: DatabaseProgress): void {
+function readTables(
+  copy: string,
+  named: TableNames,
+  rows: ContentRows,
+  problems: Problems,
+  onProgress: DatabaseProgress,
+): void {
   let database: InstanceType<typeof sqlite.Database> | undefined;
   try {
     database = new sqlite.Database(copy, { readOnly: true, fileMustExist: true });
-    const held = new Set(database.all("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").map((row) => String(row['name'])));
+    const held = new Set(
+      database.all("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").map((row) => String(row['name'])),
+    );
     const tables = tablesToRead(held, named, problems);
     for (const dataset of DATASETS) {
       const table = tables[dataset];
       if (table === undefined) continue;
       onProgress(dataset === 'market' ? 0.1 : 0.9, `reading ${dataset}`);
-      const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
+      const columns = database
+        .all(`SELECT name FROM pragma_table_info(${text(table)})`)
+        .map((row) => String(row['name']));
       const addRow = rows.beginCells(dataset, dataset, columns);
       if (addRow === undefined) continue;
       const statement = database.prepare(`SELECT * FROM ${name(table)}`);
@@ -81,7 +100,11 @@ function readTables(copy: string, named: TableNames, rows: ContentRows, problems
       }
     }
   } catch (error) {
-    problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160)}.` });
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: '',
+      message: `The database cannot be read: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160)}.`,
+    });
   } finally {
     database?.close();
   }

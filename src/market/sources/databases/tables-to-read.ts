@@ -16,7 +16,12 @@ export function tablesToRead(held: ReadonlySet<string>, named: TableNames, probl
   for (const dataset of DATASETS) {
     const name = named[dataset] ?? dataset;
     if (held.has(name)) chosen[dataset] = name;
-    else if (named[dataset] !== undefined || dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: named[dataset] === undefined ? dataset : `tables.${dataset}`, message: `The database has no table ${name}.${didYouMean(name, held)}` });
+    else if (named[dataset] !== undefined || dataset === 'market')
+      problems.error({
+        code: 'LOCATION_NOT_FOUND',
+        path: named[dataset] === undefined ? dataset : `tables.${dataset}`,
+        message: `The database has no table ${name}.${didYouMean(name, held)}`,
+      });
   }
   return chosen;
 }

@@ -38,7 +38,9 @@ export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
                 height,
                 draw(canvas, { x, y, parent }) {
                   const box = { x, y, width, height };
-                  canvas.content(canvas.element(parent, 'Figure', { alt, box }), 'Figure', () => drawColumns(canvas, bars, { box, size }));
+                  canvas.content(canvas.element(parent, 'Figure', { alt, box }), 'Figure', () =>
+                    drawColumns(canvas, bars, { box, size }),
+                  );
                 },
               },
             ],
@@ -55,7 +57,13 @@ const VALUE_GAP = 2.5;
 function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
   const pitch = width / bars.length;
   for (let size: number = SIZE.label; size >= SIZE_MIN; size -= 0.25) {
-    if (bars.every(({ text, label }) => Math.max(typesetter.width(text, { size }), typesetter.width(label, { size })) + VALUE_GAP <= pitch)) return size;
+    if (
+      bars.every(
+        ({ text, label }) =>
+          Math.max(typesetter.width(text, { size }), typesetter.width(label, { size })) + VALUE_GAP <= pitch,
+      )
+    )
+      return size;
   }
   return null;
 }
@@ -63,14 +71,22 @@ function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext
 type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars;
 
 const BARS: Record<BarSource, Content> = {
-  annual_returns: ({ limit }, context) => ({ bars: annualBars(requireFigures(context), limit), isTime: true, note: null }),
+  annual_returns: ({ limit }, context) => ({
+    bars: annualBars(requireFigures(context), limit),
+    isTime: true,
+    note: null,
+  }),
   top_weights: ({ limit }, context) => weightBars(requireFigures(context), limit),
   sector_weights: ({ limit }, context) => sectorBars(requireFigures(context), limit),
   contributions: ({ limit }, context) => contributionBars(requireFigures(context), limit),
   literal: ({ values, limit }) => literalBars(values!, limit), // a literal chart has its values: the schema says so
 };
 
-const percentBar = (label: string, value: number): Bar => ({ label: cleanLine(label), value, text: percentText(value) });
+const percentBar = (label: string, value: number): Bar => ({
+  label: cleanLine(label),
+  value,
+  text: percentText(value),
+});
 
 function annualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
   return annualReturns()
@@ -93,7 +109,13 @@ function sectorBars({ sectors }: RunFigures, limit: number): Bars {
   const all = sectors();
   const bars = all.slice(0, limit).map(({ sector, weight }) => percentBar(sector ?? 'Unclassified', weight));
   const others = all.slice(limit);
-  if (others.length > 0) bars.push(percentBar(`${countText(others.length)} others`, others.reduce((sum, { weight }) => sum + weight, 0)));
+  if (others.length > 0)
+    bars.push(
+      percentBar(
+        `${countText(others.length)} others`,
+        others.reduce((sum, { weight }) => sum + weight, 0),
+      ),
+    );
   return { bars, isTime: false, note: null };
 }
 
@@ -101,7 +123,12 @@ function sectorBars({ sectors }: RunFigures, limit: number): Bars {
 function contributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
   const isWhole = contributions.length <= limit;
-  const shown = isWhole ? contributions : [...contributions.slice(0, Math.ceil(limit / 2)), ...(limit > 1 ? contributions.slice(-Math.floor(limit / 2)) : [])];
+  const shown = isWhole
+    ? contributions
+    : [
+        ...contributions.slice(0, Math.ceil(limit / 2)),
+        ...(limit > 1 ? contributions.slice(-Math.floor(limit / 2)) : []),
+      ];
   const bars = shown.map(({ asset_id, contribution }) => percentBar(labelOf(asset_id, nameOf(asset_id)), contribution));
   const which = isWhole ? '' : `Largest and smallest of ${countText(contributions.length)}, `;
   return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
@@ -110,5 +137,9 @@ function contributionBars({ attribution, nameOf }: RunFigures, limit: number): B
 function literalBars(values: Readonly<Record<string, number>>, limit: number): Bars {
   const entries = Object.entries(values).slice(0, limit);
   const texts = plainTexts(entries.map(([, value]) => value));
-  return { bars: entries.map(([label, value], i) => ({ label: cleanLine(label), value, text: texts[i]! })), isTime: false, note: null };
+  return {
+    bars: entries.map(([label, value], i) => ({ label: cleanLine(label), value, text: texts[i]! })),
+    isTime: false,
+    note: null,
+  };
 }

@@ -19,13 +19,21 @@ interface LineSource {
 const LINES: Record<ChartLine, LineSource> = {
   level: {
     panel: 'levels',
-    find: ({ level }) => ({ series: { ...level, label: `Level ${ratioText(last(level.values))}`, stroke: { colour: NAVY, width: 1.3 } } }),
+    find: ({ level }) => ({
+      series: { ...level, label: `Level ${ratioText(last(level.values))}`, stroke: { colour: NAVY, width: 1.3 } },
+    }),
   },
   index_level: {
     panel: 'levels',
     find(figures) {
       const index = figures.indexLevel();
-      return { series: { ...index, label: `Index level ${ratioText(last(index.values))}`, stroke: { colour: AMBER, width: 1 } } };
+      return {
+        series: {
+          ...index,
+          label: `Index level ${ratioText(last(index.values))}`,
+          stroke: { colour: AMBER, width: 1 },
+        },
+      };
     },
   },
   benchmark: {
@@ -33,7 +41,13 @@ const LINES: Record<ChartLine, LineSource> = {
     find(figures) {
       const benchmark = figures.benchmark();
       if (benchmark === null) return { missing: 'The run has no external benchmark.' };
-      return { series: { ...benchmark, label: `Benchmark ${benchmark.id} ${ratioText(last(benchmark.values))}`, stroke: { colour: SLATE, width: 0.9, dash: [3, 2] } } };
+      return {
+        series: {
+          ...benchmark,
+          label: `Benchmark ${benchmark.id} ${ratioText(last(benchmark.values))}`,
+          stroke: { colour: SLATE, width: 0.9, dash: [3, 2] },
+        },
+      };
     },
   },
   drawdown: {
@@ -54,18 +68,27 @@ const LINES: Record<ChartLine, LineSource> = {
   },
 };
 
-const PANELS = { levels: { unit: 'points', share: 2 }, drawdown: { unit: 'percent', share: 1 }, volatility: { unit: 'percent', share: 1 } } as const;
+const PANELS = {
+  levels: { unit: 'points', share: 2 },
+  drawdown: { unit: 'percent', share: 1 },
+  volatility: { unit: 'percent', share: 1 },
+} as const;
 
 /** Lines over time, in one panel for each unit. */
 export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);
   const title = titlePart(block.title, width, typesetter);
-  const found = CHART_LINES.filter((line) => block.lines.includes(line)).map((line) => ({ panel: LINES[line].panel, found: LINES[line].find(figures) }));
+  const found = CHART_LINES.filter((line) => block.lines.includes(line)).map((line) => ({
+    panel: LINES[line].panel,
+    found: LINES[line].find(figures),
+  }));
   const panels = (['levels', 'drawdown', 'volatility'] as const).flatMap((name): Panel[] => {
     const series = found.flatMap((line) => (line.panel === name && 'series' in line.found ? [line.found.series] : []));
     if (series.length === 0) return [];
-    return [{ ...PANELS[name], isLogarithmic: block.log_scale && name === 'levels', hasZero: name !== 'levels', series }];
+    return [
+      { ...PANELS[name], isLogarithmic: block.log_scale && name === 'levels', hasZero: name !== 'levels', series },
+    ];
   });
   const missing = found.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
   const isAsked = panels.length === 0 || block.lines.length === missing.length;
@@ -75,18 +98,25 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   return { title, sections: [{ head: null, rows: [...chart, ...notes] }] };
 };
 
-function chartPart(panels: readonly Panel[], { width, height, alt }: { readonly width: number; readonly height: number; readonly alt: string }): Part {
+function chartPart(
+  panels: readonly Panel[],
+  { width, height, alt }: { readonly width: number; readonly height: number; readonly alt: string },
+): Part {
   return {
     height,
     draw(canvas, { x, y, parent }) {
       const box = { x, y, width, height };
-      canvas.content(canvas.element(parent, 'Figure', { alt, box }), 'Figure', () => drawLineChart(canvas, panels, box));
+      canvas.content(canvas.element(parent, 'Figure', { alt, box }), 'Figure', () =>
+        drawLineChart(canvas, panels, box),
+      );
     },
   };
 }
 
 function altOf(panels: readonly Panel[], { overview }: RunFigures): string {
-  const lines = panels.flatMap(({ series }) => series.map(({ label, days }) => `${label} (${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)})`));
+  const lines = panels.flatMap(({ series }) =>
+    series.map(({ label, days }) => `${label} (${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)})`),
+  );
   return `Line chart for ${overview.name}: ${lines.join('; ')}.`;
 }
 

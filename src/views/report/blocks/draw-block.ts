@@ -28,6 +28,9 @@ export function drawBlock(block: ReportBlock, context: DrawingContext): LaidBloc
     return (DRAWINGS[block.kind] as Drawing<BlockKindName>)(block as never, context);
   } catch (failure) {
     if (!(failure instanceof Refusal) || failure.code !== 'TOTAL_LOSS') throw failure;
-    return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows: [notePart(failure.message, width, typesetter)] }] };
+    return {
+      title: titlePart(block.title, width, typesetter),
+      sections: [{ head: null, rows: [notePart(failure.message, width, typesetter)] }],
+    };
   }
 }

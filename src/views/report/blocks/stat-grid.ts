@@ -15,14 +15,29 @@ interface Figure {
 
 const FIGURES: Record<Stat, { readonly label: string; readonly value: (figures: RunFigures) => string }> = {
   total_return: { label: 'Total return', value: ({ overview: { metrics } }) => percentText(metrics.total_return) },
-  annualised_return: { label: 'Annualised return', value: ({ overview: { metrics } }) => percentText(metrics.annualised_return) },
+  annualised_return: {
+    label: 'Annualised return',
+    value: ({ overview: { metrics } }) => percentText(metrics.annualised_return),
+  },
   volatility: { label: 'Volatility', value: ({ overview: { metrics } }) => percentText(metrics.volatility) },
   sharpe_ratio: { label: 'Sharpe ratio', value: ({ overview: { metrics } }) => ratioText(metrics.sharpe_ratio) },
   max_drawdown: { label: 'Max drawdown', value: ({ overview: { metrics } }) => percentText(metrics.max_drawdown) },
-  tracking_error: { label: 'Tracking error', value: ({ overview: { metrics } }) => percentText(metrics.tracking_error) },
-  tracking_difference: { label: 'Tracking difference', value: ({ overview: { metrics } }) => percentText(metrics.tracking_difference) },
-  constituents: { label: 'Constituents', value: ({ overview: { concentration } }) => countText(concentration.constituents) },
-  effective_assets: { label: 'Effective assets', value: ({ overview: { concentration } }) => ratioText(concentration.effective_assets) },
+  tracking_error: {
+    label: 'Tracking error',
+    value: ({ overview: { metrics } }) => percentText(metrics.tracking_error),
+  },
+  tracking_difference: {
+    label: 'Tracking difference',
+    value: ({ overview: { metrics } }) => percentText(metrics.tracking_difference),
+  },
+  constituents: {
+    label: 'Constituents',
+    value: ({ overview: { concentration } }) => countText(concentration.constituents),
+  },
+  effective_assets: {
+    label: 'Effective assets',
+    value: ({ overview: { concentration } }) => ratioText(concentration.effective_assets),
+  },
   largest: { label: 'Largest weight', value: ({ overview: { concentration } }) => percentText(concentration.largest) },
   long_exposure: { label: 'Long exposure', value: ({ exposure }) => percentText(exposure().long) },
   short_exposure: { label: 'Short exposure', value: ({ exposure }) => percentText(exposure().short) },
@@ -40,30 +55,46 @@ const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
-    ...statsOf(block, context.figures?.overview.exposure !== undefined).map((stat): Figure => ({ label: FIGURES[stat].label, value: FIGURES[stat].value(requireFigures(context)) })),
-    ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({ label: cleanLine(label), value: cleanLine(value) })),
+    ...statsOf(block, context.figures?.overview.exposure !== undefined).map((stat): Figure => ({
+      label: FIGURES[stat].label,
+      value: FIGURES[stat].value(requireFigures(context)),
+    })),
+    ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({
+      label: cleanLine(label),
+      value: cleanLine(value),
+    })),
   ];
   const cellOf = (count: number): number => (width - GAP * (count - 1)) / count;
   const least = Math.max(0, ...figures.map((figure) => leastWidth(figure, typesetter)));
   let columns = Math.max(1, Math.min(block.columns, figures.length));
   while (columns > 1 && cellOf(columns) < least) columns--;
   const cell = cellOf(columns);
-  const fits = (size: number): boolean => figures.every(({ value }) => typesetter.width(value, { size, weight: 'bold' }) <= cell);
+  const fits = (size: number): boolean =>
+    figures.every(({ value }) => typesetter.width(value, { size, weight: 'bold' }) <= cell);
   const size = VALUE_SIZES.find(fits) ?? VALUE_SIZES.at(-1)!;
   const rows: Part[] = [];
-  for (let from = 0; from < figures.length; from += columns) rows.push(layRow(figures.slice(from, from + columns), { cell, size, typesetter }));
+  for (let from = 0; from < figures.length; from += columns)
+    rows.push(layRow(figures.slice(from, from + columns), { cell, size, typesetter }));
   return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
 /** Room for the longest word of a label and of a value in the smallest size. */
 function leastWidth({ label, value }: Figure, typesetter: Typesetter): number {
-  const widest = (text: string, size: number, weight: 'regular' | 'bold'): number => Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));
+  const widest = (text: string, size: number, weight: 'regular' | 'bold'): number =>
+    Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));
   return Math.max(widest(label, SIZE.label, 'regular'), widest(value, VALUE_SIZES.at(-1)!, 'bold'));
 }
 
-function layRow(figures: readonly Figure[], { cell, size, typesetter }: { readonly cell: number; readonly size: number; readonly typesetter: Typesetter }): Part {
-  const labels = figures.map(({ label }) => typesetter.fit(label, { size: SIZE.label, maxWidth: cell, linesMax: LABEL_LINES_MAX }));
-  const values = figures.map(({ value }) => typesetter.fit(value, { size, weight: 'bold', maxWidth: cell, linesMax: VALUE_LINES_MAX }));
+function layRow(
+  figures: readonly Figure[],
+  { cell, size, typesetter }: { readonly cell: number; readonly size: number; readonly typesetter: Typesetter },
+): Part {
+  const labels = figures.map(({ label }) =>
+    typesetter.fit(label, { size: SIZE.label, maxWidth: cell, linesMax: LABEL_LINES_MAX }),
+  );
+  const values = figures.map(({ value }) =>
+    typesetter.fit(value, { size, weight: 'bold', maxWidth: cell, linesMax: VALUE_LINES_MAX }),
+  );
   const labelLines = Math.max(...labels.map(({ length }) => length));
   const valueLines = Math.max(...values.map(({ length }) => length));
   const valueLeading = size * 1.2;
@@ -76,8 +107,23 @@ function layRow(figures: readonly Figure[], { cell, size, typesetter }: { readon
         const left = x + k * (cell + GAP);
         canvas.artifact(() => canvas.line([left, y], [left + cell, y], { colour: HAIRLINE, width: LINE.rule }));
         canvas.content(canvas.element(parent, 'P'), 'P', () => {
-          labels[k]!.forEach((line, i) => canvas.text(line, { x: left, y: y + labelTop + SIZE.label + i * LABEL_LEADING, size: SIZE.label, colour: MUTED }));
-          values[k]!.forEach((line, i) => canvas.text(line, { x: left, y: y + valueTop + size * 0.95 + i * valueLeading, size, weight: 'bold', colour: INK }));
+          labels[k]!.forEach((line, i) =>
+            canvas.text(line, {
+              x: left,
+              y: y + labelTop + SIZE.label + i * LABEL_LEADING,
+              size: SIZE.label,
+              colour: MUTED,
+            }),
+          );
+          values[k]!.forEach((line, i) =>
+            canvas.text(line, {
+              x: left,
+              y: y + valueTop + size * 0.95 + i * valueLeading,
+              size,
+              weight: 'bold',
+              colour: INK,
+            }),
+          );
         });
       });
     },

@@ -27,7 +27,8 @@ export const drawTable: Drawing<'table'> = (block, context) => {
 type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table;
 
 const CONTENTS: Record<TableSource, Content> = {
-  constituents: ({ limit }, context) => constituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW }),
+  constituents: ({ limit }, context) =>
+    constituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW }),
   rebalances: ({ limit }, context) => rebalancesTable(requireFigures(context), limit),
   annual_returns: ({ limit }, context) => annualTable(requireFigures(context), limit),
   monthly_returns: ({ limit }, context) => monthlyTable(requireFigures(context), limit),
@@ -48,25 +49,51 @@ interface Field<R> {
 
 function toTable<R>(fields: readonly Field<R>[], rows: readonly R[], note: string | null): Table {
   const shown = fields.filter(({ isShown = true }) => isShown);
-  return { columns: shown.map(({ column }) => column), rows: rows.map((row) => ({ cells: shown.map(({ cell }) => cell(row)) })), note };
+  return {
+    columns: shown.map(({ column }) => column),
+    rows: rows.map((row) => ({ cells: shown.map(({ cell }) => cell(row)) })),
+    note,
+  };
 }
 
 /** Half a page: there a table of names leaves out what is not a figure. */
 const NARROW = 320;
 
-function constituentsTable({ constituents, hasCap, overview }: RunFigures, { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean }): Table {
+function constituentsTable(
+  { constituents, hasCap, overview }: RunFigures,
+  { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean },
+): Table {
   const all = constituents();
   const rows = all.slice(0, limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
-    { column: text('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: rows.some(({ name }) => name !== null) },
-    { column: text('Sector'), cell: ({ sector }) => cleanLine(sector ?? ''), isShown: !isNarrow && rows.some(({ sector }) => sector !== null) },
+    {
+      column: text('Name'),
+      cell: ({ name }) => cleanLine(name ?? ''),
+      isShown: rows.some(({ name }) => name !== null),
+    },
+    {
+      column: text('Sector'),
+      cell: ({ sector }) => cleanLine(sector ?? ''),
+      isShown: !isNarrow && rows.some(({ sector }) => sector !== null),
+    },
     { column: figure('Weight'), cell: ({ weight }) => percentText(weight) },
     { column: figure('Before capping'), cell: ({ rawWeight }) => percentText(rawWeight), isShown: hasCap },
-    { column: figure('At cap'), cell: ({ isCapped }) => (isCapped ? 'yes' : ''), isShown: !isNarrow && hasCap && rows.some(({ isCapped }) => isCapped) },
+    {
+      column: figure('At cap'),
+      cell: ({ isCapped }) => (isCapped ? 'yes' : ''),
+      isShown: !isNarrow && hasCap && rows.some(({ isCapped }) => isCapped),
+    },
   ];
-  const shown = rows.length < all.length ? `The largest ${countText(rows.length)} of ${countText(all.length)} constituents` : `${countText(all.length)} ${all.length === 1 ? 'constituent' : 'constituents'}`;
-  return toTable(fields, rows, `${shown} held on ${overview.end}${hasCap ? '; weights before capping are those of the latest rebalance' : ''}.`);
+  const shown =
+    rows.length < all.length
+      ? `The largest ${countText(rows.length)} of ${countText(all.length)} constituents`
+      : `${countText(all.length)} ${all.length === 1 ? 'constituent' : 'constituents'}`;
+  return toTable(
+    fields,
+    rows,
+    `${shown} held on ${overview.end}${hasCap ? '; weights before capping are those of the latest rebalance' : ''}.`,
+  );
 }
 
 function rebalancesTable({ rebalances, hasCap, overview }: RunFigures, limit: number): Table {
@@ -83,7 +110,11 @@ function rebalancesTable({ rebalances, hasCap, overview }: RunFigures, limit: nu
     { column: figure('Redistributed'), cell: ({ redistributed }) => percentText(redistributed), isShown: hasCap },
   ];
   const count = overview.rebalances;
-  return toTable(fields, rows, `${countText(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`);
+  return toTable(
+    fields,
+    rows,
+    `${countText(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
+  );
 }
 
 function annualTable({ annualReturns }: RunFigures, limit: number): Table {
@@ -106,7 +137,11 @@ function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, l
       tints: [null, ...values.map((value) => tintOf(value, largest)), null],
     };
   });
-  return { columns: [text('Year'), ...MONTHS.map(figure), figure('Year')], rows, note: `The first and the last month reach from ${overview.start} and to ${overview.end}.` };
+  return {
+    columns: [text('Year'), ...MONTHS.map(figure), figure('Year')],
+    rows,
+    note: `The first and the last month reach from ${overview.start} and to ${overview.end}.`,
+  };
 }
 
 /** Months beyond a third of the largest move stand out: blue above nothing, amber below it. */
@@ -130,10 +165,24 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
     rows,
     null,
   );
-  const sums = (label: string, value: number): TableRow => ({ cells: [label, ...(hasNames ? [''] : []), '', '', percentText(value)], isTotal: true });
+  const sums = (label: string, value: number): TableRow => ({
+    cells: [label, ...(hasNames ? [''] : []), '', '', percentText(value)],
+    isTotal: true,
+  });
   const others = contributions.slice(limit);
-  const rest = others.length === 0 ? [] : [sums(`${countText(others.length)} others`, others.reduce((sum, { contribution }) => sum + contribution, 0))];
-  const drags = [cap_drag === null ? '' : ` Capping: ${percentText(cap_drag)}.`, cost_drag === null ? '' : ` Costs: ${percentText(cost_drag)}.`].join('');
+  const rest =
+    others.length === 0
+      ? []
+      : [
+          sums(
+            `${countText(others.length)} others`,
+            others.reduce((sum, { contribution }) => sum + contribution, 0),
+          ),
+        ];
+  const drags = [
+    cap_drag === null ? '' : ` Capping: ${percentText(cap_drag)}.`,
+    cost_drag === null ? '' : ` Costs: ${percentText(cost_drag)}.`,
+  ].join('');
   return {
     ...table,
     rows: [...table.rows, ...rest, sums('Total return', total_return)],
@@ -165,18 +214,32 @@ function riskTable({ risk, overview }: RunFigures, limit: number): Table {
     isTotal: true,
   });
   const others = names.slice(limit);
-  const rest = others.reduce((sum, { weight, contribution }) => ({ weight: sum.weight + weight, contribution: sum.contribution + contribution }), { weight: 0, contribution: 0 });
+  const rest = others.reduce(
+    (sum, { weight, contribution }) => ({ weight: sum.weight + weight, contribution: sum.contribution + contribution }),
+    { weight: 0, contribution: 0 },
+  );
   return {
     ...table,
-    rows: [...table.rows, ...(others.length === 0 ? [] : [sums(`${countText(others.length)} others`, rest.weight, rest.contribution)]), sums('Volatility', coveredWeight, volatility)],
+    rows: [
+      ...table.rows,
+      ...(others.length === 0 ? [] : [sums(`${countText(others.length)} others`, rest.weight, rest.contribution)]),
+      sums('Volatility', coveredWeight, volatility),
+    ],
   };
 }
 
 function literalTable({ index, columns, data }: LiteralTable, limit: number): Table {
   const rows = data.slice(0, limit);
   const isNumbered = index.every((label, i) => label === i);
-  const shown = columns.map((head, k) => literalColumn(cleanLine(head), rows.map((row) => row[k]!)));
-  const labels = isNumbered ? [] : [{ column: text(''), cells: index.slice(0, limit).map((label) => cleanLine(String(label))) }];
+  const shown = columns.map((head, k) =>
+    literalColumn(
+      cleanLine(head),
+      rows.map((row) => row[k]!),
+    ),
+  );
+  const labels = isNumbered
+    ? []
+    : [{ column: text(''), cells: index.slice(0, limit).map((label) => cleanLine(String(label))) }];
   const all = [...labels, ...shown];
   const left = data.length - rows.length;
   return {
@@ -186,7 +249,10 @@ function literalTable({ index, columns, data }: LiteralTable, limit: number): Ta
   };
 }
 
-function literalColumn(head: string, cells: readonly LiteralTable['data'][number][number][]): { readonly column: TableColumn; readonly cells: readonly string[] } {
+function literalColumn(
+  head: string,
+  cells: readonly LiteralTable['data'][number][number][],
+): { readonly column: TableColumn; readonly cells: readonly string[] } {
   const numbers = cells.filter((cell): cell is number => typeof cell === 'number');
   const isFigure = numbers.length > 0 && cells.every((cell) => cell === null || typeof cell === 'number');
   const texts = plainTexts(numbers);

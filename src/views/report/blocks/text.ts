@@ -52,10 +52,15 @@ function layParagraph({ marker, spans }: Paragraph, { width, typesetter, list }:
     draw(canvas, { x, y, parent }) {
       const baseline = y + SIZE.body * 1.05;
       if (marker !== null) entry ??= canvas.element(list(canvas, parent), 'LI');
-      if (marker !== null && i === 0) canvas.content(canvas.element(entry!, 'Lbl'), 'Lbl', () => canvas.text(marker, { x, y: baseline, size: SIZE.body, colour: INK }));
+      if (marker !== null && i === 0)
+        canvas.content(canvas.element(entry!, 'Lbl'), 'Lbl', () =>
+          canvas.text(marker, { x, y: baseline, size: SIZE.body, colour: INK }),
+        );
       const type = marker === null ? 'P' : 'LBody';
       body ??= canvas.element(entry ?? parent, type);
-      canvas.content(body, type, () => canvas.spans(line.spans, { x: x + indent, y: baseline, size: SIZE.body, colour: INK }));
+      canvas.content(body, type, () =>
+        canvas.spans(line.spans, { x: x + indent, y: baseline, size: SIZE.body, colour: INK }),
+      );
     },
   }));
 }

@@ -18,7 +18,15 @@ export function titlePart(title: string | null, width: number, typesetter: Types
     draw(canvas, { x, y, parent }) {
       canvas.artifact(() => canvas.line([x, y], [x + width, y], { colour: NAVY, width: LINE.head }));
       canvas.content(canvas.element(parent, 'H2'), 'H2', () => {
-        lines.forEach((line, i) => canvas.text(line, { x, y: y + RULE_ABOVE + SIZE.title + i * leading, size: SIZE.title, weight: 'bold', colour: INK }));
+        lines.forEach((line, i) =>
+          canvas.text(line, {
+            x,
+            y: y + RULE_ABOVE + SIZE.title + i * leading,
+            size: SIZE.title,
+            weight: 'bold',
+            colour: INK,
+          }),
+        );
       });
     },
   };
@@ -32,7 +40,9 @@ export function notePart(text: string, width: number, typesetter: Typesetter): P
     height: lines.length * leading + 5,
     draw(canvas, { x, y, parent }) {
       canvas.content(canvas.element(parent, 'P'), 'P', () => {
-        lines.forEach((line, i) => canvas.text(line, { x, y: y + 4 + SIZE.label + i * leading, size: SIZE.label, colour: MUTED }));
+        lines.forEach((line, i) =>
+          canvas.text(line, { x, y: y + 4 + SIZE.label + i * leading, size: SIZE.label, colour: MUTED }),
+        );
       });
     },
   };

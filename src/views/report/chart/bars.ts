@@ -32,8 +32,18 @@ export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }:
   bars.forEach(({ value, text, label }, i) => {
     const middle = box.x + pitch * (i + 0.5);
     const length = Math.abs(value) * scale;
-    if (length > 0) canvas.rectangle({ x: middle - width / 2, y: value < 0 ? zero : zero - length, width, height: length }, colourOf(value));
-    canvas.text(text, { x: middle, y: value < 0 ? zero + length + size : zero - length - 3, size, colour: INK, align: 'middle' });
+    if (length > 0)
+      canvas.rectangle(
+        { x: middle - width / 2, y: value < 0 ? zero : zero - length, width, height: length },
+        colourOf(value),
+      );
+    canvas.text(text, {
+      x: middle,
+      y: value < 0 ? zero + length + size : zero - length - 3,
+      size,
+      colour: INK,
+      align: 'middle',
+    });
     canvas.text(label, { x: middle, y: box.y + box.height - 3, size, colour: MUTED, align: 'middle' });
   });
   canvas.line([box.x, zero], [box.x + box.width, zero], { colour: RULE, width: LINE.rule });
@@ -55,7 +65,10 @@ const LABEL_SHARE = 0.45;
 /** Lying bars below each other, label to the left and value at the end; rows are the parts, so that many of them flow over pages. */
 export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
   const valueWidth = Math.max(...bars.map(({ text }) => typesetter.width(text, { size: SIZE.label })));
-  const labelWidth = Math.min(LABEL_SHARE * width, Math.max(...bars.map(({ label }) => typesetter.width(label, { size: SIZE.table }))) + 1);
+  const labelWidth = Math.min(
+    LABEL_SHARE * width,
+    Math.max(...bars.map(({ label }) => typesetter.width(label, { size: SIZE.table }))) + 1,
+  );
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
   const before = low < 0 ? valueWidth + 3 : 0;
@@ -73,8 +86,23 @@ export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsIn
           const baseline = y + ROW_HEIGHT / 2 + SIZE.table * 0.34;
           const length = Math.abs(value) * scale;
           canvas.text(line!, { x, y: baseline, size: SIZE.table, colour: INK });
-          if (length > 0) canvas.rectangle({ x: x + (value < 0 ? zero - length : zero), y: y + (ROW_HEIGHT - BAR_HEIGHT) / 2, width: length, height: BAR_HEIGHT }, colourOf(value));
-          canvas.text(text, { x: x + (value < 0 ? zero - length - 3 : zero + length + 3), y: baseline, size: SIZE.label, colour: INK, align: value < 0 ? 'right' : 'left' });
+          if (length > 0)
+            canvas.rectangle(
+              {
+                x: x + (value < 0 ? zero - length : zero),
+                y: y + (ROW_HEIGHT - BAR_HEIGHT) / 2,
+                width: length,
+                height: BAR_HEIGHT,
+              },
+              colourOf(value),
+            );
+          canvas.text(text, {
+            x: x + (value < 0 ? zero - length - 3 : zero + length + 3),
+            y: baseline,
+            size: SIZE.label,
+            colour: INK,
+            align: value < 0 ? 'right' : 'left',
+          });
           canvas.line([x + zero, y], [x + zero, y + ROW_HEIGHT], { colour: RULE, width: LINE.rule });
         });
       },

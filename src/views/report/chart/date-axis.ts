@@ -14,9 +14,16 @@ export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', '
 
 /** Steps from one tick to the next, finest first: a number of days that begin on Mondays, or of months that begin in January. */
 const STEPS = [
-  { unit: 'week', count: 1 }, { unit: 'week', count: 2 },
-  { unit: 'month', count: 1 }, { unit: 'month', count: 3 }, { unit: 'month', count: 6 },
-  { unit: 'month', count: 12 }, { unit: 'month', count: 24 }, { unit: 'month', count: 60 }, { unit: 'month', count: 120 }, { unit: 'month', count: 240 },
+  { unit: 'week', count: 1 },
+  { unit: 'week', count: 2 },
+  { unit: 'month', count: 1 },
+  { unit: 'month', count: 3 },
+  { unit: 'month', count: 6 },
+  { unit: 'month', count: 12 },
+  { unit: 'month', count: 24 },
+  { unit: 'month', count: 60 },
+  { unit: 'month', count: 120 },
+  { unit: 'month', count: 240 },
 ] as const;
 type Step = (typeof STEPS)[number];
 

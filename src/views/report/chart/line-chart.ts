@@ -43,7 +43,8 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
   const plots = plotsOf(canvas, panels, box);
   const left = Math.max(...plots.map(({ labelWidth }) => labelWidth)) + LABEL_GAP;
   const inner = { x: box.x + left, width: box.width - left };
-  const position = (day: number): number => inner.x + (span.last > span.first ? (day - span.first) / (span.last - span.first) : 0.5) * inner.width;
+  const position = (day: number): number =>
+    inner.x + (span.last > span.first ? (day - span.first) / (span.last - span.first) : 0.5) * inner.width;
   const ticks = ticksThatFit(canvas, span, { position, box });
   for (const { panel, axis, top, height } of plots) {
     const plot = { x: inner.x, y: top + LEGEND_HEIGHT, width: inner.width, height: height - LEGEND_HEIGHT };
@@ -56,12 +57,22 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
     drawSeries(canvas, { panel, axis, plot, position });
   }
   const baseline = box.y + box.height - 2;
-  for (const { day, label } of ticks) canvas.text(label, { x: labelAt(canvas, { x: position(day), label, box }), y: baseline, size: SIZE.label, colour: MUTED, align: 'middle' });
+  for (const { day, label } of ticks)
+    canvas.text(label, {
+      x: labelAt(canvas, { x: position(day), label, box }),
+      y: baseline,
+      size: SIZE.label,
+      colour: MUTED,
+      align: 'middle',
+    });
 }
 
 function spanOf(panels: readonly Panel[]): DateSpan {
   const all = panels.flatMap(({ series }) => series);
-  return { first: Math.min(...all.map(({ days }) => days[0]!)), last: Math.max(...all.map(({ days }) => days.at(-1)!)) };
+  return {
+    first: Math.min(...all.map(({ days }) => days[0]!)),
+    last: Math.max(...all.map(({ days }) => days.at(-1)!)),
+  };
 }
 
 interface Plot {
@@ -80,7 +91,11 @@ function plotsOf(canvas: Canvas, panels: readonly Panel[], box: Box): Plot[] {
   return panels.map((panel) => {
     const height = (room * panel.share) / shares;
     const axis = axisOf(panel, height - LEGEND_HEIGHT);
-    const labelWidth = Math.max(...axis.ticks.map((tick) => canvas.typesetter.width(tickText(tick, { step: axis.step, unit: panel.unit }), { size: SIZE.label })));
+    const labelWidth = Math.max(
+      ...axis.ticks.map((tick) =>
+        canvas.typesetter.width(tickText(tick, { step: axis.step, unit: panel.unit }), { size: SIZE.label }),
+      ),
+    );
     const plot = { panel, axis, top, height, labelWidth };
     top += height + PANEL_GAP;
     return plot;
@@ -100,7 +115,11 @@ function axisOf({ series, isLogarithmic, hasZero }: Panel, height: number): Valu
   return isLogarithmic && low > 0 ? logAxis({ low, high }, ticksMax) : linearAxis({ low, high }, ticksMax);
 }
 
-function ticksThatFit(canvas: Canvas, span: DateSpan, { position, box }: { readonly position: (day: number) => number; readonly box: Box }) {
+function ticksThatFit(
+  canvas: Canvas,
+  span: DateSpan,
+  { position, box }: { readonly position: (day: number) => number; readonly box: Box },
+) {
   const width = (label: string): number => canvas.typesetter.width(label, { size: SIZE.label });
   return dateTicks(span, (ticks) => {
     let end = -Infinity;
@@ -116,12 +135,19 @@ function ticksThatFit(canvas: Canvas, span: DateSpan, { position, box }: { reado
 }
 
 /** Middle of a label that stays within the chart. */
-function labelAt(canvas: Canvas, { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box }): number {
+function labelAt(
+  canvas: Canvas,
+  { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box },
+): number {
   const half = canvas.typesetter.width(label, { size: SIZE.label }) / 2;
   return Math.min(Math.max(x, box.x + half), box.x + box.width - half);
 }
 
-function drawLegend(canvas: Canvas, series: readonly ChartSeries[], { x, y }: { readonly x: number; readonly y: number }): void {
+function drawLegend(
+  canvas: Canvas,
+  series: readonly ChartSeries[],
+  { x, y }: { readonly x: number; readonly y: number },
+): void {
   let left = x;
   const baseline = y + SIZE.label;
   for (const { label, stroke } of series) {
@@ -142,13 +168,26 @@ function drawGrid(canvas: Canvas, { axis, panel, plot }: PlotInput): void {
   for (const tick of axis.ticks) {
     const y = bottom - axis.position(tick) * plot.height;
     const isZero = tick === 0 && panel.unit === 'percent';
-    canvas.line([plot.x, y], [plot.x + plot.width, y], isZero ? { colour: RULE, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair });
-    canvas.text(tickText(tick, { step: axis.step, unit: panel.unit }), { x: plot.x - LABEL_GAP, y: y + SIZE.label * 0.34, size: SIZE.label, colour: MUTED, align: 'right' });
+    canvas.line(
+      [plot.x, y],
+      [plot.x + plot.width, y],
+      isZero ? { colour: RULE, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair },
+    );
+    canvas.text(tickText(tick, { step: axis.step, unit: panel.unit }), {
+      x: plot.x - LABEL_GAP,
+      y: y + SIZE.label * 0.34,
+      size: SIZE.label,
+      colour: MUTED,
+      align: 'right',
+    });
   }
   canvas.line([plot.x, bottom], [plot.x + plot.width, bottom], { colour: RULE, width: LINE.rule });
 }
 
-function drawSeries(canvas: Canvas, { panel, axis, plot, position }: PlotInput & { readonly position: (day: number) => number }): void {
+function drawSeries(
+  canvas: Canvas,
+  { panel, axis, plot, position }: PlotInput & { readonly position: (day: number) => number },
+): void {
   const bottom = plot.y + plot.height;
   const pointsMax = Math.floor(LIMITS.MAX_REPORT_POINTS / panel.series.length);
   const bucket = Math.max(BUCKET_MIN, (4 * plot.width) / pointsMax);

@@ -26,7 +26,8 @@ export function simplifyLine({ xs, values, bucket }: SimplifyInput): Int32Array 
       if (values[last]! < values[lowest]!) lowest = last;
       if (values[last]! > values[highest]!) highest = last;
     }
-    for (const at of [from, Math.min(lowest, highest), Math.max(lowest, highest), last]) if (kept.at(-1) !== at) kept.push(at);
+    for (const at of [from, Math.min(lowest, highest), Math.max(lowest, highest), last])
+      if (kept.at(-1) !== at) kept.push(at);
     from = last + 1;
   }
   return Int32Array.from(kept);

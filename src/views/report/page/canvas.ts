@@ -93,12 +93,18 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
         x += typesetter.width(part, { size: ink.size, weight });
       }
     },
-    line: ([x1, y1], [x2, y2], stroke) => draw(strokeOperators(stroke), `${number(x1)} ${number(y1)} m ${number(x2)} ${number(y2)} l S`),
-    rectangle: ({ x, y, width, height }, colour) => draw(`${rgb(colour)} rg`, `${number(x)} ${number(y)} ${number(width)} ${number(height)} re f`),
+    line: ([x1, y1], [x2, y2], stroke) =>
+      draw(strokeOperators(stroke), `${number(x1)} ${number(y1)} m ${number(x2)} ${number(y2)} l S`),
+    rectangle: ({ x, y, width, height }, colour) =>
+      draw(`${rgb(colour)} rg`, `${number(x)} ${number(y)} ${number(width)} ${number(height)} re f`),
     polyline: (points, stroke) => draw(strokeOperators(stroke), path(points), 'S'),
     area({ xs, ys }, baseline, colour) {
       const last = xs.length - 1;
-      draw(`${rgb(colour)} rg`, path({ xs, ys }), `${number(xs[last]!)} ${number(baseline)} l ${number(xs[0]!)} ${number(baseline)} l h f`);
+      draw(
+        `${rgb(colour)} rg`,
+        path({ xs, ys }),
+        `${number(xs[last]!)} ${number(baseline)} l ${number(xs[0]!)} ${number(baseline)} l h f`,
+      );
     },
     clipped({ x, y, width, height }, inside) {
       pdf.addContent(`q ${number(x)} ${number(y)} ${number(width)} ${number(height)} re W n`);
@@ -108,7 +114,9 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
     element(parent, type, { alt, box, scope } = {}) {
       const options: StructureOptions = {
         ...(alt === undefined ? {} : { alt }),
-        ...(box === undefined ? {} : { bbox: [box.x, box.y, box.x + box.width, box.y + box.height], placement: 'Block' }),
+        ...(box === undefined
+          ? {}
+          : { bbox: [box.x, box.y, box.x + box.width, box.y + box.height], placement: 'Block' }),
         ...(scope === undefined ? {} : { scope }),
       };
       const element = pdf.struct(type, options);
@@ -139,7 +147,9 @@ function number(value: number): string {
 }
 
 function rgb(colour: string): string {
-  return [1, 3, 5].map((at) => String(Math.round((Number.parseInt(colour.slice(at, at + 2), 16) / 255) * 1000) / 1000)).join(' ');
+  return [1, 3, 5]
+    .map((at) => String(Math.round((Number.parseInt(colour.slice(at, at + 2), 16) / 255) * 1000) / 1000))
+    .join(' ');
 }
 
 function strokeOperators({ colour, width, dash }: Stroke): string {

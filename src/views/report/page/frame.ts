@@ -18,7 +18,14 @@ export function pageFrame({ size, orientation, margin }: ReportPage): PageFrame 
   const { width: short, height: long } = PAGE_SIZES[size];
   const [width, height] = orientation === 'portrait' ? [short, long] : [long, short];
   const foot = Math.max(margin, SPACE.foot);
-  return { width, height, left: margin, top: margin, innerWidth: width - 2 * margin, innerHeight: height - margin - foot };
+  return {
+    width,
+    height,
+    left: margin,
+    top: margin,
+    innerWidth: width - 2 * margin,
+    innerHeight: height - margin - foot,
+  };
 }
 
 export interface Foot {
@@ -31,7 +38,11 @@ export interface Foot {
 }
 
 /** The line at the foot of a page: name, dates, and which page of how many. */
-export function drawFoot(canvas: Canvas, { left, innerWidth, height, top }: PageFrame, { name, stamp, page, pages }: Foot): void {
+export function drawFoot(
+  canvas: Canvas,
+  { left, innerWidth, height, top }: PageFrame,
+  { name, stamp, page, pages }: Foot,
+): void {
   const { typesetter } = canvas;
   const style = { size: SIZE.footer };
   const right = left + innerWidth;
@@ -40,12 +51,21 @@ export function drawFoot(canvas: Canvas, { left, innerWidth, height, top }: Page
   const stampWidth = typesetter.width(stamp, style);
   const room = innerWidth - typesetter.width(numbers, style) - 24;
   canvas.artifact(() => {
-    canvas.line([left, baseline - SIZE.footer - 4], [right, baseline - SIZE.footer - 4], { colour: HAIRLINE, width: LINE.rule });
+    canvas.line([left, baseline - SIZE.footer - 4], [right, baseline - SIZE.footer - 4], {
+      colour: HAIRLINE,
+      width: LINE.rule,
+    });
     const nameRoom = room - stampWidth - 24;
     if (nameRoom > 40) {
       const [line] = typesetter.fit(name, { ...style, maxWidth: nameRoom, linesMax: 1 });
       canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
-      canvas.text(stamp, { x: right - typesetter.width(numbers, style) - 24, y: baseline, ...style, colour: MUTED, align: 'right' });
+      canvas.text(stamp, {
+        x: right - typesetter.width(numbers, style) - 24,
+        y: baseline,
+        ...style,
+        colour: MUTED,
+        align: 'right',
+      });
     } else {
       const [line] = typesetter.fit(stamp, { ...style, maxWidth: room, linesMax: 1 });
       canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });

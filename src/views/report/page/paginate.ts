@@ -33,7 +33,9 @@ export function paginate(bands: readonly Band[], frame: Frame): Placement[][] {
 
   function put(part: Part, { x, at }: { readonly x: number; readonly at: Cursor }, position: number): Cursor {
     if (at.page >= LIMITS.MAX_REPORT_PAGES) {
-      throw new Refusal('RENDER_FAILED', `The report has more than ${LIMITS.MAX_REPORT_PAGES} pages.`, { limit: LIMITS.MAX_REPORT_PAGES });
+      throw new Refusal('RENDER_FAILED', `The report has more than ${LIMITS.MAX_REPORT_PAGES} pages.`, {
+        limit: LIMITS.MAX_REPORT_PAGES,
+      });
     }
     while (pages.length <= at.page) pages.push([]);
     pages[at.page]!.push({ part, x, y: frame.top + at.y, block: position });
@@ -66,7 +68,10 @@ export function paginate(bands: readonly Band[], frame: Frame): Placement[][] {
     const lead = Math.max(...band.map((framed) => opening(framed.block, frame.height)));
     if (cursor.y > 0 && !fits(Math.min(lead, frame.height), cursor)) cursor = nextPage(cursor);
     const ends = band.map((framed) => flow(framed, cursor, block++));
-    cursor = ends.reduce((last, end) => (end.page > last.page || (end.page === last.page && end.y > last.y) ? end : last), cursor);
+    cursor = ends.reduce(
+      (last, end) => (end.page > last.page || (end.page === last.page && end.y > last.y) ? end : last),
+      cursor,
+    );
   }
   return pages;
 }
@@ -77,7 +82,10 @@ const WHOLE_SHARE = 0.35;
 /** Height of what must stand together at the beginning of a block. */
 function opening({ title, sections }: LaidBlock, page: number): number {
   const above = title?.height ?? 0;
-  const whole = sections.reduce((sum, { head, rows }) => rows.reduce((height, row) => height + row.height, sum + (head?.height ?? 0)), above);
+  const whole = sections.reduce(
+    (sum, { head, rows }) => rows.reduce((height, row) => height + row.height, sum + (head?.height ?? 0)),
+    above,
+  );
   if (whole <= WHOLE_SHARE * page) return whole;
   return above + (sections[0] === undefined ? 0 : beginning(sections[0]));
 }

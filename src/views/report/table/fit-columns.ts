@@ -33,7 +33,13 @@ const TEXT_LEAST = 56;
  * Figures have the room of the longest one, text gives way and breaks into lines, what is left over is shared.
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
-  const needs = columns.map((column, i) => needOf(column, rows.map(({ cells, isTotal = false }) => ({ text: cells[i]!, isTotal })), typesetter));
+  const needs = columns.map((column, i) =>
+    needOf(
+      column,
+      rows.map(({ cells, isTotal = false }) => ({ text: cells[i]!, isTotal })),
+      typesetter,
+    ),
+  );
   const groups: number[][] = [];
   let used = Infinity;
   columns.forEach((_, i) => {
@@ -50,11 +56,24 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
   return groups.map((group) => place(group, { needs, columns, width, gap }));
 }
 
-function needOf({ head, isFigure }: TableColumn, cells: readonly { readonly text: string; readonly isTotal: boolean }[], typesetter: Typesetter): Need {
-  const wide = cells.reduce((most, { text, isTotal }) => Math.max(most, typesetter.width(text, { size: SIZE.table, weight: isTotal ? 'bold' : 'regular' })), 0) + 0.5;
-  const words = Math.max(...head.split(' ').map((word) => typesetter.width(word, { size: SIZE.label, weight: 'bold' })));
+function needOf(
+  { head, isFigure }: TableColumn,
+  cells: readonly { readonly text: string; readonly isTotal: boolean }[],
+  typesetter: Typesetter,
+): Need {
+  const wide =
+    cells.reduce(
+      (most, { text, isTotal }) =>
+        Math.max(most, typesetter.width(text, { size: SIZE.table, weight: isTotal ? 'bold' : 'regular' })),
+      0,
+    ) + 0.5;
+  const words = Math.max(
+    ...head.split(' ').map((word) => typesetter.width(word, { size: SIZE.label, weight: 'bold' })),
+  );
   const title = typesetter.width(head, { size: SIZE.label, weight: 'bold' });
-  return isFigure ? { natural: Math.max(wide, title), least: Math.max(wide, words) } : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_LEAST)) };
+  return isFigure
+    ? { natural: Math.max(wide, title), least: Math.max(wide, words) }
+    : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_LEAST)) };
 }
 
 interface PlaceInput {
@@ -66,7 +85,10 @@ interface PlaceInput {
 
 function place(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
   const room = Math.max(width - gap * (group.length - 1), 0);
-  const widths = widthsOf(group.map((i) => needs[i]!), room);
+  const widths = widthsOf(
+    group.map((i) => needs[i]!),
+    room,
+  );
   const spare = Math.max(0, room - widths.reduce((sum, own) => sum + own, 0));
   const share = group.length > 1 ? spare / (group.length - 1) : 0;
   let x = 0;

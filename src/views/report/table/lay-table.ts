@@ -18,7 +18,9 @@ const CELL_LINES_MAX = 3;
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {
   const groups = fitColumns({ columns, rows, width, typesetter, gap: SPACE.column });
-  return groups.map((group, i) => laySection({ columns, rows, group, typesetter, gapAbove: i === 0 ? 0 : SPACE.column }));
+  return groups.map((group, i) =>
+    laySection({ columns, rows, group, typesetter, gapAbove: i === 0 ? 0 : SPACE.column }),
+  );
 }
 
 interface SectionInput extends TableContent {
@@ -29,8 +31,16 @@ interface SectionInput extends TableContent {
 
 function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput): Section {
   let table: StructureElement | null = null;
-  const tableIn = (canvas: Canvas, parent: StructureElement): StructureElement => (table ??= canvas.element(parent, 'Table'));
-  const heads = group.map(({ column, width }) => typesetter.fit(columns[column]!.head, { size: SIZE.label, weight: 'bold', maxWidth: width, linesMax: CELL_LINES_MAX }));
+  const tableIn = (canvas: Canvas, parent: StructureElement): StructureElement =>
+    (table ??= canvas.element(parent, 'Table'));
+  const heads = group.map(({ column, width }) =>
+    typesetter.fit(columns[column]!.head, {
+      size: SIZE.label,
+      weight: 'bold',
+      maxWidth: width,
+      linesMax: CELL_LINES_MAX,
+    }),
+  );
   const headLines = Math.max(...heads.map(({ length }) => length));
   const head: Part = {
     height: gapAbove + headLines * HEAD_LINE_HEIGHT + HEAD_PADDING + 1,
@@ -38,10 +48,18 @@ function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput
       const isRepeated = table !== null;
       const bottom = y + gapAbove + headLines * HEAD_LINE_HEIGHT + HEAD_PADDING;
       const end = group.at(-1)!;
-      canvas.artifact(() => canvas.line([x, bottom], [x + end.x + end.width, bottom], { colour: INK, width: LINE.head }));
+      canvas.artifact(() =>
+        canvas.line([x, bottom], [x + end.x + end.width, bottom], { colour: INK, width: LINE.head }),
+      );
       const drawHead = (k: number): void =>
         drawLines(canvas, heads[k]!, {
-          column: group[k]!, isFigure: columns[group[k]!.column]!.isFigure, x, lineHeight: HEAD_LINE_HEIGHT, size: SIZE.label, colour: MUTED, isBold: true,
+          column: group[k]!,
+          isFigure: columns[group[k]!.column]!.isFigure,
+          x,
+          lineHeight: HEAD_LINE_HEIGHT,
+          size: SIZE.label,
+          colour: MUTED,
+          isBold: true,
           baseline: bottom - HEAD_PADDING - HEAD_LINE_HEIGHT * (heads[k]!.length - 1) - 1,
         });
       if (isRepeated) {
@@ -52,7 +70,10 @@ function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput
       group.forEach((_, k) => canvas.content(canvas.element(row, 'TH', { scope: 'Column' }), 'TH', () => drawHead(k)));
     },
   };
-  return { head, rows: rows.map((row, i) => layRow(row, { columns, group, typesetter, tableIn, isLast: i === rows.length - 1 })) };
+  return {
+    head,
+    rows: rows.map((row, i) => layRow(row, { columns, group, typesetter, tableIn, isLast: i === rows.length - 1 })),
+  };
 }
 
 interface RowInput {
@@ -63,10 +84,15 @@ interface RowInput {
   readonly isLast: boolean;
 }
 
-function layRow({ cells, isTotal = false, tints }: TableRow, { columns, group, typesetter, tableIn, isLast }: RowInput): Part {
+function layRow(
+  { cells, isTotal = false, tints }: TableRow,
+  { columns, group, typesetter, tableIn, isLast }: RowInput,
+): Part {
   const weight = isTotal ? 'bold' : 'regular';
   const texts = group.map(({ column, width }) =>
-    columns[column]!.isFigure ? [cells[column]!] : typesetter.fit(cells[column]!, { size: SIZE.table, weight, maxWidth: width, linesMax: CELL_LINES_MAX }),
+    columns[column]!.isFigure
+      ? [cells[column]!]
+      : typesetter.fit(cells[column]!, { size: SIZE.table, weight, maxWidth: width, linesMax: CELL_LINES_MAX }),
   );
   const height = Math.max(...texts.map(({ length }) => length)) * LINE_HEIGHT + ROW_PADDING;
   return {
@@ -79,7 +105,11 @@ function layRow({ cells, isTotal = false, tints }: TableRow, { columns, group, t
           if (tint) canvas.rectangle({ x: x + left - outer, y, width: width + 2 * outer, height }, tint);
         });
         if (isTotal) canvas.line([x, y], [x + end.x + end.width, y], { colour: INK, width: LINE.rule });
-        canvas.line([x, y + height], [x + end.x + end.width, y + height], isLast ? { colour: INK, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair });
+        canvas.line(
+          [x, y + height],
+          [x + end.x + end.width, y + height],
+          isLast ? { colour: INK, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair },
+        );
       });
       const row = canvas.element(tableIn(canvas, parent), 'TR');
       const baseline = y + ROW_PADDING / 2 + SIZE.table * 1.05;
@@ -87,7 +117,16 @@ function layRow({ cells, isTotal = false, tints }: TableRow, { columns, group, t
         const type = k === 0 ? 'TH' : 'TD';
         const element = canvas.element(row, type, k === 0 ? { scope: 'Row' } : {});
         canvas.content(element, type, () =>
-          drawLines(canvas, texts[k]!, { column: fitted, isFigure: columns[fitted.column]!.isFigure, x, baseline, lineHeight: LINE_HEIGHT, size: SIZE.table, colour: INK, isBold: isTotal }),
+          drawLines(canvas, texts[k]!, {
+            column: fitted,
+            isFigure: columns[fitted.column]!.isFigure,
+            x,
+            baseline,
+            lineHeight: LINE_HEIGHT,
+            size: SIZE.table,
+            colour: INK,
+            isBold: isTotal,
+          }),
         );
       });
     },
@@ -106,9 +145,20 @@ interface LinesInput {
   readonly isBold: boolean;
 }
 
-function drawLines(canvas: Canvas, lines: readonly string[], { column, isFigure, x, baseline, lineHeight, size, colour, isBold }: LinesInput): void {
+function drawLines(
+  canvas: Canvas,
+  lines: readonly string[],
+  { column, isFigure, x, baseline, lineHeight, size, colour, isBold }: LinesInput,
+): void {
   const left = x + column.x;
   lines.forEach((line, i) => {
-    canvas.text(line, { x: isFigure ? left + column.width : left, y: baseline + i * lineHeight, size, colour, weight: isBold ? 'bold' : 'regular', align: isFigure ? 'right' : 'left' });
+    canvas.text(line, {
+      x: isFigure ? left + column.width : left,
+      y: baseline + i * lineHeight,
+      size,
+      colour,
+      weight: isBold ? 'bold' : 'regular',
+      align: isFigure ? 'right' : 'left',
+    });
   });
 }

@@ -30,7 +30,10 @@ export function parseMarkup(text: string): Paragraph[] {
       isOpen = true;
     }
   }
-  return paragraphs.map(({ marker, lines }) => ({ marker, spans: spansOf(lines.map((line) => line.trim()).join(' ')) }));
+  return paragraphs.map(({ marker, lines }) => ({
+    marker,
+    spans: spansOf(lines.map((line) => line.trim()).join(' ')),
+  }));
 }
 
 /** Stars that are not closed are printed as they stand. */

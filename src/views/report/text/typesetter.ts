@@ -112,14 +112,22 @@ export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
 
   const width = (text: string, { size, weight = 'regular' }: TextStyle): number => size * unitWidth(text, weight);
 
-  function pieces(spans: readonly Span[], { size, weight = 'regular', maxWidth }: TextStyle & { readonly maxWidth: number }): Piece[] {
+  function pieces(
+    spans: readonly Span[],
+    { size, weight = 'regular', maxWidth }: TextStyle & { readonly maxWidth: number },
+  ): Piece[] {
     return spans.flatMap((span) => {
       const own = span.isBold ? 'bold' : weight;
       return partsOf(span.text).flatMap((text): Piece[] => {
         const isSpace = text === ' ';
         const unit = unitWidth(text, own);
         if (isSpace || unit * size <= maxWidth) return [{ text, weight: own, width: unit, isSpace }];
-        return Array.from(text, (character) => ({ text: character, weight: own, width: unitWidth(character, own), isSpace: false }));
+        return Array.from(text, (character) => ({
+          text: character,
+          weight: own,
+          width: unitWidth(character, own),
+          isSpace: false,
+        }));
       });
     });
   }
@@ -145,7 +153,8 @@ export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
     if (all.length <= style.linesMax) return all;
     const kept = all.slice(0, style.linesMax);
     const characters = [...kept.at(-1)!];
-    while (characters.length > 0 && width(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth) characters.pop();
+    while (characters.length > 0 && width(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth)
+      characters.pop();
     return [...kept.slice(0, -1), `${characters.join('').trimEnd()}${ELLIPSIS}`];
   }
 

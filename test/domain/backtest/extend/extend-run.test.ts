@@ -14,7 +14,19 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf, settledDay } from '#market/content/prefix.js';
 import { runOverviewJson, runResultJson, writeOverview } from '#views/run-json.js';
-import { cut, expectSameReads, extend, filesAfter, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
+import {
+  cut,
+  expectSameReads,
+  extend,
+  filesAfter,
+  keptResult,
+  opened,
+  resultAfter,
+  resultText,
+  STAMP,
+  told,
+  type StoredRun,
+} from './extended.js';
 import { randomMarket } from '../random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-run.js';
 
@@ -30,13 +42,26 @@ function runOf(...given: Parameters<typeof tryRun>): Run | undefined {
 }
 
 /** Another index of the market, on the other calendar. */
-const BENCHMARK = IndexDocument.parse({ id: 'Y', name: 'Y', calendar: 'OTHER', base_date: '2023-12-28', rebalance: { frequency: 'weekly' }, pipeline: { treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } } });
+const BENCHMARK = IndexDocument.parse({
+  id: 'Y',
+  name: 'Y',
+  calendar: 'OTHER',
+  base_date: '2023-12-28',
+  rebalance: { frequency: 'weekly' },
+  pipeline: { treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } },
+});
 
 /** What a run is measured against, and how a strategy follows its index. */
 const randomTerms = fc.record({
-  benchmark: fc.constantFrom(null, { id: 'Y', kind: 'index', price_column: 'CLOSE' } as const, { id: 'HH', kind: 'identifier', price_column: 'CLOSE' } as const, { id: 'DD', kind: 'identifier', price_column: 'SHARES_OUTSTANDING' } as const),
+  benchmark: fc.constantFrom(
+    null,
+    { id: 'Y', kind: 'index', price_column: 'CLOSE' } as const,
+    { id: 'HH', kind: 'identifier', price_column: 'CLOSE' } as const,
+    { id: 'DD', kind: 'identifier', price_column: 'SHARES_OUTSTANDING' } as const,
+  ),
   strategy: fc.constantFrom<StrategyTerms | undefined>(
-    undefined, undefined,
+    undefined,
+    undefined,
     { rebalance: null, drift_tolerance: null, exposure: 1 },
     { rebalance: null, drift_tolerance: 0.02, exposure: 0.9 },
     { rebalance: RebalanceSpec.parse({ frequency: 'monthly' }), drift_tolerance: null, exposure: 1 },
@@ -49,36 +74,53 @@ describe('on random markets', () => {
   test('an extended run is the whole run, bit for bit, again and again', () => {
     const extended = { index: 0, strategy: 0, cadence: 0 };
     fc.assert(
-      fc.property(randomMarket, randomDocument, fc.tuple(randomRequest, randomDecider), randomTerms, fc.integer({ min: 12, max: 23 }), fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 4, 1000), ({ market }, document, [given, createDecider], { benchmark, strategy }, rows, steps, datesMax) => {
-        const request = { ...given, createDecider, benchmark, documents: { Y: BENCHMARK }, ...(strategy ? { strategy } : {}) };
-        const begun = runOf(cut(market, rows), document, request);
-        if (!begun) return;
-        let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
-        let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
-        let result = keptResult(begun);
-        let to = rows;
-        for (const step of steps) {
-          to = Math.min(market.dates.length, to + step);
-          const grown = cut(market, to);
-          const whole = runOf(grown, document, request);
-          if (!whole) return;
-          const run = extend(whole.plan, grown, stored, { datesMax, createDecider });
-          expect(run).not.toBe('new_name');
-          if (typeof run === 'string') return;
-          extended[strategy ? 'strategy' : 'index']++;
-          if (strategy?.rebalance && run.rebalances.length > 0) extended.cadence++;
-          files = filesAfter(files, run);
-          const columns = opened(run.columns, files);
-          expectSameReads(columns, opened(runToColumns(whole, { contentHash: 's' })));
-          expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
-          expect(firstDifference(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
-          result = resultAfter(result, run);
-          expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
-          expect(Buffer.from(writeOverview(run.summary, result.written.level)).toString()).toBe(Buffer.from(runOverviewJson(whole)).toString());
-          expect(run.checkpoint).toEqual(checkpointOf(whole));
-          stored = { columns, checkpoint: run.checkpoint };
-        }
-      }),
+      fc.property(
+        randomMarket,
+        randomDocument,
+        fc.tuple(randomRequest, randomDecider),
+        randomTerms,
+        fc.integer({ min: 12, max: 23 }),
+        fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }),
+        fc.constantFrom(0, 0, 4, 1000),
+        ({ market }, document, [given, createDecider], { benchmark, strategy }, rows, steps, datesMax) => {
+          const request = {
+            ...given,
+            createDecider,
+            benchmark,
+            documents: { Y: BENCHMARK },
+            ...(strategy ? { strategy } : {}),
+          };
+          const begun = runOf(cut(market, rows), document, request);
+          if (!begun) return;
+          let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
+          let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
+          let result = keptResult(begun);
+          let to = rows;
+          for (const step of steps) {
+            to = Math.min(market.dates.length, to + step);
+            const grown = cut(market, to);
+            const whole = runOf(grown, document, request);
+            if (!whole) return;
+            const run = extend(whole.plan, grown, stored, { datesMax, createDecider });
+            expect(run).not.toBe('new_name');
+            if (typeof run === 'string') return;
+            extended[strategy ? 'strategy' : 'index']++;
+            if (strategy?.rebalance && run.rebalances.length > 0) extended.cadence++;
+            files = filesAfter(files, run);
+            const columns = opened(run.columns, files);
+            expectSameReads(columns, opened(runToColumns(whole, { contentHash: 's' })));
+            expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
+            expect(firstDifference(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
+            result = resultAfter(result, run);
+            expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
+            expect(Buffer.from(writeOverview(run.summary, result.written.level)).toString()).toBe(
+              Buffer.from(runOverviewJson(whole)).toString(),
+            );
+            expect(run.checkpoint).toEqual(checkpointOf(whole));
+            stored = { columns, checkpoint: run.checkpoint };
+          }
+        },
+      ),
       { numRuns: RUNS },
     );
     expect(extended.index).toBeGreaterThan(RUNS / 8);
@@ -88,23 +130,33 @@ describe('on random markets', () => {
 
   test('the market up to a day is another one as soon as anything it tells of that day or before is', async () => {
     await fc.assert(
-      fc.asyncProperty(randomMarket, fc.integer({ min: 5, max: 20 }), fc.integer({ min: 0, max: 3 }), fc.nat(1000), async ({ market }, row, kind, choice) => {
-        const grown = await digested(market);
-        const known = await digested(cut(market, row + 1));
-        const day = market.dates[row]!;
-        const prefix = prefixOf(known.market, known.digests, day);
-        expect(prefixDiffers(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
-        const since = openMarketSince(shareMarket(market), settledDay(market, day));
-        expect(prefixDiffers(prefixOf(since, grown.digests, day), prefix)).toBeNull();
-        const changed = await digested(change(market, kind, { day, row: choice % (row + 1), choice }));
-        expect(prefixDiffers(prefixOf(changed.market, changed.digests, day), prefix)).toBe(kind === 3 ? 'names' : 'history');
-      }),
+      fc.asyncProperty(
+        randomMarket,
+        fc.integer({ min: 5, max: 20 }),
+        fc.integer({ min: 0, max: 3 }),
+        fc.nat(1000),
+        async ({ market }, row, kind, choice) => {
+          const grown = await digested(market);
+          const known = await digested(cut(market, row + 1));
+          const day = market.dates[row]!;
+          const prefix = prefixOf(known.market, known.digests, day);
+          expect(prefixDiffers(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
+          const since = openMarketSince(shareMarket(market), settledDay(market, day));
+          expect(prefixDiffers(prefixOf(since, grown.digests, day), prefix)).toBeNull();
+          const changed = await digested(change(market, kind, { day, row: choice % (row + 1), choice }));
+          expect(prefixDiffers(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
+            kind === 3 ? 'names' : 'history',
+          );
+        },
+      ),
       { numRuns: RUNS },
     );
   });
 });
 
-async function digested(market: MarketData): Promise<{ readonly market: MarketData; readonly digests: ContentDigests }> {
+async function digested(
+  market: MarketData,
+): Promise<{ readonly market: MarketData; readonly digests: ContentDigests }> {
   return { market, digests: (await digestContent(market)).digests };
 }
 
@@ -124,10 +176,24 @@ function change(market: MarketData, kind: number, { day, row, choice }: Change):
     return { ...market, fields: new Map([...market.fields, ['CLOSE', close]]) };
   }
   if (kind === 1) {
-    const action: CorporateAction = { identifier: 'AA', type: 'DIVIDEND', value: 0.123, exDay: day - (choice % 40), payDay: null, status: 'paid', announcedDay: null, related: null, subscriptionPrice: null };
+    const action: CorporateAction = {
+      identifier: 'AA',
+      type: 'DIVIDEND',
+      value: 0.123,
+      exDay: day - (choice % 40),
+      payDay: null,
+      status: 'paid',
+      announcedDay: null,
+      related: null,
+      subscriptionPrice: null,
+    };
     return { ...market, actions: [action, ...market.actions] };
   }
-  if (kind === 2) return { ...market, universes: [{ universe: 'U', identifier: 'AA', start: choice % 2 === 0 ? null : day, end: null }] };
+  if (kind === 2)
+    return {
+      ...market,
+      universes: [{ universe: 'U', identifier: 'AA', start: choice % 2 === 0 ? null : day, end: null }],
+    };
   return { ...market, identifiers: market.identifiers.map((name) => (name === 'NEW' ? 'NEWER' : name)) };
 }
 

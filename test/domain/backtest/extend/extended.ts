@@ -46,12 +46,19 @@ export interface ExtendTerms {
 }
 
 /** A stored run extended, or why it is not. */
-export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {}): ExtendedRun | FullRunReason {
+export function extend(
+  plan: BacktestPlan,
+  market: MarketData,
+  { columns, checkpoint }: StoredRun,
+  { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {},
+): ExtendedRun | FullRunReason {
   const handle = shareMarket(market);
   const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
   try {
     return extendRun({
-      plan, checkpoint, calendars,
+      plan,
+      checkpoint,
+      calendars,
       market: openMarketSince(handle, after),
       marketSince: (day) => openMarketSince(handle, day),
       wholeMarket() {
@@ -80,21 +87,57 @@ export interface KeptResult {
 
 export function keptResult(run: Run): KeptResult {
   const { text, cells } = snapshotsText(run);
-  return { snapshots: text, written: writeResult(summaryOf(run), STAMP, { before: text.length, behind: new Uint8Array(0), cells, added: [], identifiers: [] }) };
+  return {
+    snapshots: text,
+    written: writeResult(summaryOf(run), STAMP, {
+      before: text.length,
+      behind: new Uint8Array(0),
+      cells,
+      added: [],
+      identifiers: [],
+    }),
+  };
 }
 
-export function resultAfter({ snapshots, written: { bytes, snapshots: { from, to, cells } } }: KeptResult, { summary, rebalances, market }: ExtendedRun): KeptResult {
-  return { snapshots, written: writeResult(summary, STAMP, { before: snapshots.length, behind: bytes.slice(from, to), cells, added: rebalances, identifiers: market }) };
+export function resultAfter(
+  {
+    snapshots,
+    written: {
+      bytes,
+      snapshots: { from, to, cells },
+    },
+  }: KeptResult,
+  { summary, rebalances, market }: ExtendedRun,
+): KeptResult {
+  return {
+    snapshots,
+    written: writeResult(summary, STAMP, {
+      before: snapshots.length,
+      behind: bytes.slice(from, to),
+      cells,
+      added: rebalances,
+      identifiers: market,
+    }),
+  };
 }
 
 /** The text as it is served. */
-export function resultText({ snapshots, written: { bytes, snapshots: { from } } }: KeptResult): string {
+export function resultText({
+  snapshots,
+  written: {
+    bytes,
+    snapshots: { from },
+  },
+}: KeptResult): string {
   return Buffer.from(withInset(bytes, { at: from, text: snapshots })).toString();
 }
 
 /** Columns that begin in files kept here, named by their positions. */
 export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
-  return openColumns((start, end) => bytes.slice(start, end), (name) => (start, end) => files[Number(name)]!.slice(start, end));
+  return openColumns(
+    (start, end) => bytes.slice(start, end),
+    (name) => (start, end) => files[Number(name)]!.slice(start, end),
+  );
 }
 
 /** The files of an extended run: the earlier ones, and its own. */
@@ -111,7 +154,8 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
     const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
     expect(columns[block.type](name, ...range)).toEqual(other[block.type](name, ...range));
     if (!isPanel(name) || block.type !== 'f64') continue;
-    for (let column = 0; column < other.header.names.length; column++) expect(columns.column(name, column)).toEqual(other.column(name, column));
+    for (let column = 0; column < other.header.names.length; column++)
+      expect(columns.column(name, column)).toEqual(other.column(name, column));
   }
 }
 
@@ -120,16 +164,24 @@ const LAYOUT = new Set(['joinedPrice', 'record', 'recordF64', 'recordI32', 'reco
 /** Everything that columns tell, whatever their layout. */
 export function told(columns: RunColumns) {
   const { blocks, version: _version, begun: _begun, joined: _joined, ...header } = columns.header;
-  const values = Object.entries(blocks).filter(([name]) => !LAYOUT.has(name)).map(([name, block]) => {
-    const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
-    return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
-  });
-  return { header, blocks: Object.fromEntries(values), record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString() };
+  const values = Object.entries(blocks)
+    .filter(([name]) => !LAYOUT.has(name))
+    .map(([name, block]) => {
+      const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
+      return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
+    });
+  return {
+    header,
+    blocks: Object.fromEntries(values),
+    record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString(),
+  };
 }
 
 /** Rows of effects by name then date, in which order a run made whole has them. */
 function effectsOf(columns: RunColumns): Float64Array {
   const values = [...columns.f64('effects')];
   const rows = values.flatMap((_, at) => (at % 6 === 0 ? [values.slice(at, at + 6)] : []));
-  return Float64Array.from(rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat());
+  return Float64Array.from(
+    rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat(),
+  );
 }

@@ -11,11 +11,21 @@ import { runOn } from '../random-run.js';
 
 const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-const DOCUMENT = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency: 'daily' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+const DOCUMENT = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: DATES[0],
+  rebalance: { frequency: 'daily' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
 const CLOSE = { A: [10, 11, 12, 13, 14], B: [20, 19, 18, 19, 20], C: [5, 5, 6, 6, 5] };
 
 function bytesOf(count = DATES.length, close: Record<string, number[]> = CLOSE): Uint8Array<ArrayBuffer> {
-  const market = buildMarket({ dates: DATES.slice(0, count), close: Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, count)])) });
+  const market = buildMarket({
+    dates: DATES.slice(0, count),
+    close: Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, count)])),
+  });
   return runToColumns(runOn(CALENDARS, market, DOCUMENT, { transaction_cost_bps: 10 }), { contentHash: 's' });
 }
 
@@ -39,13 +49,18 @@ describe('the first difference of two runs', () => {
 
   test('is the element that was changed, with its date and its name', () => {
     fc.assert(
-      fc.property(fc.constantFrom('weights', 'price', 'value', 'level', 'indexLevel', 'divisorNet'), fc.nat(4), fc.nat(2), (block, date, place) => {
-        const name = block === 'weights' || block === 'price' ? ['A', 'B', 'C'][place]! : null;
-        const element = name === null ? date : date * 3 + place;
-        const found = firstDifference(opened(changed(bytes, block, element)), opened(bytes));
-        expect(found).toMatchObject({ part: block, date: DATES[date], name });
-        expect(found!.stored).toBe((found!.replayed as number) * 1.5 + 1);
-      }),
+      fc.property(
+        fc.constantFrom('weights', 'price', 'value', 'level', 'indexLevel', 'divisorNet'),
+        fc.nat(4),
+        fc.nat(2),
+        (block, date, place) => {
+          const name = block === 'weights' || block === 'price' ? ['A', 'B', 'C'][place]! : null;
+          const element = name === null ? date : date * 3 + place;
+          const found = firstDifference(opened(changed(bytes, block, element)), opened(bytes));
+          expect(found).toMatchObject({ part: block, date: DATES[date], name });
+          expect(found!.stored).toBe((found!.replayed as number) * 1.5 + 1);
+        },
+      ),
     );
   });
 
@@ -57,17 +72,37 @@ describe('the first difference of two runs', () => {
   });
 
   test('of a run that goes on is the first date that it has more', () => {
-    expect(firstDifference(opened(bytesOf(4)), opened(bytes))).toEqual({ part: 'days', date: DATES[4], name: null, stored: null, replayed: DATES[4] });
-    expect(firstDifference(opened(bytes), opened(bytesOf(4)))).toMatchObject({ part: 'days', stored: DATES[4], replayed: null });
+    expect(firstDifference(opened(bytesOf(4)), opened(bytes))).toEqual({
+      part: 'days',
+      date: DATES[4],
+      name: null,
+      stored: null,
+      replayed: DATES[4],
+    });
+    expect(firstDifference(opened(bytes), opened(bytesOf(4)))).toMatchObject({
+      part: 'days',
+      stored: DATES[4],
+      replayed: null,
+    });
   });
 
   test('of runs that held other names is the first name', () => {
     const { C: _, ...two } = CLOSE;
-    expect(firstDifference(opened(bytes), opened(bytesOf(5, two)))).toMatchObject({ part: 'names', stored: 'C', replayed: null });
+    expect(firstDifference(opened(bytes), opened(bytesOf(5, two)))).toMatchObject({
+      part: 'names',
+      stored: 'C',
+      replayed: null,
+    });
   });
 
   test('after a changed price is that price', () => {
     const found = firstDifference(opened(bytes), opened(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
-    expect(found).toEqual({ part: 'price', date: formatDay(opened(bytes).i32('days')[2]!), name: 'B', stored: 18, replayed: 17 });
+    expect(found).toEqual({
+      part: 'price',
+      date: formatDay(opened(bytes).i32('days')[2]!),
+      name: 'B',
+      stored: 18,
+      replayed: 17,
+    });
   });
 });

@@ -15,16 +15,36 @@ const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-
 function richRun(): Uint8Array<ArrayBuffer> {
   const market = buildMarket({
     dates: DATES,
-    close: { A: [10, 11, 12, 13, 14], B: [20, 19, null, 19, 20], C: [5, 5, 6, 6, 5], EURUSD: [1.1, 1.2, 1.1, 1.1, 1.2], MARK: [7, 7, 8, 9, 8] },
-    reference: { A: { CURRENCY: 'EUR', NAME: 'Alpha', SECTOR: 'Energy' }, B: { CURRENCY: 'USD', NAME: 'Beta', SECTOR: 'Energy' }, C: { CURRENCY: 'USD', NAME: 'Gamma', SECTOR: 'Energy' } },
+    close: {
+      A: [10, 11, 12, 13, 14],
+      B: [20, 19, null, 19, 20],
+      C: [5, 5, 6, 6, 5],
+      EURUSD: [1.1, 1.2, 1.1, 1.1, 1.2],
+      MARK: [7, 7, 8, 9, 8],
+    },
+    reference: {
+      A: { CURRENCY: 'EUR', NAME: 'Alpha', SECTOR: 'Energy' },
+      B: { CURRENCY: 'USD', NAME: 'Beta', SECTOR: 'Energy' },
+      C: { CURRENCY: 'USD', NAME: 'Gamma', SECTOR: 'Energy' },
+    },
     actions: [{ name: 'A', type: 'DIVIDEND', value: 0.1, ex: DATES[3]! }],
   });
   const document = IndexDocument.parse({
-    id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency: 'daily', effective_lag: 1 }, universe: { kind: 'list', identifiers: ['A', 'B', 'C'] },
-    pipeline: { treatment: { dividends: 'total', max_stale_sessions: 0 }, weighting: { type: 'EqualWeight', cap: 0.5 } },
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DATES[0],
+    rebalance: { frequency: 'daily', effective_lag: 1 },
+    universe: { kind: 'list', identifiers: ['A', 'B', 'C'] },
+    pipeline: {
+      treatment: { dividends: 'total', max_stale_sessions: 0 },
+      weighting: { type: 'EqualWeight', cap: 0.5 },
+    },
   });
   const benchmark = { id: 'MARK', kind: 'identifier', price_column: 'CLOSE' } as const;
-  return runToColumns(runOn(CALENDARS, market, document, { transaction_cost_bps: 10, benchmark }), { contentHash: 's' });
+  return runToColumns(runOn(CALENDARS, market, document, { transaction_cost_bps: 10, benchmark }), {
+    contentHash: 's',
+  });
 }
 
 const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
@@ -39,7 +59,8 @@ function changed(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
     copy[offset + text.indexOf('"dayBefore":') + 12]!++;
   } else if (name === 'labels') copy[offset + length - 4]!++;
   else if (type === 'u8') copy[offset + length - 1]! ^= 1;
-  else if (type === 'i32') view.setInt32(offset + 4 * (length - 1), view.getInt32(offset + 4 * (length - 1), true) + 1, true);
+  else if (type === 'i32')
+    view.setInt32(offset + 4 * (length - 1), view.getInt32(offset + 4 * (length - 1), true) + 1, true);
   else view.setFloat64(offset + 8 * (length - 1), view.getFloat64(offset + 8 * (length - 1), true) * 1.5 + 1, true);
   return copy;
 }

@@ -13,7 +13,14 @@ import { runOn } from '../random-run.js';
 
 const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 const DATES = [...CALENDARS.get('MAIN')!.sessions].slice(0, 160).map((day) => formatDay(day));
-const DOCUMENT = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency: 'monthly' }, pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } } });
+const DOCUMENT = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: DATES[0],
+  rebalance: { frequency: 'monthly' },
+  pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
+});
 const prices = (step: number): number[] => DATES.map((_, t) => 20 + ((t * step) % 17));
 const MARKET = buildMarket({ dates: DATES, close: { A: prices(3), B: prices(5), C: prices(7) } });
 const terms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
@@ -35,22 +42,34 @@ function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: num
 
 describe('the files of an extended run', () => {
   test('take as many dates each as they may, the first as many as were run', () => {
-    const { files, stored: { columns } } = daily({ rows: 20, to: 60, datesMax: 8 });
+    const {
+      files,
+      stored: { columns },
+    } = daily({ rows: 20, to: 60, datesMax: 8 });
     expect(files).toHaveLength(6); // 20, and 40 in five times 8.
-    expect(files.map((bytes) => openColumns((start, end) => bytes.slice(start, end)).header.dates)).toEqual([20, 28, 36, 44, 52, 60]);
+    expect(files.map((bytes) => openColumns((start, end) => bytes.slice(start, end)).header.dates)).toEqual([
+      20, 28, 36, 44, 52, 60,
+    ]);
     const run = opened(runToColumns(whole(60), { contentHash: 's' }));
     expect(told(columns)).toEqual(told(run));
     expectSameReads(columns, run);
   });
 
   test('are one where the stored run had room for more', () => {
-    const { files, stored: { columns } } = daily({ rows: 20, to: 27, datesMax: 30 });
+    const {
+      files,
+      stored: { columns },
+    } = daily({ rows: 20, to: 27, datesMax: 30 });
     expect([files.length, columns.header.begun]).toEqual([1, []]);
     expect(told(columns)).toEqual(told(opened(runToColumns(whole(27), { contentHash: 's' }))));
   });
 
   test('are no more than 128 that one begins in: then the whole is written anew', () => {
-    const { files, stored: { columns }, reason } = daily({ rows: 20, to: 160, datesMax: 0 });
+    const {
+      files,
+      stored: { columns },
+      reason,
+    } = daily({ rows: 20, to: 160, datesMax: 0 });
     expect([files.length, reason]).toEqual([129, 'rewritten']);
     expect(firstDifference(columns, opened(runToColumns(whole(148), { contentHash: 's' })))).toBeNull();
   });
@@ -64,11 +83,17 @@ describe('the files of an extended run', () => {
   });
 
   test('are read in the form in which one other file could begin a run', () => {
-    const { files: [first, second], stored: { columns } } = daily({ rows: 20, to: 21, datesMax: 0 });
-    const before = openColumns((start, end) => inOldForm(second!).slice(start, end), (name) => {
-      expect(name).toBe('base.art');
-      return (start, end) => first!.slice(start, end);
-    });
+    const {
+      files: [first, second],
+      stored: { columns },
+    } = daily({ rows: 20, to: 21, datesMax: 0 });
+    const before = openColumns(
+      (start, end) => inOldForm(second!).slice(start, end),
+      (name) => {
+        expect(name).toBe('base.art');
+        return (start, end) => first!.slice(start, end);
+      },
+    );
     expect(told(before)).toEqual(told(columns));
     expectSameReads(before, columns);
   });
@@ -77,12 +102,38 @@ describe('the files of an extended run', () => {
 test('names of one currency share a row of exchange rates, also where one of them joins', () => {
   const rate = DATES.map((_, t) => 1.1 + 0.001 * (t % 7));
   const market = buildMarket({
-    dates: DATES, close: { A: prices(3), B: prices(5), C: prices(7), D: prices(11), EURUSD: rate, GBPUSD: rate.map((value) => value + 0.2) },
-    reference: Object.fromEntries(Object.entries({ A: 'EUR', B: 'USD', C: 'GBX', D: 'EUR' }).map(([name, currency]) => [name, { CURRENCY: currency }])),
+    dates: DATES,
+    close: {
+      A: prices(3),
+      B: prices(5),
+      C: prices(7),
+      D: prices(11),
+      EURUSD: rate,
+      GBPUSD: rate.map((value) => value + 0.2),
+    },
+    reference: Object.fromEntries(
+      Object.entries({ A: 'EUR', B: 'USD', C: 'GBX', D: 'EUR' }).map(([name, currency]) => [
+        name,
+        { CURRENCY: currency },
+      ]),
+    ),
     // D is in the universe from the day on that is added.
-    universes: ['A', 'B', 'C', 'D'].map((identifier) => ({ universe: 'U', identifier, start: identifier === 'D' ? dayFrom(DATES[41]!) : null, end: null })),
+    universes: ['A', 'B', 'C', 'D'].map((identifier) => ({
+      universe: 'U',
+      identifier,
+      start: identifier === 'D' ? dayFrom(DATES[41]!) : null,
+      end: null,
+    })),
   });
-  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], universe: { kind: 'named', id: 'U' }, rebalance: { frequency: 'daily' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DATES[0],
+    universe: { kind: 'named', id: 'U' },
+    rebalance: { frequency: 'daily' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
   const on = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
   const bytes = runToColumns(on(41), { contentHash: 's' });
   const stored = { columns: opened(bytes), checkpoint: checkpointOf(on(41)) };
@@ -97,29 +148,59 @@ test('names of one currency share a row of exchange rates, also where one of the
 
 test('a run whose foreign names had a row each is the run in which they share it', () => {
   const rate = DATES.map((_, t) => 1.1 + 0.001 * (t % 7));
-  const market = buildMarket({ dates: DATES, close: { A: prices(3), B: prices(5), EURUSD: rate }, reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'EUR' } } });
-  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], universe: { kind: 'list', identifiers: ['A', 'B'] }, rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+  const market = buildMarket({
+    dates: DATES,
+    close: { A: prices(3), B: prices(5), EURUSD: rate },
+    reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'EUR' } },
+  });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DATES[0],
+    universe: { kind: 'list', identifiers: ['A', 'B'] },
+    rebalance: { frequency: 'monthly' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
   const columns = opened(runToColumns(runOn(CALENDARS, cut(market, 30), document, {}), { contentHash: 's' }));
   const rates = columns.f64('rates');
   const twice = (second: number): RunColumns => ({
     ...columns,
     header: { ...columns.header, foreign: { 0: 0, 1: 1 } },
-    f64: (name, from, to) => (name === 'rates' ? Float64Array.of(...rates, ...rates.map((value) => value * second)).slice(from, to) : columns.f64(name, from, to)),
+    f64: (name, from, to) =>
+      name === 'rates'
+        ? Float64Array.of(...rates, ...rates.map((value) => value * second)).slice(from, to)
+        : columns.f64(name, from, to),
   });
   expect(columns.header.foreign).toEqual({ 0: 0, 1: 0 });
   expect(firstDifference(twice(1), columns)).toBeNull();
-  expect(firstDifference(twice(1.01), columns)).toMatchObject({ part: 'rates', stored: rates[0]! * 1.01, replayed: rates[0] });
+  expect(firstDifference(twice(1.01), columns)).toMatchObject({
+    part: 'rates',
+    stored: rates[0]! * 1.01,
+    replayed: rates[0],
+  });
 });
 
 /** A file with a header as files of version 2 had it. */
 function inOldForm(bytes: Uint8Array): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const body = 16 + view.getUint32(8, true);
-  const { begun: _begun, blocks, ...header } = JSON.parse(new TextDecoder().decode(bytes.subarray(16, body))) as RunHeader;
+  const {
+    begun: _begun,
+    blocks,
+    ...header
+  } = JSON.parse(new TextDecoder().decode(bytes.subarray(16, body))) as RunHeader;
   const text = (by: number): string => {
     const moved = Object.entries(blocks).map(([name, block]) => {
       const { begins, ...rest } = block!;
-      return [name, { ...rest, offset: rest.offset + by, ...(begins && begins[1]! > 0 ? { begins: { offset: begins[0]!, length: begins[1]! } } : {}) }];
+      return [
+        name,
+        {
+          ...rest,
+          offset: rest.offset + by,
+          ...(begins && begins[1]! > 0 ? { begins: { offset: begins[0]!, length: begins[1]! } } : {}),
+        },
+      ];
     });
     return JSON.stringify({ ...header, version: 2, blocks: Object.fromEntries(moved), base: 'base.art' });
   };

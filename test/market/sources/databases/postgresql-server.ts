@@ -29,13 +29,21 @@ const PASSWORD = 'secret-of-the-test';
 export async function startPostgresql(): Promise<PostgresqlServer> {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-'));
   const data = join(folder, 'data');
-  const user = process.getuid?.() === 0 ? userOf('postgres') ?? userOf('nobody') : undefined;
+  const user = process.getuid?.() === 0 ? (userOf('postgres') ?? userOf('nobody')) : undefined;
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const programs = copyPrograms(folder);
-  execFileSync(join(programs, 'initdb'), ['-D', data, '-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'], { stdio: 'pipe', ...user, cwd: folder });
+  execFileSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'],
+    { stdio: 'pipe', ...user, cwd: folder },
+  );
   const port = await freePort();
-  const server: ChildProcess = spawn(join(programs, 'postgres'), ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-F'], { stdio: 'ignore', ...user, cwd: folder });
+  const server: ChildProcess = spawn(
+    join(programs, 'postgres'),
+    ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-F'],
+    { stdio: 'ignore', ...user, cwd: folder },
+  );
   const end = () => void server.kill('SIGQUIT');
   process.once('exit', end);
   const connect = async () => {
@@ -94,7 +102,10 @@ function nativeFolder(): string | undefined {
  */
 function copyPrograms(folder: string): string {
   cpSync(NATIVE!, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
-  const links = JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as { readonly source: string; readonly target: string }[]; // as its package writes it
+  const links = JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as {
+    readonly source: string;
+    readonly target: string;
+  }[]; // as its package writes it
   for (const { source, target } of links) {
     rmSync(join(folder, target), { force: true });
     symlinkSync(relative(dirname(target), source), join(folder, target));

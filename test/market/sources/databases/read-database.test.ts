@@ -31,7 +31,8 @@ const TABLES = [
   "INSERT INTO series VALUES ('INDEX', '2024-01-03', 4704.81, 'USD'), ('INDEX', '2024-01-02', 4742.83, 'USD')",
 ];
 const FILES = {
-  'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,9007199254740991\n',
+  'market.csv':
+    'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,9007199254740991\n',
   'reference.csv': 'identifier,NAME,SCORE\nA,Alpha,1.5\nB,Beta,\n',
   'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDEND,0.25,2024-01-03,paid\n',
   'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\n',
@@ -79,7 +80,11 @@ describe('a SQLite file', () => {
   });
 
   test.each([
-    ['text in a price', ['CREATE TABLE market (identifier, date, CLOSE)', "INSERT INTO market VALUES ('A', '2024-01-02', 'x')"], ['NOT_A_NUMBER market[row 1].CLOSE']],
+    [
+      'text in a price',
+      ['CREATE TABLE market (identifier, date, CLOSE)', "INSERT INTO market VALUES ('A', '2024-01-02', 'x')"],
+      ['NOT_A_NUMBER market[row 1].CLOSE'],
+    ],
     ['no market', ['CREATE TABLE prices (a)'], ['LOCATION_NOT_FOUND market']],
     ['a missing column', ['CREATE TABLE market (identifier, date, OPEN)'], ['MISSING_COLUMN market.CLOSE']],
   ])('with %s is told', async (_what, statements, expected) => {
@@ -87,12 +92,21 @@ describe('a SQLite file', () => {
   });
 
   test('is read from the tables that are named', async () => {
-    const path = await database(["CREATE TABLE bars (identifier, date, CLOSE)", "INSERT INTO bars VALUES ('A', '2024-01-02', 1)"]);
+    const path = await database([
+      'CREATE TABLE bars (identifier, date, CLOSE)',
+      "INSERT INTO bars VALUES ('A', '2024-01-02', 1)",
+    ]);
     expect((await read({ kind: 'sqlite', path }, { market: 'bars' })).found?.content.identifiers).toEqual(['A']);
-    expect((await read({ kind: 'sqlite', path }, { market: 'bars', reference: 'names' })).told).toEqual(['LOCATION_NOT_FOUND tables.reference']);
+    expect((await read({ kind: 'sqlite', path }, { market: 'bars', reference: 'names' })).told).toEqual([
+      'LOCATION_NOT_FOUND tables.reference',
+    ]);
   });
 
-  test.each([['text', Buffer.from('no database')], ['nothing', Buffer.alloc(0)], ['a header alone', Buffer.from('SQLite format 3\0'.padEnd(100, '\u0001'))]])('that is %s is one finding', async (_what, bytes) => {
+  test.each([
+    ['text', Buffer.from('no database')],
+    ['nothing', Buffer.alloc(0)],
+    ['a header alone', Buffer.from('SQLite format 3\0'.padEnd(100, '\u0001'))],
+  ])('that is %s is one finding', async (_what, bytes) => {
     const path = join(await folderFor(), 'x.db');
     writeFileSync(path, bytes);
     expect((await read({ kind: 'sqlite', path })).told).toEqual(['UNREADABLE_FILE ']);
@@ -116,17 +130,28 @@ describe('a DuckDB file', () => {
     expect(findings).toEqual([]);
     expect(await contentHash(found!.content)).toBe(await expectedHash());
     const bytes = readFileSync(path);
-    expect(found!.files).toEqual([{ label: 'database', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }]);
+    expect(found!.files).toEqual([
+      { label: 'database', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },
+    ]);
   });
 
   test('with text prices is read row by row, and bad ones are told', async () => {
-    const path = await database(['CREATE TABLE market (identifier VARCHAR, date VARCHAR, CLOSE VARCHAR)', "INSERT INTO market VALUES ('A', '2024-01-02', '1.5'), ('A', '2024-01-03', 'x')"]);
+    const path = await database([
+      'CREATE TABLE market (identifier VARCHAR, date VARCHAR, CLOSE VARCHAR)',
+      "INSERT INTO market VALUES ('A', '2024-01-02', '1.5'), ('A', '2024-01-03', 'x')",
+    ]);
     expect((await read({ kind: 'duckdb', path })).told).toEqual(['NOT_A_NUMBER market[row 2].CLOSE']);
   });
 
   test('tells a repeated key and a price of zero at their rows', async () => {
-    const path = await database(['CREATE TABLE market (identifier VARCHAR, date DATE, CLOSE DOUBLE)', "INSERT INTO market VALUES ('A', '2024-01-02', 1), ('A', '2024-01-02', 0)"]);
-    expect((await read({ kind: 'duckdb', path })).told).toEqual(['DUPLICATE_KEY market[row 2]', 'NON_POSITIVE_PRICE market[row 2].CLOSE']);
+    const path = await database([
+      'CREATE TABLE market (identifier VARCHAR, date DATE, CLOSE DOUBLE)',
+      "INSERT INTO market VALUES ('A', '2024-01-02', 1), ('A', '2024-01-02', 0)",
+    ]);
+    expect((await read({ kind: 'duckdb', path })).told).toEqual([
+      'DUPLICATE_KEY market[row 2]',
+      'NON_POSITIVE_PRICE market[row 2].CLOSE',
+    ]);
   });
 
   test('that is something else is one finding without a path', async () => {
@@ -147,7 +172,14 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   afterAll(() => server.stop());
 
   const place = (): DatabasePlace => ({
-    kind: 'postgresql', address: '127.0.0.1', host: '127.0.0.1', port: server.port, user: 'tester', password: 'secret-of-the-test', database: 'postgres', isEncrypted: false,
+    kind: 'postgresql',
+    address: '127.0.0.1',
+    host: '127.0.0.1',
+    port: server.port,
+    user: 'tester',
+    password: 'secret-of-the-test',
+    database: 'postgres',
+    isEncrypted: false,
   });
 
   test('has the content of the same data in files, dates by the calendar whatever the time zone', async () => {
@@ -159,9 +191,15 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   });
 
   test.each([
-    ['numeric prices and timestamps', 'SELECT identifier, date::timestamp AS date, "CLOSE"::numeric(12,4) AS "CLOSE", "VOLUME" FROM market'],
+    [
+      'numeric prices and timestamps',
+      'SELECT identifier, date::timestamp AS date, "CLOSE"::numeric(12,4) AS "CLOSE", "VOLUME" FROM market',
+    ],
     ['text prices', 'SELECT identifier, date, "CLOSE"::text AS "CLOSE", "VOLUME" FROM market'],
-    ['names of a fixed width', 'SELECT identifier::char(8) AS identifier, date, "CLOSE"::real AS "CLOSE", "VOLUME" FROM market'],
+    [
+      'names of a fixed width',
+      'SELECT identifier::char(8) AS identifier, date, "CLOSE"::real AS "CLOSE", "VOLUME" FROM market',
+    ],
   ])('with %s gives the same bars', async (_what, query) => {
     await server.query(`CREATE OR REPLACE VIEW bars AS ${query}`);
     const { found, findings } = await read(place(), { market: 'bars' });
@@ -177,7 +215,9 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     ['no identifier', "(NULL, '2024-01-02', 1)", 'BAD_IDENTIFIER market[row 1].identifier'],
     ['the same key twice', "('A', '2024-01-02', 1), ('A', '2024-01-02', 1)", 'DUPLICATE_KEY market[row 2]'],
   ])('with %s is told', async (_what, values, told) => {
-    await server.query(`CREATE TABLE bad (identifier text, date date, "CLOSE" float8); INSERT INTO bad VALUES ${values}`);
+    await server.query(
+      `CREATE TABLE bad (identifier text, date date, "CLOSE" float8); INSERT INTO bad VALUES ${values}`,
+    );
     const { told: findings } = await read(place(), { market: 'bad' });
     await server.query('DROP TABLE bad');
     expect(findings).toEqual([told]);
@@ -191,7 +231,9 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
 
   test('whose server dies in the middle of a read is told, without the password', async () => {
     const own = await startPostgresql();
-    await own.query(`CREATE TABLE market AS SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE" FROM generate_series(0, 1999999) i`);
+    await own.query(
+      `CREATE TABLE market AS SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE" FROM generate_series(0, 1999999) i`,
+    );
     const problems = createProblems();
     const reading = readDatabase({ ...place(), port: own.port } as DatabasePlace, {}, problems, (fraction) => {
       if (fraction > 0.05) own.kill();
@@ -202,18 +244,31 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     expect(JSON.stringify(problems.findings())).not.toContain('secret-of-the-test');
   });
 
-  test('with a view that writes is refused by the server, and one with a locked table is not waited for', { timeout: 30_000 }, async () => {
-    await server.query(`CREATE FUNCTION noisy() RETURNS float8 AS $$ BEGIN DELETE FROM market; RETURN 1; END $$ LANGUAGE plpgsql; CREATE VIEW writes AS SELECT identifier, date, noisy() AS "CLOSE" FROM market`);
-    const written = await read(place(), { market: 'writes' });
-    expect(written.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The database cannot be read: cannot execute DELETE in a read-only transaction' }]);
-    const locker = new Client({ host: '127.0.0.1', port: server.port, user: 'tester', database: 'postgres' });
-    await locker.connect();
-    await locker.query('BEGIN; LOCK TABLE market IN ACCESS EXCLUSIVE MODE');
-    const locked = await read(place());
-    await locker.query('ROLLBACK');
-    await locker.end();
-    expect(locked.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The database cannot be read: canceling statement due to lock timeout' }]);
-  });
+  test(
+    'with a view that writes is refused by the server, and one with a locked table is not waited for',
+    { timeout: 30_000 },
+    async () => {
+      await server.query(
+        `CREATE FUNCTION noisy() RETURNS float8 AS $$ BEGIN DELETE FROM market; RETURN 1; END $$ LANGUAGE plpgsql; CREATE VIEW writes AS SELECT identifier, date, noisy() AS "CLOSE" FROM market`,
+      );
+      const written = await read(place(), { market: 'writes' });
+      expect(written.findings).toMatchObject([
+        {
+          code: 'UNREADABLE_FILE',
+          message: 'The database cannot be read: cannot execute DELETE in a read-only transaction',
+        },
+      ]);
+      const locker = new Client({ host: '127.0.0.1', port: server.port, user: 'tester', database: 'postgres' });
+      await locker.connect();
+      await locker.query('BEGIN; LOCK TABLE market IN ACCESS EXCLUSIVE MODE');
+      const locked = await read(place());
+      await locker.query('ROLLBACK');
+      await locker.end();
+      expect(locked.findings).toMatchObject([
+        { code: 'UNREADABLE_FILE', message: 'The database cannot be read: canceling statement due to lock timeout' },
+      ]);
+    },
+  );
 
   test('that is not there, or lets nobody in, is told', async () => {
     expect((await read({ ...place(), port: 1 } as DatabasePlace)).told).toEqual(['UNREADABLE_FILE ']);
@@ -222,7 +277,8 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
 });
 
 describe('the places of databases', () => {
-  const placesOf = (hosts: readonly string[], root = '/nowhere') => createDatabasePlaces({ locations: createLocations([root]), hosts });
+  const placesOf = (hosts: readonly string[], root = '/nowhere') =>
+    createDatabasePlaces({ locations: createLocations([root]), hosts });
   const code = async (location: string, hosts: readonly string[] = ['localhost', '127.0.0.1', '169.254.169.254']) => {
     const resolved = await placesOf(hosts).resolve(location);
     return 'problem' in resolved ? resolved.problem.code : 'allowed';
@@ -232,7 +288,11 @@ describe('the places of databases', () => {
     ['a host that is allowed', 'postgresql://u:p@127.0.0.1:5432/db', 'allowed'],
     ['a host that is not', 'postgresql://u:p@10.0.0.1/db', 'LOCATION_NOT_ALLOWED'],
     ['a host that is not and does not exist', 'postgresql://u:p@nowhere.invalid/db', 'LOCATION_NOT_ALLOWED'],
-    ['an address of the link, whatever the operator says', 'postgresql://u:p@169.254.169.254/db', 'LOCATION_NOT_ALLOWED'],
+    [
+      'an address of the link, whatever the operator says',
+      'postgresql://u:p@169.254.169.254/db',
+      'LOCATION_NOT_ALLOWED',
+    ],
     ['a parameter that reads a file', 'postgresql://u:p@127.0.0.1/db?sslkey=/etc/passwd', 'WRONG_TYPE'],
     ['a socket folder', 'postgresql:///db?host=/var/run', 'LOCATION_NOT_ALLOWED'],
     ['no user', 'postgresql://127.0.0.1/db', 'WRONG_TYPE'],
@@ -254,6 +314,8 @@ describe('the places of databases', () => {
   test('of files below a root are their real paths', async () => {
     const folder = await folderFor();
     writeFileSync(join(folder, 'a b.db'), '');
-    expect(await placesOf([], folder).resolve(`sqlite://${folder}/a%20b.db`)).toEqual({ place: { kind: 'sqlite', path: join(folder, 'a b.db') } });
+    expect(await placesOf([], folder).resolve(`sqlite://${folder}/a%20b.db`)).toEqual({
+      place: { kind: 'sqlite', path: join(folder, 'a b.db') },
+    });
   });
 });

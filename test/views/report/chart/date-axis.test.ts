@@ -8,15 +8,39 @@ const atMost = (count: number) => (ticks: readonly DateTick[]) => ticks.length <
 const labels = (ticks: readonly DateTick[]) => ticks.map(({ label }) => label);
 
 test('twenty years tick in years', () => {
-  expect(labels(dateTicks(span('2004-01-02', '2023-12-29'), atMost(10)))).toEqual(['2004', '2006', '2008', '2010', '2012', '2014', '2016', '2018', '2020', '2022']);
+  expect(labels(dateTicks(span('2004-01-02', '2023-12-29'), atMost(10)))).toEqual([
+    '2004',
+    '2006',
+    '2008',
+    '2010',
+    '2012',
+    '2014',
+    '2016',
+    '2018',
+    '2020',
+    '2022',
+  ]);
 });
 
 test('two years tick in quarters, the year at the first and at each January', () => {
-  expect(labels(dateTicks(span('2022-02-15', '2023-12-29'), atMost(8)))).toEqual(['Apr 2022', 'Jul', 'Oct', 'Jan 2023', 'Apr', 'Jul', 'Oct']);
+  expect(labels(dateTicks(span('2022-02-15', '2023-12-29'), atMost(8)))).toEqual([
+    'Apr 2022',
+    'Jul',
+    'Oct',
+    'Jan 2023',
+    'Apr',
+    'Jul',
+    'Oct',
+  ]);
 });
 
 test('some months tick in months', () => {
-  expect(labels(dateTicks(span('2023-10-12', '2024-02-20'), atMost(6)))).toEqual(['Nov 2023', 'Dec', 'Jan 2024', 'Feb']);
+  expect(labels(dateTicks(span('2023-10-12', '2024-02-20'), atMost(6)))).toEqual([
+    'Nov 2023',
+    'Dec',
+    'Jan 2024',
+    'Feb',
+  ]);
 });
 
 test('a month ticks in weeks, on Mondays', () => {
@@ -36,16 +60,21 @@ test('a line that begins with the first session of a year begins with the year',
 
 test('ticks lie within the span, ascend, and fit', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 20_000 }), fc.integer({ min: 1, max: 40_000 }), fc.integer({ min: 2, max: 20 }), (first, length, count) => {
-      const ticks = dateTicks({ first, last: first + length }, atMost(count));
-      expect(ticks.length).toBeGreaterThan(0);
-      expect(ticks.length).toBeLessThanOrEqual(count);
-      ticks.forEach(({ day }, i) => {
-        expect(day).toBeGreaterThanOrEqual(first);
-        expect(day).toBeLessThanOrEqual(first + length);
-        if (i > 0) expect(day).toBeGreaterThan(ticks[i - 1]!.day);
-      });
-      for (const { day, label } of ticks) if (/^\d{4}$/.test(label)) expect(civilOf(day).year).toBe(Number(label));
-    }),
+    fc.property(
+      fc.integer({ min: 0, max: 20_000 }),
+      fc.integer({ min: 1, max: 40_000 }),
+      fc.integer({ min: 2, max: 20 }),
+      (first, length, count) => {
+        const ticks = dateTicks({ first, last: first + length }, atMost(count));
+        expect(ticks.length).toBeGreaterThan(0);
+        expect(ticks.length).toBeLessThanOrEqual(count);
+        ticks.forEach(({ day }, i) => {
+          expect(day).toBeGreaterThanOrEqual(first);
+          expect(day).toBeLessThanOrEqual(first + length);
+          if (i > 0) expect(day).toBeGreaterThan(ticks[i - 1]!.day);
+        });
+        for (const { day, label } of ticks) if (/^\d{4}$/.test(label)) expect(civilOf(day).year).toBe(Number(label));
+      },
+    ),
   );
 });

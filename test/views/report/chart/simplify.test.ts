@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { simplifyLine } from '#views/report/chart/simplify.js';
 
-const line = fc.array(fc.double({ min: -100, max: 100, noNaN: true }), { minLength: 1, maxLength: 400 }).map((values) => Float64Array.from(values));
+const line = fc
+  .array(fc.double({ min: -100, max: 100, noNaN: true }), { minLength: 1, maxLength: 400 })
+  .map((values) => Float64Array.from(values));
 
 test('keeps the ends, and of every bucket the lowest and the highest point', () => {
   fc.assert(

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { linearAxis, logAxis } from '#views/report/chart/value-axis.js';
 
-const extent = fc.tuple(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.double({ min: 1e-3, max: 1e6, noNaN: true })).map(([low, spread]) => ({ low, high: low + spread }));
+const extent = fc
+  .tuple(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.double({ min: 1e-3, max: 1e6, noNaN: true }))
+  .map(([low, spread]) => ({ low, high: low + spread }));
 
 describe('a linear axis', () => {
   test('has ticks at round values within it, not more than it may, evenly spaced', () => {
@@ -58,15 +60,20 @@ describe('a logarithmic axis', () => {
 
   test('has ticks within its range, whatever it spans', () => {
     fc.assert(
-      fc.property(fc.double({ min: 1, max: 1e4, noNaN: true }), fc.double({ min: 1.2, max: 1e5, noNaN: true }), fc.integer({ min: 3, max: 9 }), (low, ratio, ticksMax) => {
-        const range = { low, high: low * ratio };
-        const { ticks, position } = logAxis(range, ticksMax);
-        expect(ticks.length).toBeGreaterThanOrEqual(1);
-        expect(ticks.length).toBeLessThanOrEqual(ticksMax);
-        expect(ticks.every((tick) => position(tick) >= 0 && position(tick) <= 1)).toBe(true);
-        expect(position(range.low)).toBeGreaterThan(0);
-        expect(position(range.high)).toBeLessThan(1);
-      }),
+      fc.property(
+        fc.double({ min: 1, max: 1e4, noNaN: true }),
+        fc.double({ min: 1.2, max: 1e5, noNaN: true }),
+        fc.integer({ min: 3, max: 9 }),
+        (low, ratio, ticksMax) => {
+          const range = { low, high: low * ratio };
+          const { ticks, position } = logAxis(range, ticksMax);
+          expect(ticks.length).toBeGreaterThanOrEqual(1);
+          expect(ticks.length).toBeLessThanOrEqual(ticksMax);
+          expect(ticks.every((tick) => position(tick) >= 0 && position(tick) <= 1)).toBe(true);
+          expect(position(range.low)).toBeGreaterThan(0);
+          expect(position(range.high)).toBeLessThan(1);
+        },
+      ),
     );
   });
 

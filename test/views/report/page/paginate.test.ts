@@ -25,7 +25,10 @@ const sketches = fc.array(
 );
 
 function lay({ title, head, rows }: Sketch): LaidBlock {
-  return { title: title === 0 ? null : part(title), sections: [{ head: head === 0 ? null : part(head), rows: rows.map(part) }] };
+  return {
+    title: title === 0 ? null : part(title),
+    sections: [{ head: head === 0 ? null : part(head), rows: rows.map(part) }],
+  };
 }
 
 /** Bands as a report has them: halves in pairs. */
@@ -57,7 +60,9 @@ describe('pages', () => {
           expect(bottomOf(placement)).toBeLessThanOrEqual(frame.top + frame.height + 1e-6);
         }
         for (const { block } of bands.flat()) {
-          const pagesOfRows = block.sections.flatMap((section) => section.rows.map((row) => placed.find((placement) => placement.part === row)!)).map(({ page, y }) => page * 10_000 + y);
+          const pagesOfRows = block.sections
+            .flatMap((section) => section.rows.map((row) => placed.find((placement) => placement.part === row)!))
+            .map(({ page, y }) => page * 10_000 + y);
           expect(pagesOfRows).toEqual(pagesOfRows.toSorted((a, b) => a - b));
         }
       }),
@@ -72,7 +77,8 @@ describe('pages', () => {
           for (const left of placements) {
             for (const right of placements) {
               if (left === right || left.x !== right.x) continue;
-              if (left.y < bottomOf(right) - 1e-9 && right.y < bottomOf(left) - 1e-9) throw new Error(`parts of blocks ${left.block} and ${right.block} overlap; ${full.size} pairs`);
+              if (left.y < bottomOf(right) - 1e-9 && right.y < bottomOf(left) - 1e-9)
+                throw new Error(`parts of blocks ${left.block} and ${right.block} overlap; ${full.size} pairs`);
             }
           }
         }
@@ -90,9 +96,11 @@ describe('pages', () => {
           for (const placements of pages) {
             const own = placements.filter((placement) => placement.block === position);
             const rows = own.filter((placement) => section!.rows.includes(placement.part));
-            if (section!.head !== null && rows.length > 0) expect(own.filter((placement) => placement.part === section!.head)).toHaveLength(1);
+            if (section!.head !== null && rows.length > 0)
+              expect(own.filter((placement) => placement.part === section!.head)).toHaveLength(1);
             const title = own.find((placement) => placement.part === block.title);
-            if (title !== undefined) expect(own.some((placement) => Math.abs(placement.y - bottomOf(title)) < 1e-9)).toBe(true);
+            if (title !== undefined)
+              expect(own.some((placement) => Math.abs(placement.y - bottomOf(title)) < 1e-9)).toBe(true);
           }
         });
       }),
@@ -108,7 +116,13 @@ test('halves begin side by side', () => {
 });
 
 test('a small block that does not fit is not parted', () => {
-  const pages = paginate(bandsOf([{ title: 0, head: 0, rows: [450], isHalf: false }, { title: 20, head: 10, rows: [30, 30, 30], isHalf: false }]), frame);
+  const pages = paginate(
+    bandsOf([
+      { title: 0, head: 0, rows: [450], isHalf: false },
+      { title: 20, head: 10, rows: [30, 30, 30], isHalf: false },
+    ]),
+    frame,
+  );
   expect(pages.map((placements) => placements.length)).toEqual([1, 5]);
 });
 

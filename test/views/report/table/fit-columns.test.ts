@@ -4,13 +4,26 @@ import { fitColumns } from '#views/report/table/fit-columns.js';
 import type { Typesetter } from '#views/report/text/typesetter.js';
 
 /** Every character is half as wide as it is high. */
-const typesetter = { width: (text: string, { size }: { size: number }) => text.length * size * 0.5 } as unknown as Typesetter;
+const typesetter = {
+  width: (text: string, { size }: { size: number }) => text.length * size * 0.5,
+} as unknown as Typesetter;
 const GAP = 10;
 
 const content = fc.integer({ min: 1, max: 20 }).chain((count) =>
   fc.record({
-    columns: fc.array(fc.record({ head: fc.string({ unit: fc.constantFrom('a', 'b', ' '), maxLength: 20 }), isFigure: fc.boolean() }), { minLength: count, maxLength: count }),
-    rows: fc.array(fc.record({ cells: fc.array(fc.string({ unit: fc.constantFrom('1', 'x', ' '), maxLength: 30 }), { minLength: count, maxLength: count }) }), { maxLength: 5 }),
+    columns: fc.array(
+      fc.record({ head: fc.string({ unit: fc.constantFrom('a', 'b', ' '), maxLength: 20 }), isFigure: fc.boolean() }),
+      { minLength: count, maxLength: count },
+    ),
+    rows: fc.array(
+      fc.record({
+        cells: fc.array(fc.string({ unit: fc.constantFrom('1', 'x', ' '), maxLength: 30 }), {
+          minLength: count,
+          maxLength: count,
+        }),
+      }),
+      { maxLength: 5 },
+    ),
   }),
 );
 
@@ -19,7 +32,9 @@ test('columns stand beside each other within the width, the first one in every g
     fc.property(content, fc.integer({ min: 250, max: 800 }), ({ columns, rows }, width) => {
       const groups = fitColumns({ columns, rows, width, typesetter, gap: GAP });
       expect(groups.map(([first]) => first!.column)).toEqual(groups.map(() => 0));
-      expect(groups.flatMap((group) => group.slice(1).map(({ column }) => column))).toEqual(columns.slice(1).map((_, i) => i + 1));
+      expect(groups.flatMap((group) => group.slice(1).map(({ column }) => column))).toEqual(
+        columns.slice(1).map((_, i) => i + 1),
+      );
       for (const group of groups) {
         group.forEach((fitted, k) => {
           if (k > 0) expect(fitted.x).toBeGreaterThanOrEqual(group[k - 1]!.x + group[k - 1]!.width + GAP - 1e-9);
@@ -36,7 +51,8 @@ test('figures are never broken', () => {
     fc.property(content, fc.integer({ min: 250, max: 800 }), ({ columns, rows }, width) => {
       for (const { column, width: own } of fitColumns({ columns, rows, width, typesetter, gap: GAP }).flat()) {
         if (!columns[column]!.isFigure) continue;
-        for (const { cells } of rows) expect(Math.min(width, typesetter.width(cells[column]!, { size: 8 }))).toBeLessThanOrEqual(own + 1e-6);
+        for (const { cells } of rows)
+          expect(Math.min(width, typesetter.width(cells[column]!, { size: 8 }))).toBeLessThanOrEqual(own + 1e-6);
       }
     }),
   );

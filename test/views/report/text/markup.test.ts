@@ -11,9 +11,16 @@ test('empty lines part paragraphs; single breaks do not', () => {
 });
 
 test('stars in pairs are bold, and stand as they are when they are not closed', () => {
-  expect(parseMarkup('a **b** c')[0]!.spans).toEqual([{ text: 'a ', isBold: false }, { text: 'b', isBold: true }, { text: ' c', isBold: false }]);
+  expect(parseMarkup('a **b** c')[0]!.spans).toEqual([
+    { text: 'a ', isBold: false },
+    { text: 'b', isBold: true },
+    { text: ' c', isBold: false },
+  ]);
   expect(parseMarkup('a **b')[0]!.spans).toEqual(plain('a **b'));
-  expect(parseMarkup('**a** **b')[0]!.spans).toEqual([{ text: 'a', isBold: true }, { text: ' **b', isBold: false }]);
+  expect(parseMarkup('**a** **b')[0]!.spans).toEqual([
+    { text: 'a', isBold: true },
+    { text: ' **b', isBold: false },
+  ]);
 });
 
 test('dashes, stars and numbers begin entries of a list, which may go on in the next line', () => {

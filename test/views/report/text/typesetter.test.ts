@@ -10,12 +10,22 @@ beforeAll(() => {
 });
 
 const style = { size: 10 };
-const linesOf = (text: string, maxWidth: number) => typesetter.lines([{ text, isBold: false }], { ...style, maxWidth }).map(({ spans }) => spans.map((span) => span.text).join(''));
+const linesOf = (text: string, maxWidth: number) =>
+  typesetter
+    .lines([{ text, isBold: false }], { ...style, maxWidth })
+    .map(({ spans }) => spans.map((span) => span.text).join(''));
 
 describe('fonts', () => {
   test('Latin, Greek and Cyrillic stay in the font of their weight; Han and Hangul have their own', () => {
     expect(typesetter.runs('Ελλάδα Russia Россия', 'bold')).toEqual([{ font: 'bold', text: 'Ελλάδα Russia Россия' }]);
-    expect(typesetter.runs('A 中国 한국 株式会社', 'regular').map(({ font, text }) => `${font}:${text}`)).toEqual(['regular:A ', 'han:中国', 'regular: ', 'hangul:한국', 'regular: ', 'han:株式会社']);
+    expect(typesetter.runs('A 中国 한국 株式会社', 'regular').map(({ font, text }) => `${font}:${text}`)).toEqual([
+      'regular:A ',
+      'han:中国',
+      'regular: ',
+      'hangul:한국',
+      'regular: ',
+      'han:株式会社',
+    ]);
   });
 
   test('what no font has is the replacement character', () => {
@@ -32,19 +42,27 @@ describe('fonts', () => {
     const pdf = createPdf({ title: 'Test', renderedAt: new Date(0) });
     const book = fontBookOf(pdf);
     book.register('regular', openFonts().bytes('regular'));
-    for (const text of ['1,234.56%', '-0.71', '2024-11-17']) expect(typesetter.width(text, { size: 1 })).toBeCloseTo(book.measure('regular', text), 6);
+    for (const text of ['1,234.56%', '-0.71', '2024-11-17'])
+      expect(typesetter.width(text, { size: 1 })).toBeCloseTo(book.measure('regular', text), 6);
   });
 });
 
 describe('lines', () => {
   test('break at spaces, keep within the width and lose nothing else', () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: fc.constantFrom(...'abcdefgW中国'), minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 30 }), fc.integer({ min: 30, max: 300 }), (words, maxWidth) => {
-        const text = words.join(' ');
-        const lines = linesOf(text, maxWidth);
-        for (const line of lines) expect(typesetter.width(line, style)).toBeLessThanOrEqual(maxWidth + 0.5);
-        expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''));
-      }),
+      fc.property(
+        fc.array(fc.string({ unit: fc.constantFrom(...'abcdefgW中国'), minLength: 1, maxLength: 12 }), {
+          minLength: 1,
+          maxLength: 30,
+        }),
+        fc.integer({ min: 30, max: 300 }),
+        (words, maxWidth) => {
+          const text = words.join(' ');
+          const lines = linesOf(text, maxWidth);
+          for (const line of lines) expect(typesetter.width(line, style)).toBeLessThanOrEqual(maxWidth + 0.5);
+          expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''));
+        },
+      ),
       { numRuns: 50 },
     );
   });
@@ -68,7 +86,11 @@ describe('lines', () => {
 describe('fitting', () => {
   test('text that fits is left alone; the last line of other text ends in an ellipsis within the width', () => {
     expect(typesetter.fit('short', { ...style, maxWidth: 100, linesMax: 1 })).toEqual(['short']);
-    const [line, ...more] = typesetter.fit('a name that is far too long for its column', { ...style, maxWidth: 80, linesMax: 1 });
+    const [line, ...more] = typesetter.fit('a name that is far too long for its column', {
+      ...style,
+      maxWidth: 80,
+      linesMax: 1,
+    });
     expect(more).toEqual([]);
     expect(line).toMatch(/…$/);
     expect(typesetter.width(line!, style)).toBeLessThanOrEqual(80);

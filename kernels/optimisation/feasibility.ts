@@ -1,6 +1,6 @@
-import { metricTimes } from './metric.js';
-import { normLength } from './norm-length.js';
-import { kinkSum, type Kink, type Point, type Program } from './program.js';
+import { metricTimes } from './program/metric.js';
+import { normLength } from './program/norm-length.js';
+import { kinkSum, type Kink, type Point, type Program } from './program/program.js';
 import type { Solver } from './solve-program.js';
 
 /** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */

@@ -1,6 +1,6 @@
-import type { ActiveState } from './active-state.js';
-import type { KktReport } from './kkt.js';
-import type { Point } from './program.js';
+import type { ActiveState } from './active-set/active-state.js';
+import type { KktReport } from './program/kkt.js';
+import type { Point } from './program/program.js';
 
 /** What a solver answers for a programme. */
 export interface ProgramAnswer {

@@ -1,8 +1,8 @@
-import { IDLE, UPPER } from './active-state.js';
-import type { PathStart } from './follow-path.js';
-import { metricTimes } from './metric.js';
-import { normLength } from './norm-length.js';
-import type { Norm, Program } from './program.js';
+import { IDLE, UPPER } from './active-set/active-state.js';
+import type { PathStart } from './path/follow-path.js';
+import { metricTimes } from './program/metric.js';
+import { normLength } from './program/norm-length.js';
+import type { Norm, Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
 /** Price evaluations in the search for that at which a norm has its radius; four to eight are usual. */

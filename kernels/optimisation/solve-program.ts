@@ -1,16 +1,16 @@
-import { runActiveSet } from './active-set.js';
-import { coldState, LOWER, PINNED, UPPER, type ActiveState, type Iterate } from './active-state.js';
-import type { DenseAlgebra } from './algebra.js';
-import { createCurvature, type Curvature } from './curvature.js';
-import { withoutFixedNames } from './fixed-names.js';
-import { runInteriorPoint, type InteriorRun } from './interior-point.js';
-import { createPathFactors, type PathFactors } from './path-factor.js';
-import { followPath, type PathStart } from './follow-path.js';
-import { equilibrate } from './equilibrate.js';
+import { runActiveSet } from './active-set/active-set.js';
+import { coldState, LOWER, PINNED, UPPER, type ActiveState, type Iterate } from './active-set/active-state.js';
+import type { DenseAlgebra } from './factors/algebra.js';
+import { createCurvature, type Curvature } from './factors/curvature.js';
+import { withoutFixedNames } from './presolve/fixed-names.js';
+import { runInteriorPoint, type InteriorRun } from './interior-point/interior-point.js';
+import { createPathFactors, type PathFactors } from './path/factor.js';
+import { followPath, type PathStart } from './path/follow-path.js';
+import { equilibrate } from './presolve/equilibrate.js';
 import { solveWithNorms } from './solve-norms.js';
-import { checkKkt, isOptimal, type KktReport } from './kkt.js';
-import { metricDiagonal } from './metric.js';
-import { assertProgram, type Point, type Program } from './program.js';
+import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
+import { metricDiagonal } from './program/metric.js';
+import { assertProgram, type Point, type Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
 /** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */

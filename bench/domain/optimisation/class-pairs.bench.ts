@@ -5,8 +5,8 @@ import { rowSides } from '#domain/optimisation/report.js';
 import { restrictionOf, shortSide, supportOf } from '#domain/optimisation/restriction.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
-import { metricSquare } from '#kernels/optimisation/metric.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { problemFamily } from './problem-family.js';
 

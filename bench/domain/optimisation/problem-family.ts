@@ -1,6 +1,6 @@
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
-import { denseMetric, type Metric } from '#kernels/optimisation/metric.js';
+import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 
 /** Names of an index, the sessions of its risk model, and all that constraint rows read of them. */

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openblasEngine } from '#kernels/engines/openblas.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
-import { metricMatrix } from '#kernels/optimisation/metric.js';
-import { kinkSum, type Program } from '#kernels/optimisation/program.js';
+import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { trackingProgram, type FamilySize } from './tracking-family.js';
 

@@ -1,6 +1,6 @@
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { denseMetric } from '#kernels/optimisation/metric.js';
-import type { Kink, Program } from '#kernels/optimisation/program.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import type { Kink, Program } from '#kernels/optimisation/program/program.js';
 
 /** Sectors of the family. */
 const SECTORS = 11;

@@ -1,5 +1,5 @@
-import { metricDiagonal } from '#kernels/optimisation/metric.js';
-import type { Kink, Norm, Program } from '#kernels/optimisation/program.js';
+import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
 import { coefficientsAt, type AverageViews } from './averages.js';
 import type { Change } from './change.js';

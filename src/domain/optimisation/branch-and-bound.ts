@@ -1,7 +1,7 @@
-import type { ActiveState } from '#kernels/optimisation/active-state.js';
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import type { DenseAlgebra } from '#kernels/optimisation/algebra.js';
-import { metricDiagonal } from '#kernels/optimisation/metric.js';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { choiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembly, Restriction } from './assemble.js';

@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/moments/rolling-gram.js';
 import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
-import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/metric.js';
+import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import { LIMITS } from '../limits.js';
 import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { ActiveState } from '#kernels/optimisation/active-state.js';
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import type { Composer, Composition } from '../backtest/simulate/compositions.js';
 import type { DecisionMemory } from '../backtest/simulate/decider.js';

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { metricDiagonal } from '#kernels/optimisation/metric.js';
+import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { Composer } from '../backtest/simulate/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { isDerivedDocument } from '../documents/index-document.js';

@@ -1,6 +1,6 @@
-import { EQUAL } from '#kernels/optimisation/active-state.js';
-import { metricSquare } from '#kernels/optimisation/metric.js';
-import type { Program } from '#kernels/optimisation/program.js';
+import { EQUAL } from '#kernels/optimisation/active-set/active-state.js';
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';

@@ -1,4 +1,4 @@
-import { NO_ROWS } from '#kernels/optimisation/program.js';
+import { NO_ROWS } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram } from './assemble.js';
 import type { Change } from './change.js';

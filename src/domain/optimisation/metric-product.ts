@@ -1,4 +1,4 @@
-import { metricTimes, type Metric } from '#kernels/optimisation/metric.js';
+import { metricTimes, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /** P x, [N]. */
 export function metricProduct(metric: Metric, x: Float64Array): Float64Array {

@@ -1,7 +1,7 @@
-import type { DenseAlgebra } from '#kernels/optimisation/algebra.js';
-import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/metric.js';
-import type { Rows } from '#kernels/optimisation/program.js';
-import { lagrangianSlopes } from '#kernels/optimisation/slopes.js';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Rows } from '#kernels/optimisation/program/program.js';
+import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** What deciding about a name adds to the value of a relaxation at least, [N] each. */

@@ -1,4 +1,4 @@
-import type { Metric } from '#kernels/optimisation/metric.js';
+import type { Metric } from '#kernels/optimisation/program/metric.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { Reference, RowContext } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';

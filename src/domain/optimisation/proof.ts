@@ -4,7 +4,7 @@ import {
   leastViolation,
   type Certificate,
 } from '#kernels/optimisation/feasibility.js';
-import type { Program } from '#kernels/optimisation/program.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
 import { metricProduct } from './metric-product.js';

@@ -1,4 +1,4 @@
-import { lagrangianSlopes } from '#kernels/optimisation/slopes.js';
+import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, NameRow } from '../constraints/program-row.js';
 import { labelOf, type PlacedRow, type Problem } from './problem.js';
 import { normOf, type ConvexSolution } from './solve-convex.js';

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { formatDay, type Day } from '../days.js';

@@ -1,8 +1,8 @@
-import type { ActiveState } from '#kernels/optimisation/active-state.js';
-import type { DenseAlgebra } from '#kernels/optimisation/algebra.js';
-import { metricDiagonal } from '#kernels/optimisation/metric.js';
-import { saliencies } from '#kernels/optimisation/saliency.js';
-import { lagrangianSlopes } from '#kernels/optimisation/slopes.js';
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { saliencies } from '#kernels/optimisation/factors/saliency.js';
+import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound } from './branch-and-bound.js';

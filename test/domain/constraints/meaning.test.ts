@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { metricMatrix } from '#kernels/optimisation/metric.js';
+import { metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';

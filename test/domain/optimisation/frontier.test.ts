@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { plainAlgebra } from '#kernels/optimisation/algebra.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
-import { metricSquare } from '#kernels/optimisation/metric.js';
-import type { Program } from '#kernels/optimisation/program.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver, type Solver } from '#kernels/optimisation/solve-program.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { seeded } from '../../seeded.js';

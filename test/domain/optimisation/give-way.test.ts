@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { denseMetric } from '#kernels/optimisation/metric.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { giveWay } from '#domain/optimisation/give-way.js';

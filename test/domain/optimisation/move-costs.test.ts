@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { plainAlgebra } from '#kernels/optimisation/algebra.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { choiceBound, createMoveCosts, type Moves } from '#domain/optimisation/move-costs.js';
 import { restrictionOf } from '#domain/optimisation/restriction.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';

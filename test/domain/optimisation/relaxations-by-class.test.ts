@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { plainAlgebra } from '#kernels/optimisation/algebra.js';
-import { denseMetric } from '#kernels/optimisation/metric.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { explainChoice, explainInfeasibility, type Infeasibility } from '#domain/optimisation/infeasibility.js';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { metricMatrix } from '#kernels/optimisation/metric.js';
+import { metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { solveConvex, trackingVariance } from '#domain/optimisation/solve-convex.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { restrictionOf } from '#domain/optimisation/restriction.js';
 import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
-import { denseMetric } from '#kernels/optimisation/metric.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { smallProblem, solvers } from './small-problems.js';

@@ -1,5 +1,5 @@
-import { plainAlgebra } from '#kernels/optimisation/algebra.js';
-import { denseMetric } from '#kernels/optimisation/metric.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';

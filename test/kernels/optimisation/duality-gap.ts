@@ -1,6 +1,6 @@
 import type { Certificate } from '#kernels/optimisation/feasibility.js';
-import { metricMatrix } from '#kernels/optimisation/metric.js';
-import type { Kink, Point, Program } from '#kernels/optimisation/program.js';
+import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import type { Kink, Point, Program } from '#kernels/optimisation/program/program.js';
 
 /** What a point is certified to be, by the programme's numbers and the point's alone. */
 export interface Certified {

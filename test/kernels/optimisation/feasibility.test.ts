@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { plainAlgebra } from '#kernels/optimisation/algebra.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { FEASIBILITY_TOLERANCE, infeasibilityGap, leastViolation } from '#kernels/optimisation/feasibility.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { farkasMargin } from './duality-gap.js';

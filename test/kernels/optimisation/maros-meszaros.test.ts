@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { wasmEngine } from '#kernels/engines/wasm.js';
-import { denseMetric, metricSquare } from '#kernels/optimisation/metric.js';
-import type { Program } from '#kernels/optimisation/program.js';
+import { denseMetric, metricSquare } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { readMatFile } from './mat-file.js';
 

@@ -1,5 +1,5 @@
-import { denseMetric } from '#kernels/optimisation/metric.js';
-import type { Kink, Norm, Program } from '#kernels/optimisation/program.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 
 export interface RandomKind {

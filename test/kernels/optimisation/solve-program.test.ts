@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { coldState } from '#kernels/optimisation/active-state.js';
-import { plainAlgebra } from '#kernels/optimisation/algebra.js';
+import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { leastViolation } from '#kernels/optimisation/feasibility.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
-import { denseMetric, factorMetric, metricMatrix, metricSquare } from '#kernels/optimisation/metric.js';
-import { kinkSum, type Kink, type Point, type Program } from '#kernels/optimisation/program.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { denseMetric, factorMetric, metricMatrix, metricSquare } from '#kernels/optimisation/program/metric.js';
+import { kinkSum, type Kink, type Point, type Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../seeded.js';
 import { certify } from './duality-gap.js';

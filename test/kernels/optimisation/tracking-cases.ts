@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/metric.js';
-import type { Kink, Norm, Program } from '#kernels/optimisation/program.js';
+import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 
 /** One file of test/golden/tracking: see the README there. */
 export interface TrackingCase {

@@ -1,5 +1,5 @@
 import type { GramHistory } from '#kernels/moments/rolling-gram.js';
-import type { ActiveState } from '#kernels/optimisation/active-state.js';
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Finding, FindingCode } from '../../findings.js';
 import type { ErrorCode, Refusal } from '../../refusal.js';
 

@@ -1,0 +1,68 @@
+import { IDLE, type ActiveState, type Iterate } from './active-state.js';
+import type { Curvature } from '../factors/curvature.js';
+import { placeNames, refineState, solveState } from './equality-problem.js';
+import { workFor } from './equality-work.js';
+import { kinkSum, type Program } from '../program/program.js';
+import { flipStates } from './state-flips.js';
+
+export interface ActiveSetOutcome {
+  /** `solved`: no state wants to change. `kinked`: a limit on kinks is violated and may not be activated here. */
+  readonly status: 'solved' | 'kinked' | 'stuck';
+  readonly iterations: number;
+}
+
+export interface ActiveSetOptions {
+  readonly iterationsMax: number;
+  /** Whether limits on kinks and norms may change their state: block pivoting is sound for them only near the answer. */
+  readonly nearby: boolean;
+}
+
+/** Flips that do not become fewer over so many iterations mean a cycle. */
+const PATIENCE = 8;
+
+/**
+ * Primal-dual active set with implicit bounds: solves the equality problem of a state, flips every state that its
+ * answer contradicts, and repeats. Finite and exact to rounding where it converges, which it need not.
+ *
+ * @param state    Start; overwritten with the final state.
+ * @param iterate  [n] and multipliers; multipliers of active rows and norms are used as a start, everything is overwritten.
+ * @cost           an iteration |F|^3 / 6 + m |F|^2 for |F| free names and m active rows; 3 to 6 of them from a cold state.
+ * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM J. Optimization 13(3).
+ */
+export function runActiveSet(
+  program: Program,
+  curvature: Curvature,
+  state: ActiveState,
+  iterate: Iterate,
+  options: ActiveSetOptions,
+): ActiveSetOutcome {
+  const work = workFor(program);
+  let fewest = Number.POSITIVE_INFINITY;
+  let sinceFewer = 0;
+  for (let iteration = 1; iteration <= options.iterationsMax; iteration++) {
+    placeNames(program, state, iterate, work);
+    if (!solveState(program, curvature, state, iterate, work)) return { status: 'stuck', iterations: iteration };
+    let flips = flipStates(program, state, iterate, work, options.nearby);
+    if (flips === 0) {
+      refineState(program, curvature, state, iterate, work);
+      flips = flipStates(program, state, iterate, work, options.nearby);
+    }
+    if (flips === 0)
+      return {
+        status: !options.nearby && exceedsKinks(program, state, iterate.x) ? 'kinked' : 'solved',
+        iterations: iteration,
+      };
+    if (flips < fewest) {
+      fewest = flips;
+      sinceFewer = 0;
+    } else if (++sinceFewer >= PATIENCE) return { status: 'stuck', iterations: iteration };
+  }
+  return { status: 'stuck', iterations: options.iterationsMax };
+}
+
+function exceedsKinks({ kinks }: Program, state: ActiveState, x: Float64Array): boolean {
+  return kinks.some(
+    (kink, k) =>
+      kink.limit !== null && state.kinks[k] === IDLE && kinkSum(kink, x) > kink.limit + 1e-12 * (1 + kink.limit),
+  );
+}

@@ -1,0 +1,57 @@
+import type { Program } from '../program/program.js';
+
+/** States of a name; PINNED + k sits on kink k. */
+export const FREE = 0;
+export const LOWER = -1;
+export const UPPER = 1;
+export const PINNED = 2;
+
+/** States of a row, a kink's limit or a norm: not active, held at a side, an equality, or violated at its price. */
+export const IDLE = 0;
+export const EQUAL = 2;
+export const OVER = 3;
+export const UNDER = -3;
+
+/** Which constraints hold with equality: all that a solve needs to know of another solve. */
+export interface ActiveState {
+  /** [n] */
+  readonly names: Int8Array;
+  /** [kinks x n], the side of the kink each name is on: -1 left, 1 right. */
+  readonly sides: Int8Array;
+  /** [m] */
+  readonly rows: Int8Array;
+  /** [kinks]; a priced sum is always OVER. */
+  readonly kinks: Int8Array;
+  /** [norms] */
+  readonly norms: Int8Array;
+}
+
+/** A point that the solver moves; arrays as in `Point`. */
+export interface Iterate {
+  readonly x: Float64Array;
+  readonly rowMultipliers: Float64Array;
+  readonly kinkMultipliers: Float64Array;
+  readonly normMultipliers: Float64Array;
+}
+
+/**
+ * The state a solve begins with when it knows nothing: every name free, equalities held.
+ *
+ * @cost    n for each kink.
+ * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52.
+ */
+export function coldState({ n, rows, kinks, norms, centre }: Program): ActiveState {
+  const state: ActiveState = {
+    names: new Int8Array(n),
+    sides: new Int8Array(kinks.length * n),
+    rows: new Int8Array(rows.count),
+    kinks: new Int8Array(kinks.length),
+    norms: new Int8Array(norms.length),
+  };
+  for (let r = 0; r < rows.count; r++) state.rows[r] = rows.lower[r] === rows.upper[r] ? EQUAL : IDLE;
+  kinks.forEach(({ at, limit }, k) => {
+    state.kinks[k] = limit === null ? OVER : IDLE;
+    for (let i = 0; i < n; i++) state.sides[k * n + i] = centre[i]! < at[i]! ? -1 : 1;
+  });
+  return state;
+}

@@ -1,0 +1,99 @@
+import { LOWER, PINNED, type ActiveState, type Iterate } from './active-state.js';
+import type { Work } from './equality-work.js';
+import { metricTimes } from '../program/metric.js';
+import { kinkSum, type Program } from '../program/program.js';
+
+/** Gradient of the Lagrangian at the iterate, kinks by the sides of the state. */
+export function gradientAt(program: Program, state: ActiveState, iterate: Iterate, work: Work): void {
+  const { n, metric, curvature, ridge, centre, linear, rows, kinks, norms } = program;
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = iterate;
+  const { gradient, offset, product } = work;
+  let largest = work.leastForce;
+  const force = metric !== null && curvature !== 0 ? forceAt(program, x, work) : undefined;
+  for (let i = 0; i < n; i++)
+    gradient[i] = (force === undefined ? 0 : curvature * force[i]!) + ridge * (x[i]! - centre[i]!) + linear[i]!;
+  for (let i = 0; i < n; i++) largest = Math.max(largest, Math.abs(gradient[i]!), Math.abs(linear[i]!));
+  for (let r = 0; r < rows.count; r++) {
+    const y = rowMultipliers[r]!;
+    if (y === 0) continue;
+    const from = r * n;
+    for (let i = 0; i < n; i++) {
+      const term = y * rows.coefficients[from + i]!;
+      if (Math.abs(term) > largest) largest = Math.abs(term);
+      gradient[i]! += term;
+    }
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    const multiplier = kinkMultipliers[k]!;
+    if (multiplier === 0) continue;
+    for (let i = 0; i < n; i++) gradient[i]! += multiplier * slopeOf(program, state, k, i);
+  }
+  for (let q = 0; q < norms.length; q++) {
+    const multiplier = normMultipliers[q]!;
+    if (multiplier === 0) continue;
+    const { centre: around, metric: kind } = norms[q]!;
+    for (let i = 0; i < n; i++) offset[i] = x[i]! - around[i]!;
+    if (kind === 'metric') metricTimes(metric!, offset, product);
+    const from = kind === 'metric' ? product : offset;
+    for (let i = 0; i < n; i++) gradient[i]! += multiplier * from[i]!;
+  }
+  work.gradientScale = largest;
+}
+
+/** P (x - centre), from the last one where only few names have moved since. */
+function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
+  const { offset, product, force, forcedAt } = work;
+  let moved = work.hasForce ? 0 : n;
+  for (let i = 0; i < n && moved < n / 2; i++) if (x[i] !== forcedAt[i]) moved++;
+  if (moved < n / 2) {
+    for (let i = 0; i < n; i++) offset[i] = x[i]! - forcedAt[i]!;
+    metricTimes(metric!, offset, product);
+    for (let i = 0; i < n; i++) force[i]! += product[i]!;
+  } else {
+    for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
+    metricTimes(metric!, offset, force);
+  }
+  work.hasForce = true;
+  for (let i = 0; i < n; i++) forcedAt[i] = x[i]!;
+  return force;
+}
+
+/** Slope of kink k at name i by the side the name is on; nought for a name pinned there. */
+export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
+  const { at, left, right } = kinks[k]!;
+  const held = state.names[i]!;
+  if (held >= PINNED && kinks[held - PINNED]!.at[i] === at[i]) return 0;
+  return state.sides[k * n + i] === -1 ? left[i]! : right[i]!;
+}
+
+/** How far an active row's left side is below the bound it is held at. */
+export function shortfall(
+  { n, rows, kinks, norms, metric }: Program,
+  state: ActiveState,
+  { x }: Iterate,
+  row: number,
+  work: Work,
+): number {
+  if (row < rows.count) {
+    const bound = state.rows[row] === LOWER ? rows.lower[row]! : rows.upper[row]!;
+    return bound - rowValue(rows.coefficients, row * n, x);
+  }
+  if (row < rows.count + kinks.length) {
+    const kink = kinks[row - rows.count]!;
+    return kink.limit! - kinkSum(kink, x);
+  }
+  const { centre, radius, metric: kind } = norms[row - rows.count - kinks.length]!;
+  const { offset, product } = work;
+  for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
+  if (kind === 'metric') metricTimes(metric!, offset, product);
+  const from = kind === 'metric' ? product : offset;
+  let square = 0;
+  for (let i = 0; i < n; i++) square += offset[i]! * from[i]!;
+  return (radius * radius - square) / 2;
+}
+
+export function rowValue(coefficients: Float64Array, from: number, x: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < x.length; i++) total += coefficients[from + i]! * x[i]!;
+  return total;
+}

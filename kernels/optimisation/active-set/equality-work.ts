@@ -1,0 +1,63 @@
+import { metricDiagonal } from '../program/metric.js';
+import type { Program } from '../program/program.js';
+
+export interface Work {
+  readonly free: Int32Array;
+  freeCount: number;
+  /** Columns of the equality problem: rows, then kinks, then norms, by position in that order. */
+  readonly active: Int32Array;
+  activeCount: number;
+  readonly diagonal: Float64Array;
+  readonly offset: Float64Array;
+  readonly product: Float64Array;
+  readonly gradient: Float64Array;
+  /** P (x - centre) at the point `forcedAt`. */
+  readonly force: Float64Array;
+  readonly forcedAt: Float64Array;
+  hasForce: boolean;
+  gradientScale: number;
+  /** Forces below this are rounding: those of a step of a thousandth. */
+  readonly leastForce: number;
+  readonly meanCurvature: number;
+  columns: Float64Array;
+  solved: Float64Array;
+  readonly step: Float64Array;
+  readonly schur: Float64Array;
+  readonly change: Float64Array;
+  readonly skipped: Uint8Array;
+}
+
+export function workFor(program: Program): Work {
+  const { n, rows, kinks, norms } = program;
+  const count = rows.count + kinks.length + norms.length;
+  const mean = meanCurvature(program);
+  return {
+    free: new Int32Array(n),
+    freeCount: 0,
+    active: new Int32Array(count),
+    activeCount: 0,
+    diagonal: new Float64Array(n),
+    offset: new Float64Array(n),
+    product: new Float64Array(n),
+    gradient: new Float64Array(n),
+    force: new Float64Array(n),
+    forcedAt: new Float64Array(n),
+    hasForce: false,
+    gradientScale: 0,
+    leastForce: 1e-3 * mean,
+    meanCurvature: mean > 0 ? mean : 1,
+    columns: new Float64Array(0),
+    solved: new Float64Array(0),
+    step: new Float64Array(n),
+    schur: new Float64Array(count * count),
+    change: new Float64Array(count),
+    skipped: new Uint8Array(count),
+  };
+}
+
+export function meanCurvature({ n, metric, curvature, ridge }: Program): number {
+  if (metric === null || curvature === 0) return ridge;
+  let total = 0;
+  for (const value of metricDiagonal(metric)) total += value;
+  return ridge + (curvature * total) / Math.max(n, 1);
+}

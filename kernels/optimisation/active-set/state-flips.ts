@@ -1,0 +1,217 @@
+import {
+  EQUAL,
+  FREE,
+  IDLE,
+  LOWER,
+  OVER,
+  PINNED,
+  UNDER,
+  UPPER,
+  type ActiveState,
+  type Iterate,
+} from './active-state.js';
+import { rowValue, shortfall } from './equality-gradient.js';
+import type { Work } from './equality-work.js';
+import { kinkSum, type Program } from '../program/program.js';
+
+/** Primal tolerance of a state, relative to 1 + |bound|, and dual tolerance, relative to the largest term of the gradient. */
+const PRIMAL_TOLERANCE = 1e-13;
+
+/** Dual tolerance, relative to the largest force. */
+const DUAL_TOLERANCE = 1e-12;
+
+/** Flips every state that the iterate contradicts; returns how many. */
+export function flipStates(
+  program: Program,
+  state: ActiveState,
+  iterate: Iterate,
+  work: Work,
+  nearby: boolean,
+): number {
+  const tolerance = DUAL_TOLERANCE * work.gradientScale;
+  let flips = flipRows(program, state, iterate, tolerance);
+  if (nearby) flips += flipLimits(program, state, iterate, work, tolerance);
+  for (let i = 0; i < program.n; i++) {
+    if (program.lower[i]! < program.upper[i]! && flipName(program, state, iterate, work.gradient[i]!, i, tolerance))
+      flips++;
+  }
+  return flips;
+}
+
+function flipRows({ n, rows }: Program, state: ActiveState, { x, rowMultipliers }: Iterate, tolerance: number): number {
+  let flips = 0;
+  for (let r = 0; r < rows.count; r++) {
+    const held = state.rows[r]!;
+    const penalty = rows.penalty[r]!;
+    const y = rowMultipliers[r]!;
+    let next = held;
+    if (held === IDLE || held === OVER || held === UNDER) {
+      const value = rowValue(rows.coefficients, r * n, x);
+      const over = value - rows.upper[r]!;
+      const under = rows.lower[r]! - value;
+      const slack = PRIMAL_TOLERANCE * (1 + Math.abs(value));
+      if (held === IDLE) {
+        if (over > slack) next = UPPER;
+        else if (under > slack) next = LOWER;
+      } else if (held === OVER && over < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : UPPER;
+      else if (held === UNDER && under < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : LOWER;
+    } else if (y > penalty) next = OVER;
+    else if (y < -penalty) next = UNDER;
+    else if (held === UPPER && y < -tolerance) next = IDLE;
+    else if (held === LOWER && y > tolerance) next = IDLE;
+    if (next !== held) {
+      state.rows[r] = next;
+      flips++;
+    }
+  }
+  return flips;
+}
+
+function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work: Work, tolerance: number): number {
+  const { rows, kinks, norms } = program;
+  let flips = 0;
+  for (let k = 0; k < kinks.length; k++) {
+    const kink = kinks[k]!;
+    if (kink.limit === null) continue;
+    const held = state.kinks[k]!;
+    const multiplier = iterate.kinkMultipliers[k]!;
+    let next = held;
+    if (held === UPPER) {
+      if (multiplier < -tolerance) next = IDLE;
+      else if (multiplier > kink.penalty) next = OVER;
+    } else {
+      const excess = kinkSum(kink, iterate.x) - kink.limit;
+      const slack = PRIMAL_TOLERANCE * (1 + kink.limit);
+      if (held === IDLE && excess > slack) next = UPPER;
+      else if (held === OVER && excess < -slack) next = UPPER;
+    }
+    if (next !== held) {
+      state.kinks[k] = next;
+      flips++;
+    }
+  }
+  for (let q = 0; q < norms.length; q++) {
+    const excess = -shortfall(program, state, iterate, rows.count + kinks.length + q, work);
+    const held = state.norms[q]!;
+    const next =
+      held === IDLE
+        ? excess > PRIMAL_TOLERANCE * norms[q]!.radius
+          ? UPPER
+          : IDLE
+        : iterate.normMultipliers[q]! < 0
+          ? IDLE
+          : UPPER;
+    if (next !== held) {
+      state.norms[q] = next;
+      flips++;
+    }
+  }
+  return flips;
+}
+
+/** Flips one name; whether its state changed. */
+function flipName(
+  program: Program,
+  state: ActiveState,
+  iterate: Iterate,
+  gradient: number,
+  i: number,
+  tolerance: number,
+): boolean {
+  const held = state.names[i]!;
+  if (held === FREE) return holdName(program, state, iterate, i);
+  if (held === LOWER) return gradient < -tolerance && releaseName(state, i);
+  if (held === UPPER) return gradient > tolerance && releaseName(state, i);
+  return unpinName(program, state, iterate, gradient, i, tolerance);
+}
+
+function releaseName(state: ActiveState, i: number): boolean {
+  state.names[i] = FREE;
+  return true;
+}
+
+/** A free name that crossed a bound or a kink is put on the first one it met. */
+function holdName(
+  { n, lower, upper, kinks }: Program,
+  state: ActiveState,
+  { x, kinkMultipliers }: Iterate,
+  i: number,
+): boolean {
+  const value = x[i]!;
+  let furthest = PRIMAL_TOLERANCE * (1 + Math.abs(value));
+  let next = FREE;
+  if (lower[i]! - value > furthest) {
+    furthest = lower[i]! - value;
+    next = LOWER;
+  } else if (value - upper[i]! > furthest) {
+    furthest = value - upper[i]!;
+    next = UPPER;
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    const { at, left, right } = kinks[k]!;
+    const side = value < at[i]! ? -1 : 1;
+    if (side === state.sides[k * n + i] || left[i] === right[i]) continue;
+    if (kinkMultipliers[k] === 0) {
+      state.sides[k * n + i] = side;
+      continue;
+    }
+    const crossed = Math.abs(value - at[i]!);
+    if (crossed > furthest && at[i]! > lower[i]! && at[i]! < upper[i]!) {
+      furthest = crossed;
+      next = PINNED + k;
+    }
+  }
+  if (next === FREE) return false;
+  state.names[i] = next;
+  placeSides(
+    kinks,
+    state,
+    next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!,
+    next,
+    n,
+    i,
+  );
+  return true;
+}
+
+/** Sides of a name that is held: a kink at the bound itself counts as left behind on leaving it. */
+function placeSides(
+  kinks: Program['kinks'],
+  state: ActiveState,
+  where: number,
+  held: number,
+  n: number,
+  i: number,
+): void {
+  for (let k = 0; k < kinks.length; k++) {
+    const at = kinks[k]!.at[i]!;
+    if (at === where) {
+      if (held === LOWER) state.sides[k * n + i] = 1;
+      else if (held === UPPER) state.sides[k * n + i] = -1;
+    } else state.sides[k * n + i] = where < at ? -1 : 1;
+  }
+}
+
+/** A pinned name leaves its kink when the gradient is outside the kink's slopes. */
+function unpinName(
+  { n, kinks }: Program,
+  state: ActiveState,
+  { kinkMultipliers }: Iterate,
+  gradient: number,
+  i: number,
+  tolerance: number,
+): boolean {
+  const where = kinks[state.names[i]! - PINNED]!.at[i]!;
+  let leftSlope = gradient;
+  let rightSlope = gradient;
+  for (let k = 0; k < kinks.length; k++) {
+    if (kinks[k]!.at[i] !== where) continue;
+    leftSlope += kinkMultipliers[k]! * kinks[k]!.left[i]!;
+    rightSlope += kinkMultipliers[k]! * kinks[k]!.right[i]!;
+  }
+  if (leftSlope <= tolerance && rightSlope >= -tolerance) return false;
+  const side = leftSlope > tolerance ? -1 : 1;
+  for (let k = 0; k < kinks.length; k++) if (kinks[k]!.at[i] === where) state.sides[k * n + i] = side;
+  state.names[i] = FREE;
+  return true;
+}

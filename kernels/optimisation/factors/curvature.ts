@@ -1,0 +1,263 @@
+import type { DenseAlgebra } from './algebra.js';
+import type { DenseMetric, FactorMetric, Metric } from '../program/metric.js';
+import { backward, forward } from './triangular-passes.js';
+
+/**
+ * The curvature H = scale P + diag(diagonal) on a free subset of the names, factored and ready to solve with.
+ * Works in arrays it keeps, so that a sequence of solves over the same names allocates nothing but views.
+ */
+export interface Curvature {
+  /**
+   * @param free      Positions of the free names, ascending; the first `count` entries count.
+   * @param diagonal  [n], by position.
+   * @returns         Whether H is positive definite to working precision.
+   * @cost            count^3 / 6 over the names that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings make that cheaper.
+   */
+  factor(metric: Metric | null, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean;
+  /** b := H^-1 b, b [count x columns] row-major. */
+  solve(b: Float64Array, columns: number): void;
+}
+
+/** Below this many free names per factor a dense factorisation is at least as fast as the low-rank form. */
+const NAMES_PER_FACTOR = 1.8;
+
+export function createCurvature(algebra: DenseAlgebra): Curvature {
+  let square = new Float64Array(0);
+  let scaled = new Float64Array(0);
+  let inverse = new Float64Array(0);
+  let scores = new Float64Array(0);
+  let form: 'diagonal' | 'dense' | 'factor' | 'partial' = 'diagonal';
+  let order = 0;
+  let loaded: FactorMetric | undefined;
+  let positions = new Int32Array(0);
+  let coupling: { readonly of: DenseMetric; readonly isCoupled: Uint8Array } | undefined;
+  let block = new Float64Array(0);
+  let coupled = new Int32Array(0);
+  let coupledCount = 0;
+
+  function factor(
+    metric: Metric | null,
+    scale: number,
+    diagonal: Float64Array,
+    free: Int32Array,
+    count: number,
+  ): boolean {
+    order = count;
+    if (inverse.length < count) inverse = new Float64Array(count);
+    if (metric === null || scale === 0) {
+      form = 'diagonal';
+      return invertDiagonal(diagonal, free, count, inverse);
+    }
+    if (metric.form === 'factor' && metric.factors === 0) {
+      form = 'diagonal';
+      return invertDiagonal(
+        diagonal.map((value, i) => value + scale * metric.specific[i]!),
+        free,
+        count,
+        inverse,
+      );
+    }
+    if (metric.form === 'factor' && count > NAMES_PER_FACTOR * metric.factors) {
+      form = 'factor';
+      return factorLowRank(metric, scale, diagonal, free, count);
+    }
+    if (metric.form === 'dense' && selectCoupled(metric, free, count) < count) {
+      form = 'partial';
+      return factorPartly(metric, scale, diagonal, free, count);
+    }
+    form = 'dense';
+    if (square.length < count * count) square = new Float64Array(count * count);
+    if (metric.form === 'dense') gatherLower(metric.matrix, metric.n, scale, diagonal, free, count, square);
+    else productLower(metric, scale, diagonal, free, count, square);
+    return algebra.cholesky(square.subarray(0, count * count), count) === count;
+  }
+
+  /** Places among the free names of those that covary with any other; returns how many. */
+  function selectCoupled(metric: DenseMetric, free: Int32Array, count: number): number {
+    if (coupling?.of !== metric) coupling = { of: metric, isCoupled: coupledNames(metric) };
+    if (coupled.length < count) coupled = new Int32Array(count);
+    coupledCount = 0;
+    for (let p = 0; p < count; p++) if (coupling.isCoupled[free[p]!] === 1) coupled[coupledCount++] = p;
+    return coupledCount;
+  }
+
+  /** A factor of the names that covary with others, the reciprocal of the rest. */
+  function factorPartly(
+    { matrix, n }: DenseMetric,
+    scale: number,
+    diagonal: Float64Array,
+    free: Int32Array,
+    count: number,
+  ): boolean {
+    const c = coupledCount;
+    for (let p = 0; p < count; p++) {
+      const i = free[p]!;
+      const value = scale * matrix[i * n + i]! + diagonal[i]!;
+      if (!(value > 0)) return false;
+      inverse[p] = 1 / value;
+    }
+    if (square.length < c * c) square = new Float64Array(c * c);
+    for (let a = 0; a < c; a++) {
+      const i = free[coupled[a]!]!;
+      for (let b = 0; b <= a; b++) square[a * c + b] = scale * matrix[i * n + free[coupled[b]!]!]!;
+      square[a * c + a]! += diagonal[i]!;
+    }
+    return c === 0 || algebra.cholesky(square.subarray(0, c * c), c) === c;
+  }
+
+  function solvePartly(b: Float64Array, columns: number): void {
+    const c = coupledCount;
+    if (block.length < c * columns) block = new Float64Array(c * columns);
+    const part = block.subarray(0, c * columns);
+    for (let a = 0; a < c; a++) part.set(b.subarray(coupled[a]! * columns, (coupled[a]! + 1) * columns), a * columns);
+    if (c > 0) solveWith(algebra, square.subarray(0, c * c), c, part, columns);
+    scaleRows(b, inverse, order, columns);
+    for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
+  }
+
+  /** H = D + L L' with L = sqrt(scale) loadings: factors I + L' D^-1 L, [k x k]. */
+  function factorLowRank(
+    metric: FactorMetric,
+    scale: number,
+    diagonal: Float64Array,
+    free: Int32Array,
+    count: number,
+  ): boolean {
+    const k = metric.factors;
+    if (square.length < k * k) square = new Float64Array(k * k);
+    if (scaled.length < count * k) scaled = new Float64Array(count * k);
+    loaded = metric;
+    if (positions.length < count) positions = new Int32Array(count);
+    for (let p = 0; p < count; p++) {
+      const i = free[p]!;
+      positions[p] = i;
+      const weight = scale * metric.specific[i]! + diagonal[i]!;
+      if (!(weight > 0)) return false;
+      inverse[p] = 1 / weight;
+      const root = Math.sqrt(scale / weight);
+      for (let f = 0; f < k; f++) scaled[p * k + f] = metric.loadings[i * k + f]! * root;
+    }
+    const inner = square.subarray(0, k * k);
+    algebra.symmetricRankK(scaled.subarray(0, count * k), k, inner);
+    for (let f = 0; f < k; f++) inner[f * k + f]! += 1;
+    return algebra.cholesky(inner, k) === k;
+  }
+
+  function solve(b: Float64Array, columns: number): void {
+    if (form === 'diagonal') {
+      scaleRows(b, inverse, order, columns);
+      return;
+    }
+    if (form === 'dense') {
+      const l = square.subarray(0, order * order);
+      solveWith(algebra, l, order, b.subarray(0, order * columns), columns);
+      return;
+    }
+    if (form === 'partial') solvePartly(b, columns);
+    else solveLowRank(b, columns);
+  }
+
+  /** b := D^-1 b - D^-1/2 S (I + S'S)^-1 S' D^-1/2 b with S = D^-1/2 L, by Woodbury. */
+  function solveLowRank(b: Float64Array, columns: number): void {
+    const k = loaded!.factors;
+    if (scores.length < k * columns) scores = new Float64Array(k * columns);
+    const inner = scores.subarray(0, k * columns).fill(0);
+    for (let p = 0; p < order; p++) {
+      const root = Math.sqrt(inverse[p]!);
+      for (let c = 0; c < columns; c++) {
+        const value = b[p * columns + c]! * root;
+        b[p * columns + c] = value;
+        if (value !== 0) for (let f = 0; f < k; f++) inner[f * columns + c]! += scaled[p * k + f]! * value;
+      }
+    }
+    solveWith(algebra, square.subarray(0, k * k), k, inner, columns);
+    for (let p = 0; p < order; p++) {
+      const root = Math.sqrt(inverse[p]!);
+      for (let c = 0; c < columns; c++) {
+        let total = b[p * columns + c]!;
+        for (let f = 0; f < k; f++) total -= scaled[p * k + f]! * inner[f * columns + c]!;
+        b[p * columns + c] = total * root;
+      }
+    }
+  }
+
+  return { factor, solve };
+}
+
+/** [n], 1 for names whose row has more than its own variance. A covariance of prices shows it on its first entries. */
+function coupledNames({ matrix, n }: DenseMetric): Uint8Array {
+  const found = new Uint8Array(n);
+  for (let i = 0; i < n; i++) {
+    const row = i * n;
+    let j = 0;
+    while (j < n && (j === i || matrix[row + j] === 0)) j++;
+    if (j < n) found[i] = 1;
+  }
+  return found;
+}
+
+function invertDiagonal(diagonal: Float64Array, free: Int32Array, count: number, inverse: Float64Array): boolean {
+  for (let p = 0; p < count; p++) {
+    const value = diagonal[free[p]!]!;
+    if (!(value > 0)) return false;
+    inverse[p] = 1 / value;
+  }
+  return true;
+}
+
+/** Lower triangle of scale P_FF + diag, the only part a Cholesky factorisation reads. */
+function gatherLower(
+  matrix: Float64Array,
+  n: number,
+  scale: number,
+  diagonal: Float64Array,
+  free: Int32Array,
+  count: number,
+  out: Float64Array,
+): void {
+  for (let p = 0; p < count; p++) {
+    const row = free[p]! * n;
+    const to = p * count;
+    for (let q = 0; q <= p; q++) out[to + q] = scale * matrix[row + free[q]!]!;
+    out[to + p]! += diagonal[free[p]!]!;
+  }
+}
+
+function productLower(
+  metric: FactorMetric,
+  scale: number,
+  diagonal: Float64Array,
+  free: Int32Array,
+  count: number,
+  out: Float64Array,
+): void {
+  const { loadings, specific, factors: k } = metric;
+  for (let p = 0; p < count; p++) {
+    const row = free[p]! * k;
+    for (let q = 0; q <= p; q++) {
+      const other = free[q]! * k;
+      let total = 0;
+      for (let f = 0; f < k; f++) total += loadings[row + f]! * loadings[other + f]!;
+      out[p * count + q] = scale * total;
+    }
+    out[p * count + p]! += scale * specific[free[p]!]! + diagonal[free[p]!]!;
+  }
+}
+
+function scaleRows(b: Float64Array, factors: Float64Array, rows: number, columns: number): void {
+  for (let p = 0; p < rows; p++) {
+    const factor = factors[p]!;
+    for (let c = 0; c < columns; c++) b[p * columns + c]! *= factor;
+  }
+}
+
+/** A single right-hand side is a pass over the factor: cheaper here than a call across an engine's boundary. */
+function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
+  if (columns === 1) {
+    forward(l, b, { n, stride: n });
+    backward(l, b, { n, stride: n });
+    return;
+  }
+  algebra.solveLower(l, n, b);
+  algebra.solveLowerTransposed(l, n, b);
+}

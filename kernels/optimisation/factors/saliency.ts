@@ -1,0 +1,68 @@
+import type { DenseAlgebra } from './algebra.js';
+import type { Metric } from '../program/metric.js';
+
+/**
+ * What dropping each held name would cost at least: w_i^2 over twice the i-th diagonal entry of the inverse covariance of the
+ * held names, projected on a constant sum. The others make up for a dropped name as well as they can.
+ *
+ * @param held     Positions of the held names, ascending, [h].
+ * @param weights  [n]
+ * @returns        [h]; Infinity for a single name.
+ * @cost           h^3 / 6 + h^3 / 2.
+ * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5, 164-171.
+ */
+export function saliencies(
+  algebra: DenseAlgebra,
+  metric: Metric,
+  held: Int32Array,
+  weights: Float64Array,
+): Float64Array {
+  const h = held.length;
+  const factor = gather(metric, held);
+  const ridge = 1e-10 * meanDiagonal(factor, h);
+  for (let p = 0; p < h; p++) factor[p * h + p]! += ridge;
+  if (algebra.cholesky(factor, h) < h) return Float64Array.from(held, (i) => weights[i]! ** 2);
+  const inverse = new Float64Array(h * h);
+  for (let p = 0; p < h; p++) inverse[p * h + p] = 1;
+  algebra.solveLower(factor, h, inverse);
+  // Row k of L^-1 adds to the diagonal of (L L')^-1 by its squares, and to S^-1 1 by its sum.
+  const diagonal = new Float64Array(h);
+  const along = new Float64Array(h);
+  for (let k = 0; k < h; k++) {
+    let sum = 0;
+    for (let p = 0; p <= k; p++) {
+      const value = inverse[k * h + p]!;
+      diagonal[p]! += value * value;
+      sum += value;
+    }
+    for (let p = 0; p <= k; p++) along[p]! += inverse[k * h + p]! * sum;
+  }
+  const total = along.reduce((sum, value) => sum + value, 0);
+  return Float64Array.from(held, (i, p) => {
+    const projected = diagonal[p]! - (along[p]! * along[p]!) / total;
+    return projected > 0 ? (weights[i]! * weights[i]!) / (2 * projected) : Number.POSITIVE_INFINITY;
+  });
+}
+
+function gather(metric: Metric, held: Int32Array): Float64Array {
+  const h = held.length;
+  const out = new Float64Array(h * h);
+  for (let p = 0; p < h; p++) {
+    for (let q = 0; q <= p; q++) out[p * h + q] = out[q * h + p] = entry(metric, held[p]!, held[q]!);
+  }
+  return out;
+}
+
+function entry(metric: Metric, i: number, j: number): number {
+  if (metric.form === 'dense') return metric.matrix[i * metric.n + j]!;
+  const { factors: k, loadings, specific } = metric;
+  let total = i === j ? specific[i]! : 0;
+  for (let f = 0; f < k; f++) total += loadings[i * k + f]! * loadings[j * k + f]!;
+  return total;
+}
+
+function meanDiagonal(matrix: Float64Array, n: number): number {
+  let total = 0;
+  for (let i = 0; i < n; i++) total += matrix[i * n + i]!;
+  return total / Math.max(n, 1);
+}

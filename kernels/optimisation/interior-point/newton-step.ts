@@ -1,0 +1,110 @@
+import type { Work } from './work.js';
+import { lowerConstant, sideSlack, upperConstant } from './row-sides.js';
+
+/** Steps of all pairs from dx and the multiplier changes. */
+export function pairSteps(work: Work): void {
+  const { program, free, f, pairs, at, dx, change, columns, columnCount: c, rowResidual, rowScale } = work;
+  const { rows, kinks, norms } = program;
+  const { on, s, z, ds, dz, target } = pairs;
+  const m = rows.count;
+  const complement = (k: number) => {
+    dz[k] = (target[k]! - z[k]! * ds[k]!) / s[k]!;
+  };
+  for (let p = 0; p < f; p++) {
+    if (on[at.lower + p] === 1) {
+      ds[at.lower + p] = dx[p]! + work.lowerResidual[p]!;
+      complement(at.lower + p);
+    }
+    if (on[at.upper + p] === 1) {
+      ds[at.upper + p] = -dx[p]! + work.upperResidual[p]!;
+      complement(at.upper + p);
+    }
+  }
+  for (let r = 0; r < m; r++) {
+    const [u, l] = [at.rowUpper + r, at.rowLower + r];
+    if (on[u] === 0 && on[l] === 0) continue;
+    let moved = 0;
+    for (let p = 0; p < f; p++) moved += columns[p * c + r]! * dx[p]!;
+    const value = rowResidual[r]! * rowScale[r]!;
+    // The wider side follows from the move, the narrower one from the multiplier of the row: a slack near nought would blow up rounding.
+    const upperSlack = on[u] === 1 ? sideSlack(on, s, z, u, at.rowOver + r) : 0;
+    const lowerSlack = on[l] === 1 ? sideSlack(on, s, z, l, at.rowUnder + r) : 0;
+    let up = 0;
+    let down = 0;
+    if (lowerSlack > upperSlack) {
+      down = on[u] === 1 ? (-moved - lowerConstant(work, r, value)) / lowerSlack : -change[r]!;
+      up = change[r]! + down;
+    } else {
+      up = on[l] === 1 ? (moved - upperConstant(work, r, value)) / upperSlack : change[r]!;
+      down = up - change[r]!;
+    }
+    if (on[u] === 1) sideStep(u, at.rowOver + r, up);
+    if (on[l] === 1) sideStep(l, at.rowUnder + r, down);
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    const { left, right, limit } = kinks[k]!;
+    const dl = limit === null ? 0 : change[m + k]!;
+    for (let p = 0; p < f; p++) {
+      const l = at.left + k * f + p;
+      if (on[l] === 0) continue;
+      const r = at.right + k * f + p;
+      const i = free[p]!;
+      const a = z[l]! / s[l]!;
+      const b = z[r]! / s[r]!;
+      const dt = (target[l]! / s[l]! + target[r]! / s[r]! + (left[i]! * a + right[i]! * b) * dx[p]! - dl) / (a + b);
+      ds[l] = dt - left[i]! * dx[p]!;
+      ds[r] = dt - right[i]! * dx[p]!;
+      complement(l);
+      complement(r);
+    }
+    if (limit !== null) sideStep(at.limit + k, at.limitOver + k, dl);
+  }
+  for (let q = 0; q < norms.length; q++) {
+    const side = at.norm + q;
+    dz[side] = change[m + kinks.length + q]!;
+    ds[side] = (target[side]! - s[side]! * dz[side]!) / z[side]!;
+  }
+
+  /** A side and the excess that softens it: their duals move against each other. */
+  function sideStep(side: number, soft: number, step: number): void {
+    dz[side] = step;
+    ds[side] = (target[side]! - s[side]! * step) / z[side]!;
+    if (on[soft] === 0) return;
+    dz[soft] = -step;
+    ds[soft] = (target[soft]! + s[soft]! * step) / z[soft]!;
+  }
+}
+
+export function advance(work: Work, length: number): void {
+  const { program, free, f, pairs, at, x, y, t, dx, change, lowerResidual, upperResidual } = work;
+  const { on, s, z, ds, dz } = pairs;
+  const { rows, kinks, lower, upper } = program;
+  for (let k = 0; k < pairs.count; k++) {
+    if (on[k] === 0) continue;
+    s[k]! += length * ds[k]!;
+    z[k]! += length * dz[k]!;
+  }
+  for (let p = 0; p < f; p++) {
+    const i = free[p]!;
+    x[i]! += length * dx[p]!;
+    lowerResidual[p]! *= 1 - length;
+    upperResidual[p]! *= 1 - length;
+    if (on[at.lower + p] === 1 && lowerResidual[p] === 0) s[at.lower + p] = Math.max(x[i]! - lower[i]!, 1e-300);
+    if (on[at.upper + p] === 1 && upperResidual[p] === 0) s[at.upper + p] = Math.max(upper[i]! - x[i]!, 1e-300);
+  }
+  for (let r = 0; r < rows.count; r++) {
+    const [u, l] = [at.rowUpper + r, at.rowLower + r];
+    if (on[u] === 0 && on[l] === 0) y[r] = rows.lower[r] === rows.upper[r] ? y[r]! + length * change[r]! : 0;
+    else y[r] = (on[u] === 1 ? z[u]! : 0) - (on[l] === 1 ? z[l]! : 0);
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    const kink = kinks[k]!;
+    for (let p = 0; p < f; p++) {
+      const l = at.left + k * f + p;
+      if (on[l] === 0) continue;
+      const i = free[p]!;
+      const step = x[i]! - kink.at[i]!;
+      t[k * f + p] = s[l]! + kink.left[i]! * step;
+    }
+  }
+}

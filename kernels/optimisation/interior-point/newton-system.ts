@@ -1,0 +1,226 @@
+import type { Curvature } from '../factors/curvature.js';
+import type { Work } from './work.js';
+import { metricTimes } from '../program/metric.js';
+import { pairSteps } from './newton-step.js';
+import { isUnbounded } from '../program/program.js';
+import { kinkRight, rowRight, rowSlack } from './row-sides.js';
+import { factorSemidefinite, solveFactored } from '../factors/schur.js';
+
+/** Largest proximal term of the names: beyond it a factor counts as failed. */
+const PROXIMAL_MAX = 1e-2;
+
+/** Pivots of the Schur complement below this share are rounding; the proximal term keeps all others. */
+const ROUNDING = 1e-15;
+
+/** The factor, with a larger proximal term as long as rounding leaves the curvature indefinite. */
+export function factorRegularised(work: Work, curvature: Curvature): boolean {
+  for (; work.proximal <= PROXIMAL_MAX; work.proximal *= 100) if (factor(work, curvature)) return true;
+  return false;
+}
+
+/** Curvature with barrier terms, columns and Schur complement of this iteration. */
+function factor(work: Work, curvature: Curvature): boolean {
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    scale,
+    diagonal,
+    columns,
+    solved,
+    schur,
+    slack,
+    rowScale,
+    normGradient,
+    normRadius,
+    columnCount: c,
+  } = work;
+  const { n, rows, kinks, norms } = program;
+  const { on, s, z } = pairs;
+  const m = rows.count;
+  let metricScale = scale * program.curvature;
+  let ridge = scale * program.ridge + work.proximal;
+  for (let q = 0; q < norms.length; q++) {
+    if (norms[q]!.metric === 'metric') metricScale += z[at.norm + q]! / normRadius[q]!;
+    else ridge += z[at.norm + q]! / normRadius[q]!;
+  }
+  work.metricScale = metricScale;
+  for (let p = 0; p < f; p++) {
+    let total = ridge;
+    if (on[at.lower + p] === 1) total += z[at.lower + p]! / s[at.lower + p]!;
+    if (on[at.upper + p] === 1) total += z[at.upper + p]! / s[at.upper + p]!;
+    for (let k = 0; k < kinks.length; k++) {
+      const l = at.left + k * f + p;
+      if (on[l] === 0) continue;
+      const r = at.right + k * f + p;
+      const a = z[l]! / s[l]!;
+      const b = z[r]! / s[r]!;
+      total += ((a * b) / (a + b)) * (kinks[k]!.right[free[p]!]! - kinks[k]!.left[free[p]!]!) ** 2;
+    }
+    diagonal[free[p]!] = total;
+  }
+  if (!curvature.factor(program.metric, metricScale, diagonal, free, f)) return false;
+  for (let r = 0; r < m; r++) {
+    const factorOf = isUnbounded(rows, r) ? 0 : rowScale[r]!;
+    for (let p = 0; p < f; p++) columns[p * c + r] = rows.coefficients[r * n + free[p]!]! * factorOf;
+    slack[r] = rowSlack(work, r);
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    const { left, right, limit } = kinks[k]!;
+    let total = limit === null ? 1 : s[at.limit + k]! / z[at.limit + k]!;
+    if (limit !== null && on[at.limitOver + k] === 1) total += s[at.limitOver + k]! / z[at.limitOver + k]!;
+    for (let p = 0; p < f; p++) {
+      const i = free[p]!;
+      const l = at.left + k * f + p;
+      if (on[l] === 0 || limit === null) {
+        columns[p * c + m + k] = 0;
+        continue;
+      }
+      const a = z[l]! / s[l]!;
+      const b = z[at.right + k * f + p]! / s[at.right + k * f + p]!;
+      columns[p * c + m + k] = (left[i]! * a + right[i]! * b) / (a + b);
+      total += 1 / (a + b);
+    }
+    slack[m + k] = total;
+  }
+  for (let q = 0; q < norms.length; q++) {
+    const column = m + kinks.length + q;
+    for (let p = 0; p < f; p++) columns[p * c + column] = normGradient[q * f + p]!;
+    slack[column] = s[at.norm + q]! / z[at.norm + q]!;
+  }
+  if (c === 0) return true;
+  for (let e = 0; e < f * c; e++) solved[e] = columns[e]!;
+  curvature.solve(solved, c);
+  for (let e = 0; e < c * c; e++) schur[e] = 0;
+  for (let p = 0; p < f; p++) {
+    const from = p * c;
+    for (let r = 0; r < c; r++) {
+      const value = columns[from + r]!;
+      if (value === 0) continue;
+      const to = r * c;
+      for (let q = 0; q <= r; q++) schur[to + q]! += value * solved[from + q]!;
+    }
+  }
+  for (let r = 0; r < c; r++) schur[r * c + r]! += slack[r]!;
+  factorSemidefinite(schur, c, work.skipped, ROUNDING);
+  return true;
+}
+
+/** Step for the targets of the pairs: fills dx, the multiplier changes and the steps of all pairs. */
+export function direction(work: Work, curvature: Curvature): void {
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    gradient,
+    right,
+    columnRight,
+    change,
+    dx,
+    rowResidual,
+    columnCount: c,
+    rowScale,
+    lowerResidual,
+    upperResidual,
+  } = work;
+  const { rows, kinks } = program;
+  const { on, s, z, target } = pairs;
+  const m = rows.count;
+  for (let p = 0; p < f; p++) {
+    let total = -gradient[free[p]!]!;
+    if (on[at.lower + p] === 1)
+      total += (target[at.lower + p]! - z[at.lower + p]! * lowerResidual[p]!) / s[at.lower + p]!;
+    if (on[at.upper + p] === 1)
+      total -= (target[at.upper + p]! - z[at.upper + p]! * upperResidual[p]!) / s[at.upper + p]!;
+    for (let k = 0; k < kinks.length; k++) {
+      const l = at.left + k * f + p;
+      if (on[l] === 0) continue;
+      const r = at.right + k * f + p;
+      const i = free[p]!;
+      const cl = target[l]! / s[l]!;
+      const cr = target[r]! / s[r]!;
+      const a = z[l]! / s[l]!;
+      const b = z[r]! / s[r]!;
+      const slope = (kinks[k]!.left[i]! * a + kinks[k]!.right[i]! * b) / (a + b);
+      total -= kinks[k]!.left[i]! * cl + kinks[k]!.right[i]! * cr - slope * (cl + cr);
+    }
+    right[p] = total;
+  }
+  for (let r = 0; r < c; r++) columnRight[r] = rightOf(r);
+  dx.fill(0);
+  change.fill(0);
+  correct(work, curvature, right, columnRight);
+  for (let refinement = 0; refinement < work.refinements; refinement++) {
+    systemResidual(work);
+    correct(work, curvature, work.nameError, work.rowError);
+  }
+  pairSteps(work);
+
+  function rightOf(r: number): number {
+    if (r < m) return rowRight(work, r, rowResidual[r]! * rowScale[r]!);
+    if (r < m + kinks.length) return kinkRight(work, r - m);
+    const side = at.norm + r - m - kinks.length;
+    return rowResidual[r]! - target[side]! / z[side]!;
+  }
+}
+
+/** Adds to dx and change the solution of the Newton system with the given right sides. */
+function correct(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
+  const { f, columns, solved, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
+  for (let p = 0; p < f; p++) trial[p] = names[p]!;
+  curvature.solve(trial, 1);
+  for (let r = 0; r < c; r++) trialChange[r] = -columnsRight[r]!;
+  for (let p = 0; p < f; p++) {
+    const value = trial[p]!;
+    for (let r = 0; r < c; r++) trialChange[r]! += columns[p * c + r]! * value;
+  }
+  solveFactored(schur, c, trialChange, skipped);
+  for (let p = 0; p < f; p++) {
+    let total = trial[p]!;
+    for (let r = 0; r < c; r++) total -= solved[p * c + r]! * trialChange[r]!;
+    dx[p]! += total;
+  }
+  for (let r = 0; r < c; r++) change[r]! += trialChange[r]!;
+}
+
+/** What the Newton system is still short of at dx and change. */
+function systemResidual(work: Work): void {
+  const {
+    program,
+    free,
+    f,
+    columns,
+    slack,
+    right,
+    columnRight,
+    dx,
+    change,
+    diagonal,
+    offset,
+    product,
+    metricScale,
+    nameError,
+    rowError,
+    columnCount: c,
+  } = work;
+  if (program.metric !== null && metricScale !== 0) {
+    offset.fill(0);
+    for (let p = 0; p < f; p++) offset[free[p]!] = dx[p]!;
+    metricTimes(program.metric, offset, product);
+  }
+  for (let r = 0; r < c; r++) rowError[r] = columnRight[r]! + slack[r]! * change[r]!;
+  for (let p = 0; p < f; p++) {
+    const i = free[p]!;
+    let total = right[p]! - diagonal[i]! * dx[p]!;
+    if (program.metric !== null && metricScale !== 0) total -= metricScale * product[i]!;
+    for (let r = 0; r < c; r++) {
+      total -= columns[p * c + r]! * change[r]!;
+      rowError[r]! -= columns[p * c + r]! * dx[p]!;
+    }
+    nameError[p] = total;
+  }
+}

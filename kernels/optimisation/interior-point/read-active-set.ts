@@ -1,0 +1,65 @@
+import {
+  EQUAL,
+  FREE,
+  IDLE,
+  LOWER,
+  OVER,
+  PINNED,
+  UNDER,
+  UPPER,
+  type ActiveState,
+  type Iterate,
+} from '../active-set/active-state.js';
+import type { Work } from './work.js';
+
+/** The point in the units of the programme, and the active set that the pairs show. */
+export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
+  const { program, free, f, pairs, at, x, y, scale, rowScale, normRadius } = work;
+  const { n, lower, upper, rows, kinks, norms } = program;
+  const { on, s, z } = pairs;
+  const shut = (k: number) => on[k] === 1 && z[k]! > s[k]!;
+  for (let i = 0; i < n; i++) {
+    iterate.x[i] = x[i]!;
+    state.names[i] = LOWER;
+  }
+  for (let p = 0; p < f; p++) {
+    const i = free[p]!;
+    state.names[i] = shut(at.lower + p) ? LOWER : shut(at.upper + p) ? UPPER : FREE;
+    if (state.names[i] === FREE) {
+      for (let k = 0; k < kinks.length; k++)
+        if (shut(at.left + k * f + p) && shut(at.right + k * f + p)) state.names[i] = PINNED + k;
+    }
+    const held = state.names[i]!;
+    const where =
+      held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : held === FREE ? x[i]! : kinks[held - PINNED]!.at[i]!;
+    for (let k = 0; k < kinks.length; k++) {
+      const here = kinks[k]!.at[i]!;
+      let side = where < here ? -1 : 1;
+      if (here === where) side = held === UPPER ? -1 : 1;
+      state.sides[k * n + i] = side;
+    }
+  }
+  for (let r = 0; r < rows.count; r++) {
+    iterate.rowMultipliers[r] = (y[r]! * rowScale[r]!) / scale;
+    const [u, l] = [at.rowUpper + r, at.rowLower + r];
+    const over = on[at.rowOver + r] === 1 && s[at.rowOver + r]! > z[at.rowOver + r]!;
+    const under = on[at.rowUnder + r] === 1 && s[at.rowUnder + r]! > z[at.rowUnder + r]!;
+    if (over || under) state.rows[r] = over ? OVER : UNDER;
+    else if (rows.lower[r] === rows.upper[r]) state.rows[r] = EQUAL;
+    else state.rows[r] = shut(u) ? UPPER : shut(l) ? LOWER : IDLE;
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    if (kinks[k]!.limit === null) {
+      iterate.kinkMultipliers[k] = 1;
+      state.kinks[k] = OVER;
+      continue;
+    }
+    iterate.kinkMultipliers[k] = z[at.limit + k]! / scale;
+    const over = on[at.limitOver + k] === 1 && s[at.limitOver + k]! > z[at.limitOver + k]!;
+    state.kinks[k] = over ? OVER : shut(at.limit + k) ? UPPER : IDLE;
+  }
+  for (let q = 0; q < norms.length; q++) {
+    iterate.normMultipliers[q] = z[at.norm + q]! / normRadius[q]! / scale;
+    state.norms[q] = shut(at.norm + q) ? UPPER : IDLE;
+  }
+}

@@ -1,0 +1,128 @@
+import type { Work } from './work.js';
+import { metricTimes } from '../program/metric.js';
+
+/** Scaled gradient of the objective without multipliers; valid after `residuals`. */
+export function objectiveSlope({ program, scale, x, product }: Work, i: number): number {
+  const curved = program.metric !== null && program.curvature !== 0 ? program.curvature * product[i]! : 0;
+  return scale * (curved + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
+}
+
+/** Gradient of the Lagrangian, residuals of the rows, values of the norms. */
+export function residuals(work: Work): void {
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    x,
+    y,
+    t,
+    rowScale,
+    rowResidual,
+    gradient,
+    offset,
+    product,
+    normExcess,
+    normGradient,
+    normRadius,
+  } = work;
+  const { n, metric, rows, kinks, norms, centre } = program;
+  const { on, s, z } = pairs;
+  const m = rows.count;
+  work.primalResidual = 0;
+  for (let q = 0; q < norms.length; q++) {
+    const norm = norms[q]!;
+    for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
+    if (norm.metric === 'metric') metricTimes(metric!, offset, product);
+    const from = norm.metric === 'metric' ? product : offset;
+    let square = 0;
+    for (let i = 0; i < n; i++) square += offset[i]! * from[i]!;
+    normExcess[q] = (square - norm.radius * norm.radius) / (2 * normRadius[q]!);
+    for (let p = 0; p < f; p++) normGradient[q * f + p] = from[free[p]!]! / normRadius[q]!;
+    rowResidual[m + kinks.length + q] = -normExcess[q]! - s[at.norm + q]!;
+    work.primalResidual = Math.max(work.primalResidual, Math.abs(rowResidual[m + kinks.length + q]!));
+  }
+  for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
+  if (metric !== null && program.curvature !== 0) metricTimes(metric, offset, product);
+  let largest = 1e-3;
+  for (let p = 0; p < f; p++) {
+    const i = free[p]!;
+    const slope = objectiveSlope(work, i);
+    work.primalResidual = Math.max(
+      work.primalResidual,
+      Math.abs(work.lowerResidual[p]!),
+      Math.abs(work.upperResidual[p]!),
+    );
+    gradient[i] =
+      slope - (on[at.lower + p] === 1 ? z[at.lower + p]! : 0) + (on[at.upper + p] === 1 ? z[at.upper + p]! : 0);
+    largest = Math.max(largest, Math.abs(slope));
+  }
+  for (let r = 0; r < m; r++) {
+    const from = r * n;
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[from + i]! * x[i]!;
+    const multiplier = y[r]! * rowScale[r]!;
+    if (multiplier !== 0)
+      for (let p = 0; p < f; p++) gradient[free[p]!]! += multiplier * rows.coefficients[from + free[p]!]!;
+    rowResidual[r] = value;
+    work.primalResidual = Math.max(work.primalResidual, rowViolation(work, r, value));
+  }
+  for (let k = 0; k < kinks.length; k++) {
+    const { left, right, at: where, limit } = kinks[k]!;
+    let sum = 0;
+    for (let i = 0; i < n; i++) {
+      const step = x[i]! - where[i]!;
+      sum += (step > 0 ? right[i]! : left[i]!) * step;
+    }
+    let total = 0;
+    for (let p = 0; p < f; p++) {
+      const i = free[p]!;
+      const step = x[i]! - where[i]!;
+      const own = (step > 0 ? right[i]! : left[i]!) * step;
+      sum -= own;
+      if (on[at.left + k * f + p] === 0) {
+        total += own;
+        continue;
+      }
+      total += t[k * f + p]!;
+      gradient[i]! += left[i]! * z[at.left + k * f + p]! + right[i]! * z[at.right + k * f + p]!;
+    }
+    if (limit === null) continue;
+    const over = on[at.limitOver + k] === 1 ? s[at.limitOver + k]! : 0;
+    rowResidual[m + k] = limit - sum - total - s[at.limit + k]! + over;
+    work.primalResidual = Math.max(work.primalResidual, Math.abs(rowResidual[m + k]!));
+  }
+  for (let q = 0; q < norms.length; q++) {
+    const multiplier = z[at.norm + q]!;
+    for (let p = 0; p < f; p++) gradient[free[p]!]! += multiplier * normGradient[q * f + p]!;
+  }
+  let worst = 0;
+  for (let p = 0; p < f; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));
+  work.dualResidual = worst;
+  work.gradientScale = largest;
+}
+
+/** Largest mismatch of a row's slacks with its value, scaled. */
+function rowViolation({ program, pairs: { on, s }, at, rowScale }: Work, r: number, value: number): number {
+  const { lower, upper } = program.rows;
+  if (on[at.rowUpper + r] === 0 && on[at.rowLower + r] === 0) {
+    if (lower[r] !== upper[r]) return 0;
+    return Math.abs(upper[r]! - value) * rowScale[r]!;
+  }
+  let worst = 0;
+  if (on[at.rowUpper + r] === 1) worst = Math.abs(upperMismatch(upper[r]!, value, r));
+  if (on[at.rowLower + r] === 1) worst = Math.max(worst, Math.abs(lowerMismatch(lower[r]!, value, r)));
+  return worst;
+
+  function upperMismatch(bound: number, at_: number, row: number): number {
+    return (
+      (bound - at_) * rowScale[row]! - s[at.rowUpper + row]! + (on[at.rowOver + row] === 1 ? s[at.rowOver + row]! : 0)
+    );
+  }
+  function lowerMismatch(bound: number, at_: number, row: number): number {
+    return (
+      (at_ - bound) * rowScale[row]! - s[at.rowLower + row]! + (on[at.rowUnder + row] === 1 ? s[at.rowUnder + row]! : 0)
+    );
+  }
+}

@@ -1,0 +1,83 @@
+import type { Work } from './work.js';
+import { isUnbounded } from '../program/program.js';
+
+/** Proximal term of hard equality rows in the scaled programme: it vanishes at the answer. */
+const PROXIMAL_ROW = 1e-10;
+
+/** Diagonal of a row in the Schur complement: nought but for the proximal term on a hard equality. */
+export function rowSlack({ program, pairs: { on, s, z }, at }: Work, r: number): number {
+  const [u, l] = [at.rowUpper + r, at.rowLower + r];
+  if (on[u] === 0 && on[l] === 0) return isUnbounded(program.rows, r) ? 1 : PROXIMAL_ROW;
+  let inverse = 0;
+  if (on[u] === 1) inverse += 1 / sideSlack(on, s, z, u, at.rowOver + r);
+  if (on[l] === 1) inverse += 1 / sideSlack(on, s, z, l, at.rowUnder + r);
+  return 1 / inverse;
+}
+
+export function sideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side: number, soft: number): number {
+  return s[side]! / z[side]! + (on[soft] === 1 ? s[soft]! / z[soft]! : 0);
+}
+
+/** Right side of a row whose scaled value is `value`. */
+export function rowRight(work: Work, r: number, value: number): number {
+  const {
+    program,
+    pairs: { on, s, z },
+    at,
+    rowScale,
+  } = work;
+  const [u, l] = [at.rowUpper + r, at.rowLower + r];
+  if (on[u] === 0 && on[l] === 0)
+    return program.rows.lower[r] === program.rows.upper[r] ? program.rows.upper[r]! * rowScale[r]! - value : 0;
+  let inverse = 0;
+  let total = 0;
+  if (on[u] === 1) {
+    const d = sideSlack(on, s, z, u, at.rowOver + r);
+    inverse += 1 / d;
+    total += upperConstant(work, r, value) / d;
+  }
+  if (on[l] === 1) {
+    const d = sideSlack(on, s, z, l, at.rowUnder + r);
+    inverse += 1 / d;
+    total -= lowerConstant(work, r, value) / d;
+  }
+  return total / inverse;
+}
+
+/** a'dx - D dz of an upper side: its residual less what complementarity asks of slack and excess. */
+export function upperConstant(
+  { program, pairs: { on, s, z, target }, at, rowScale }: Work,
+  r: number,
+  value: number,
+): number {
+  const u = at.rowUpper + r;
+  const o = at.rowOver + r;
+  const soft = on[o] === 1;
+  const residual = program.rows.upper[r]! * rowScale[r]! - value - s[u]! + (soft ? s[o]! : 0);
+  return residual - target[u]! / z[u]! + (soft ? target[o]! / z[o]! : 0);
+}
+
+export function lowerConstant(
+  { program, pairs: { on, s, z, target }, at, rowScale }: Work,
+  r: number,
+  value: number,
+): number {
+  const l = at.rowLower + r;
+  const o = at.rowUnder + r;
+  const soft = on[o] === 1;
+  const residual = value - program.rows.lower[r]! * rowScale[r]! - s[l]! + (soft ? s[o]! : 0);
+  return residual - target[l]! / z[l]! + (soft ? target[o]! / z[o]! : 0);
+}
+
+export function kinkRight({ program, f, pairs: { on, s, z, target }, at, rowResidual }: Work, k: number): number {
+  if (program.kinks[k]!.limit === null) return 0;
+  let total = rowResidual[program.rows.count + k]! - target[at.limit + k]! / z[at.limit + k]!;
+  if (on[at.limitOver + k] === 1) total += target[at.limitOver + k]! / z[at.limitOver + k]!;
+  for (let p = 0; p < f; p++) {
+    const l = at.left + k * f + p;
+    if (on[l] === 0) continue;
+    const r = at.right + k * f + p;
+    total -= (target[l]! / s[l]! + target[r]! / s[r]!) / (z[l]! / s[l]! + z[r]! / s[r]!);
+  }
+  return total;
+}

@@ -1,0 +1,172 @@
+import { metricDiagonal } from '../program/metric.js';
+import { createPairs, type Pairs } from './pairs.js';
+import type { Program } from '../program/program.js';
+
+/** Proximal terms of the scaled programme, in names and in equality rows: they vanish at the answer. */
+const PROXIMAL_NAME = 1e-9;
+
+/** Proximal term of a far start, whose names have unlike units. */
+const PROXIMAL_FAR = 1e-8;
+
+/** Bounds this close, relative to 1 + |bound|, fix a name. */
+const NARROW = 1e-13;
+
+/** Smallest radius a norm is divided by: below it the norm counts as a plain square. */
+const RADIUS_MIN = 1e-6;
+
+export interface Work {
+  readonly program: Program;
+  /** Free names, [f]. */
+  readonly free: Int32Array;
+  readonly f: number;
+  /** Objective of the scaled programme = objective * scale. */
+  readonly scale: number;
+  /** [m], one over the largest coefficient of a row. */
+  readonly rowScale: Float64Array;
+  readonly pairs: Pairs;
+  /** Offsets of the segments of the pairs. */
+  readonly at: Segments;
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  /** [kinks x f] */
+  readonly t: Float64Array;
+  readonly gradient: Float64Array;
+  readonly offset: Float64Array;
+  readonly product: Float64Array;
+  readonly diagonal: Float64Array;
+  /** Rows, kinks, norms: [columns]. */
+  readonly columnCount: number;
+  readonly columns: Float64Array;
+  readonly solved: Float64Array;
+  readonly schur: Float64Array;
+  readonly skipped: Uint8Array;
+  /** Diagonal of the Schur complement, and the residual of each column: [columns]. */
+  readonly slack: Float64Array;
+  readonly rowResidual: Float64Array;
+  readonly right: Float64Array;
+  readonly change: Float64Array;
+  readonly dx: Float64Array;
+  /** Right sides of the columns, errors of a solve, and room for a correction. */
+  readonly columnRight: Float64Array;
+  readonly nameError: Float64Array;
+  readonly rowError: Float64Array;
+  readonly trial: Float64Array;
+  readonly trialChange: Float64Array;
+  readonly refinements: number;
+  /** [norms] value of (|x - c|^2 - r^2) / (2 r). */
+  readonly normExcess: Float64Array;
+  /** [norms x f] gradients of it. */
+  readonly normGradient: Float64Array;
+  readonly normRadius: Float64Array;
+  /** [f] distance to a bound less its slack: nought after a near start. */
+  readonly lowerResidual: Float64Array;
+  readonly upperResidual: Float64Array;
+  metricScale: number;
+  proximal: number;
+  primalResidual: number;
+  dualResidual: number;
+  gradientScale: number;
+}
+
+interface Segments {
+  readonly lower: number;
+  readonly upper: number;
+  readonly rowUpper: number;
+  readonly rowLower: number;
+  readonly rowOver: number;
+  readonly rowUnder: number;
+  readonly left: number;
+  readonly right: number;
+  readonly limit: number;
+  readonly limitOver: number;
+  readonly norm: number;
+}
+
+export function prepare(program: Program, far: boolean): Work {
+  const { n, rows, kinks, norms, lower, upper, metric } = program;
+  const names: number[] = [];
+  for (let i = 0; i < n; i++)
+    if (upper[i]! - lower[i]! > NARROW * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6))) names.push(i);
+  const free = Int32Array.from(names);
+  const f = free.length;
+  const m = rows.count;
+  const K = kinks.length;
+  const Q = norms.length;
+  const sizes = [f, f, m, m, m, m, K * f, K * f, K, K, Q];
+  const starts = sizes.map((_, k) => sizes.slice(0, k).reduce((sum, size) => sum + size, 0));
+  const [lo, up, rowUpper, rowLower, rowOver, rowUnder, left, right, limit, limitOver, norm] = starts as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const pairs = createPairs(sizes.reduce((sum, size) => sum + size, 0));
+  const columnCount = m + K + Q;
+  const rowScale = new Float64Array(m);
+  for (let r = 0; r < m; r++) {
+    let largest = 0;
+    for (let p = 0; p < f; p++) largest = Math.max(largest, Math.abs(rows.coefficients[r * n + free[p]!]!));
+    rowScale[r] = largest > 0 ? 1 / largest : 1;
+  }
+  let size = program.ridge;
+  if (metric !== null && program.curvature > 0) {
+    const diagonal = metricDiagonal(metric);
+    let total = 0;
+    for (let p = 0; p < f; p++) total += diagonal[free[p]!]!;
+    size += (program.curvature * total) / Math.max(f, 1);
+  }
+  let steepest = 0;
+  for (let p = 0; p < f; p++) steepest = Math.max(steepest, Math.abs(program.linear[free[p]!]!));
+  let dearest = 0;
+  for (let r = 0; r < m; r++) if (Number.isFinite(rows.penalty[r]!)) dearest = Math.max(dearest, rows.penalty[r]!);
+  const magnitude = size > 0 ? Math.max(size, 1e-3 * steepest) : Math.max(steepest, dearest);
+  return {
+    program,
+    free,
+    f,
+    scale: magnitude > 0 ? 1 / magnitude : 1,
+    rowScale,
+    pairs,
+    at: { lower: lo, upper: up, rowUpper, rowLower, rowOver, rowUnder, left, right, limit, limitOver, norm },
+    x: new Float64Array(n),
+    y: new Float64Array(m),
+    t: new Float64Array(K * f),
+    gradient: new Float64Array(n),
+    offset: new Float64Array(n),
+    product: new Float64Array(n),
+    diagonal: new Float64Array(n),
+    columnCount,
+    columns: new Float64Array(f * columnCount),
+    solved: new Float64Array(f * columnCount),
+    schur: new Float64Array(columnCount * columnCount),
+    skipped: new Uint8Array(columnCount),
+    slack: new Float64Array(columnCount),
+    rowResidual: new Float64Array(columnCount),
+    right: new Float64Array(f),
+    change: new Float64Array(columnCount),
+    dx: new Float64Array(f),
+    columnRight: new Float64Array(columnCount),
+    nameError: new Float64Array(f),
+    rowError: new Float64Array(columnCount),
+    trial: new Float64Array(f),
+    trialChange: new Float64Array(columnCount),
+    refinements: 2,
+    normExcess: new Float64Array(Q),
+    normGradient: new Float64Array(Q * f),
+    normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),
+    lowerResidual: new Float64Array(f),
+    upperResidual: new Float64Array(f),
+    metricScale: 0,
+    proximal: far ? PROXIMAL_FAR : PROXIMAL_NAME,
+    primalResidual: 0,
+    dualResidual: 0,
+    gradientScale: 1,
+  };
+}

@@ -1,0 +1,171 @@
+import { EQUAL, FREE, IDLE, LOWER, OVER, PINNED, UNDER, UPPER } from '../active-set/active-state.js';
+import type { Path } from './state.js';
+
+/** What happens first as a path goes on: where, and which state takes the place of which. */
+export interface PathEvent {
+  /** Length of the way there. */
+  readonly length: number;
+  readonly of: 'name' | 'row' | 'kink' | 'side' | 'end';
+  /** Position of the name, row or kink. */
+  readonly at: number;
+  /** Its next state; of a side the kink that is crossed. */
+  readonly next: number;
+  /** For a released name: the way it goes, -1 down, 1 up. */
+  readonly way: number;
+}
+
+/** Keeps the first of the events it is told. */
+export interface FirstEvent {
+  length: number;
+  of: PathEvent['of'];
+  at: number;
+  next: number;
+  way: number;
+}
+
+function offer(first: FirstEvent, length: number, of: PathEvent['of'], at: number, next: number, way = 0): void {
+  const reached = length > 0 ? length : 0;
+  if (reached >= first.length) return;
+  first.length = reached;
+  first.of = of;
+  first.at = at;
+  first.next = next;
+  first.way = way;
+}
+
+/** The first event among multipliers: what changes while the weights stay. */
+export function firstDual(path: Path, first: FirstEvent): void {
+  heldNames(path, first);
+  activeRows(path, first);
+  activeKinks(path, first);
+}
+
+/** The first event among weights. */
+export function firstPrimal(path: Path, first: FirstEvent): void {
+  freeNames(path, first);
+  idleRows(path, first);
+  idleKinks(path, first);
+}
+
+function heldNames(path: Path, first: FirstEvent): void {
+  const { program, state, gradient, gradientRate } = path;
+  for (let i = 0; i < program.n; i++) {
+    const held = state.names[i]!;
+    if (held === FREE || program.lower[i] === program.upper[i]) continue;
+    const rate = gradientRate[i]!;
+    if (held === LOWER) {
+      if (rate < 0) offer(first, gradient[i]! / -rate, 'name', i, FREE, 1);
+    } else if (held === UPPER) {
+      if (rate > 0) offer(first, -gradient[i]! / rate, 'name', i, FREE, -1);
+    } else pinnedName(path, first, i);
+  }
+}
+
+/** A pinned name leaves where the gradient leaves the slopes of its kink. */
+function pinnedName(
+  { program: { kinks }, state, gradient, gradientRate, z, dz }: Path,
+  first: FirstEvent,
+  i: number,
+): void {
+  const where = kinks[state.names[i]! - PINNED]!.at[i]!;
+  let left = gradient[i]!;
+  let right = left;
+  let leftRate = gradientRate[i]!;
+  let rightRate = leftRate;
+  for (let k = 0; k < kinks.length; k++) {
+    const kink = kinks[k]!;
+    if (kink.at[i] !== where) continue;
+    left += z[k]! * kink.left[i]!;
+    leftRate += dz[k]! * kink.left[i]!;
+    right += z[k]! * kink.right[i]!;
+    rightRate += dz[k]! * kink.right[i]!;
+  }
+  if (leftRate > 0) offer(first, -left / leftRate, 'name', i, FREE, -1);
+  if (rightRate < 0) offer(first, right / -rightRate, 'name', i, FREE, 1);
+}
+
+function activeRows({ program: { rows }, state, y, dy }: Path, first: FirstEvent): void {
+  for (let r = 0; r < rows.count; r++) {
+    const held = state.rows[r]!;
+    const rate = dy[r]!;
+    if (rate === 0 || held === IDLE || held === OVER || held === UNDER) continue;
+    const penalty = rows.penalty[r]!;
+    if (held === UPPER && rate < 0) offer(first, y[r]! / -rate, 'row', r, IDLE);
+    if (held === LOWER && rate > 0) offer(first, -y[r]! / rate, 'row', r, IDLE);
+    if (Number.isFinite(penalty)) {
+      if (held !== LOWER && rate > 0) offer(first, (penalty - y[r]!) / rate, 'row', r, OVER);
+      if (held !== UPPER && rate < 0) offer(first, (y[r]! + penalty) / -rate, 'row', r, UNDER);
+    }
+  }
+}
+
+function activeKinks({ program: { kinks }, state, z, dz }: Path, first: FirstEvent): void {
+  for (let k = 0; k < kinks.length; k++) {
+    const rate = dz[k]!;
+    if (state.kinks[k] !== UPPER || rate === 0) continue;
+    if (rate < 0) offer(first, z[k]! / -rate, 'kink', k, IDLE);
+    else if (Number.isFinite(kinks[k]!.penalty)) offer(first, (kinks[k]!.penalty - z[k]!) / rate, 'kink', k, OVER);
+  }
+}
+
+function freeNames({ program: { n, lower, upper, kinks }, state, factor, x, dx }: Path, first: FirstEvent): void {
+  const count = factor.count();
+  for (let p = 0; p < count; p++) {
+    const i = factor.order[p]!;
+    const rate = dx[i]!;
+    if (rate === 0) continue;
+    if (rate < 0) offer(first, (x[i]! - lower[i]!) / -rate, 'name', i, LOWER);
+    else offer(first, (upper[i]! - x[i]!) / rate, 'name', i, UPPER);
+    for (let k = 0; k < kinks.length; k++) {
+      const { at, left, right } = kinks[k]!;
+      if (left[i] === right[i] || rate > 0 === (state.sides[k * n + i] === 1)) continue;
+      const isInside = at[i]! > lower[i]! && at[i]! < upper[i]!;
+      if (!isInside) continue;
+      const length = (at[i]! - x[i]!) / rate;
+      if (state.kinks[k] === IDLE) offer(first, length, 'side', i, k);
+      else offer(first, length, 'name', i, PINNED + k);
+    }
+  }
+}
+
+function idleRows(
+  { program: { n, rows }, state, factor, x, dx, rowLower, rowUpper, lowerRate, upperRate }: Path,
+  first: FirstEvent,
+): void {
+  const count = factor.count();
+  for (let r = 0; r < rows.count; r++) {
+    const held = state.rows[r]!;
+    if (held !== IDLE && held !== OVER && held !== UNDER) continue;
+    const from = r * n;
+    let value = 0;
+    let rate = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[from + i]! * x[i]!;
+    for (let p = 0; p < count; p++) rate += rows.coefficients[from + factor.order[p]!]! * dx[factor.order[p]!]!;
+    const above = rate - upperRate[r]!;
+    const below = lowerRate[r]! - rate;
+    if (held === IDLE) {
+      if (above > 0) offer(first, (rowUpper[r]! - value) / above, 'row', r, UPPER);
+      if (below > 0) offer(first, (value - rowLower[r]!) / below, 'row', r, LOWER);
+    } else if (held === OVER && above < 0)
+      offer(first, (value - rowUpper[r]!) / -above, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : UPPER);
+    else if (held === UNDER && below < 0)
+      offer(first, (rowLower[r]! - value) / -below, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : LOWER);
+  }
+}
+
+function idleKinks({ program: { n, kinks }, state, factor, x, dx }: Path, first: FirstEvent): void {
+  const count = factor.count();
+  for (let k = 0; k < kinks.length; k++) {
+    const { at, left, right, limit } = kinks[k]!;
+    if (limit === null || state.kinks[k] === UPPER) continue;
+    let sum = 0;
+    let rate = 0;
+    for (let i = 0; i < n; i++) sum += (x[i]! > at[i]! ? right[i]! : left[i]!) * (x[i]! - at[i]!);
+    for (let p = 0; p < count; p++) {
+      const i = factor.order[p]!;
+      rate += (state.sides[k * n + i] === -1 ? left[i]! : right[i]!) * dx[i]!;
+    }
+    if (state.kinks[k] === IDLE && rate > 0) offer(first, (limit - sum) / rate, 'kink', k, UPPER);
+    else if (state.kinks[k] === OVER && rate < 0) offer(first, (sum - limit) / -rate, 'kink', k, UPPER);
+  }
+}

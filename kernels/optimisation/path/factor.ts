@@ -1,0 +1,198 @@
+import type { DenseAlgebra } from '../factors/algebra.js';
+import { metricTimes, type Metric } from '../program/metric.js';
+import type { Program } from '../program/program.js';
+import { backward, forward } from '../factors/triangular-passes.js';
+
+/**
+ * The Cholesky factor of the curvature on a list of free names that grows and shrinks by one name at a time.
+ * Rows lie in an array with room for more, so that a name that joins adds a row and copies nothing.
+ */
+export interface PathFactor {
+  /** The free names in the order of the factor; the first `count()` entries count. */
+  readonly order: Int32Array;
+  count(): number;
+  /** Place of a name in the order, -1 for one that is not free. */
+  placeOf(name: number): number;
+  /** Begins with some names; false where the curvature is not positive on them. @cost f^3 / 6 */
+  begin(algebra: DenseAlgebra, names: Int32Array): boolean;
+  /** Appends a name; false where the curvature is not positive on it to working precision. @cost f^2 / 2 */
+  add(name: number): boolean;
+  /** Takes a name out. @cost (f - place)^2 */
+  remove(name: number): void;
+  /** b := L^-1 b, [f]. @cost f^2 / 2 */
+  forward(b: Float64Array): void;
+  /** b := L^-T b, [f]. @cost f^2 / 2 */
+  backward(b: Float64Array): void;
+}
+
+/** Gives the factor of a programme's curvature on some free names. */
+export interface PathFactors {
+  /**
+   * @param free  Names, ascending.
+   * @returns     The factor, which belongs to the caller until the next call; undefined where the curvature is not positive on them.
+   * @cost        f^3 / 6, or f^2 for each name that came or went since the last call with the same curvature.
+   */
+  factorOf(program: Program, free: Int32Array): PathFactor | undefined;
+}
+
+/** Share of the free names that may have changed since the last call for its factor to be worth mending. */
+const MENDED = 0.25;
+
+export function createPathFactors(algebra: DenseAlgebra): PathFactors {
+  let last: { readonly of: Program; readonly factor: PathFactor } | undefined;
+  return {
+    factorOf(program, free) {
+      if (last !== undefined && isSameCurvature(last.of, program) && mend(last.factor, free)) return last.factor;
+      const factor = createPathFactor(program);
+      last = factor.begin(algebra, free) ? { of: program, factor } : undefined;
+      return last?.factor;
+    },
+  };
+}
+
+function isSameCurvature(a: Program, b: Program): boolean {
+  return a.n === b.n && a.metric === b.metric && a.curvature === b.curvature && a.ridge === b.ridge;
+}
+
+/** Takes out the names that are not free and adds those that are; false where too many have changed. */
+function mend(factor: PathFactor, free: Int32Array): boolean {
+  const wanted = new Set(free);
+  const gone = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !wanted.has(name));
+  const added = free.filter((name) => factor.placeOf(name) < 0);
+  if (gone.length + added.length > MENDED * Math.max(free.length, 16)) return false;
+  for (const name of gone) factor.remove(name);
+  return added.every((name) => factor.add(name));
+}
+
+/** Share of a curvature below which what the other names leave of it is rounding. */
+const SINGULAR = 1e-13;
+
+/** @source Golub & Van Loan (2013), Matrix Computations, section 6.5.4: rows leave a Cholesky factor by Givens rotations. */
+function createPathFactor({
+  n,
+  metric,
+  curvature,
+  ridge,
+}: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge'>): PathFactor {
+  const order = new Int32Array(n);
+  const places = new Int32Array(n).fill(-1);
+  const entries = curvatureEntries(metric, curvature, ridge);
+  let f = 0;
+  let stride = Math.min(n, 64);
+  let l = new Float64Array(stride * stride);
+
+  function grow(): void {
+    const wider = Math.min(n, 2 * stride);
+    const next = new Float64Array(wider * wider);
+    for (let p = 0; p < f; p++) for (let q = 0; q <= p; q++) next[p * wider + q] = l[p * stride + q]!;
+    l = next;
+    stride = wider;
+  }
+
+  function begin(algebra: DenseAlgebra, names: Int32Array): boolean {
+    const count = names.length;
+    stride = Math.min(n, Math.max(64, Math.ceil(1.25 * count)));
+    l = new Float64Array(stride * stride);
+    const whole = new Float64Array(count * count);
+    order.set(names);
+    for (let p = 0; p < count; p++) whole[p * count + p] = entries(names[p]!, order, p, whole, p * count);
+    if (algebra.cholesky(whole, count) < count) return false;
+    for (let p = 0; p < count; p++) {
+      places[names[p]!] = p;
+      for (let q = 0; q <= p; q++) l[p * stride + q] = whole[p * count + q]!;
+    }
+    f = count;
+    return true;
+  }
+
+  function add(name: number): boolean {
+    if (f === stride) grow();
+    const row = f * stride;
+    const own = entries(name, order, f, l, row);
+    let rest = own;
+    for (let p = 0; p < f; p++) {
+      const other = p * stride;
+      let total = l[row + p]!;
+      for (let q = 0; q < p; q++) total -= l[row + q]! * l[other + q]!;
+      total /= l[other + p]!;
+      l[row + p] = total;
+      rest -= total * total;
+    }
+    if (!(rest > SINGULAR * own)) return false;
+    l[row + f] = Math.sqrt(rest);
+    order[f] = name;
+    places[name] = f++;
+    return true;
+  }
+
+  function remove(name: number): void {
+    const place = places[name]!;
+    places[name] = -1;
+    for (let p = place; p < f - 1; p++) {
+      const below = (p + 1) * stride;
+      const a = l[below + p]!;
+      const b = l[below + p + 1]!;
+      const length = Math.hypot(a, b);
+      const c = a / length;
+      const s = b / length;
+      for (let q = p + 1; q < f; q++) {
+        const at = q * stride + p;
+        const first = l[at]!;
+        const second = l[at + 1]!;
+        l[at] = c * first + s * second;
+        l[at + 1] = c * second - s * first;
+      }
+      for (let q = 0; q <= p; q++) l[p * stride + q] = l[below + q]!;
+      order[p] = order[p + 1]!;
+      places[order[p]!] = p;
+    }
+    f--;
+  }
+
+  return {
+    order,
+    count: () => f,
+    placeOf: (name) => places[name]!,
+    begin,
+    add,
+    remove,
+    forward: (b) => forward(l, b, { n: f, stride }),
+    backward: (b) => backward(l, b, { n: f, stride }),
+  };
+}
+
+/** Writes curvature P + ridge I of a name against some others, and returns its own entry. */
+type Entries = (name: number, others: Int32Array, count: number, out: Float64Array, at: number) => number;
+
+function curvatureEntries(metric: Metric | null, curvature: number, ridge: number): Entries {
+  if (metric === null || curvature === 0) {
+    return (_name, _others, count, out, at) => {
+      out.fill(0, at, at + count);
+      return ridge;
+    };
+  }
+  if (metric.form === 'dense') {
+    const { matrix, n } = metric;
+    return (name, others, count, out, at) => {
+      for (let p = 0; p < count; p++) out[at + p] = curvature * matrix[name * n + others[p]!]!;
+      return curvature * matrix[name * n + name]! + ridge;
+    };
+  }
+  const { loadings, specific, factors: k } = metric;
+  const product = (i: number, j: number) => {
+    let total = 0;
+    for (let e = 0; e < k; e++) total += loadings[i * k + e]! * loadings[j * k + e]!;
+    return total;
+  };
+  return (name, others, count, out, at) => {
+    for (let p = 0; p < count; p++) out[at + p] = curvature * product(name, others[p]!);
+    return curvature * (product(name, name) + specific[name]!) + ridge;
+  };
+}
+
+/** out := (curvature P + ridge I) step, [n]. */
+export function curvatureTimes({ metric, curvature, ridge }: Program, step: Float64Array, out: Float64Array): void {
+  if (metric === null || curvature === 0) out.fill(0);
+  else metricTimes(metric, step, out);
+  for (let i = 0; i < step.length; i++) out[i] = curvature * out[i]! + ridge * step[i]!;
+}

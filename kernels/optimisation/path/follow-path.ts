@@ -1,0 +1,280 @@
+import {
+  FREE,
+  IDLE,
+  LOWER,
+  OVER,
+  PINNED,
+  UNDER,
+  UPPER,
+  type ActiveState,
+  type Iterate,
+} from '../active-set/active-state.js';
+import { slopeOf } from '../active-set/equality-gradient.js';
+import { firstDual, firstPrimal, type FirstEvent, type PathEvent } from './events.js';
+import { curvatureTimes, type PathFactors } from './factor.js';
+import type { Path } from './state.js';
+import { createPathSystem } from './system.js';
+import type { Point, Program } from '../program/program.js';
+
+/** Where a way begins: an optimum of a programme that differs in its objective and the bounds of rows alone, the arrays of all else being the same. */
+export interface PathStart {
+  readonly program: Program;
+  readonly point: Point;
+  readonly state: ActiveState;
+}
+
+/** Events on one way, per name and row: each name changes its state about once from the least variance to the largest return. */
+const EVENTS_PER_CONSTRAINT = 10;
+
+/** Events in a row that lead no further: a cycle. */
+const STANDSTILL_MAX = 60;
+
+/** Events after which the gradient is worked out anew. */
+const RENEWED = 40;
+
+/** Gradient left on a free name of the start, relative to the largest on any: more is no optimum of the state. */
+const START_MAX = 1e-6;
+
+/**
+ * Follows the optimum of a programme while its gradient and the bounds of its rows move to those of another: between the events at
+ * which one constraint joins or leaves, weights and multipliers are linear in the way gone. Where the active rows leave the free names no
+ * room to move, multipliers move along what repeats until a held name or a row lets go.
+ *
+ * @returns  State and iterate at the end, unpolished; undefined where the way is lost or there are norms.
+ * @cost     an event f^2 (m + 2) / 2 + n f for f free names and m active rows; up to a few hundred of them between points of a frontier.
+ * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8).
+ */
+export function followPath(
+  program: Program,
+  start: PathStart,
+  factors: PathFactors,
+): { readonly state: ActiveState; readonly iterate: Iterate; readonly events: number } | undefined {
+  const path = beginPath(program, start, factors);
+  if (path === undefined) return undefined;
+  const { n, rows, kinks } = program;
+  const eventsMax = EVENTS_PER_CONSTRAINT * (n + rows.count + kinks.length);
+  const system = createPathSystem(path);
+  let standstill = 0;
+  for (let events = 0; events < eventsMax; events++) {
+    if (events % RENEWED === RENEWED - 1) setGradient(path, smoothGradient(program, path.x));
+    const first: FirstEvent = { length: Number.POSITIVE_INFINITY, of: 'end', at: 0, next: 0, way: 0 };
+    const isBlocked = system.solve();
+    if (isBlocked) firstDual(path, first);
+    else {
+      first.length = path.left;
+      firstDual(path, first);
+      firstPrimal(path, first);
+    }
+    if (!Number.isFinite(first.length)) return undefined;
+    advance(path, first.length, !isBlocked);
+    if (!isBlocked) path.left -= first.length;
+    if (first.of === 'end')
+      return {
+        state: path.state,
+        iterate: { x: path.x, rowMultipliers: path.y, kinkMultipliers: path.z, normMultipliers: new Float64Array(0) },
+        events,
+      };
+    standstill = first.length > 0 ? 0 : standstill + 1;
+    if (standstill > STANDSTILL_MAX || !apply(path, first)) return undefined;
+  }
+  return undefined;
+}
+
+function beginPath(
+  program: Program,
+  { program: before, point, state }: PathStart,
+  factors: PathFactors,
+): Path | undefined {
+  const { n, rows, kinks, norms } = program;
+  if (norms.length > 0 || (program.curvature === 0 && program.ridge === 0) || !isOfOneShape(program, before))
+    return undefined;
+  const factor = factors.factorOf(
+    program,
+    Int32Array.from(state.names.keys()).filter((i) => state.names[i] === FREE && program.lower[i]! < program.upper[i]!),
+  );
+  if (factor === undefined) return undefined;
+  const rate = (to: Float64Array, from: Float64Array) =>
+    to.map((bound, r) => (bound === from[r] ? 0 : bound - from[r]!));
+  const path: Path = {
+    program,
+    state: {
+      names: state.names.slice(),
+      sides: state.sides.slice(),
+      rows: state.rows.slice(),
+      kinks: state.kinks.slice(),
+      norms: state.norms.slice(),
+    },
+    factor,
+    x: point.x.slice(),
+    y: point.rowMultipliers.slice(),
+    z: point.kinkMultipliers.slice(),
+    gradient: new Float64Array(n),
+    rowLower: before.rows.lower.slice(),
+    rowUpper: before.rows.upper.slice(),
+    lowerRate: rate(rows.lower, before.rows.lower),
+    upperRate: rate(rows.upper, before.rows.upper),
+    pull: new Float64Array(n),
+    left: 1,
+    dx: new Float64Array(n),
+    dy: new Float64Array(rows.count),
+    dz: new Float64Array(kinks.length),
+    gradientRate: new Float64Array(n),
+    curved: new Float64Array(n),
+  };
+  if (![...path.lowerRate, ...path.upperRate].every(Number.isFinite)) return undefined;
+  const toGo = smoothGradient(program, path.x);
+  if (!isOfOneObjective(program, before)) {
+    // What the start lacks of an optimum of the objective at the end is taken from it step by step.
+    const own = smoothGradient(before, path.x);
+    for (let i = 0; i < n; i++) path.pull[i] = toGo[i]! - own[i]!;
+  }
+  setGradient(path, toGo);
+  const largest = path.gradient.reduce((most, value) => Math.max(most, Math.abs(value)), Number.MIN_VALUE);
+  for (let p = 0; p < path.factor.count(); p++)
+    if (Math.abs(path.gradient[path.factor.order[p]!]!) > START_MAX * largest) return undefined;
+  return path;
+}
+
+function isOfOneShape({ n, lower, upper, rows, kinks, norms }: Program, other: Program): boolean {
+  const isSame =
+    other.n === n &&
+    other.norms.length === norms.length &&
+    other.rows.coefficients === rows.coefficients &&
+    other.rows.penalty === rows.penalty;
+  return (
+    isSame &&
+    other.lower === lower &&
+    other.upper === upper &&
+    other.kinks.length === kinks.length &&
+    other.kinks.every((kink, k) => kink === kinks[k])
+  );
+}
+
+function isOfOneObjective({ metric, curvature, ridge, centre, linear }: Program, other: Program): boolean {
+  return (
+    other.metric === metric &&
+    other.curvature === curvature &&
+    other.ridge === ridge &&
+    other.centre === centre &&
+    other.linear === linear
+  );
+}
+
+/** Gradient of the objective without its kinks, [n]. */
+function smoothGradient(program: Program, x: Float64Array): Float64Array {
+  const gradient = new Float64Array(x.length);
+  curvatureTimes(
+    program,
+    x.map((value, i) => value - program.centre[i]!),
+    gradient,
+  );
+  for (let i = 0; i < x.length; i++) gradient[i]! += program.linear[i]!;
+  return gradient;
+}
+
+/** The gradient of the Lagrangian at the point, kinks by the sides of the state, from that of the objective at the end. */
+function setGradient({ program, state, y, z, gradient, pull, left }: Path, smooth: Float64Array): void {
+  const { n, rows, kinks } = program;
+  for (let i = 0; i < n; i++) gradient[i] = smooth[i]! - left * pull[i]!;
+  for (let r = 0; r < rows.count; r++)
+    if (y[r] !== 0) for (let i = 0; i < n; i++) gradient[i]! += y[r]! * rows.coefficients[r * n + i]!;
+  for (let k = 0; k < kinks.length; k++)
+    if (z[k] !== 0) for (let i = 0; i < n; i++) gradient[i]! += z[k]! * slopeOf(program, state, k, i);
+}
+
+function advance(
+  { x, y, z, dx, dy, dz, gradient, gradientRate, rowLower, rowUpper, lowerRate, upperRate }: Path,
+  length: number,
+  isOnWay: boolean,
+): void {
+  for (let i = 0; i < x.length; i++) {
+    x[i]! += length * dx[i]!;
+    gradient[i]! += length * gradientRate[i]!;
+  }
+  for (let r = 0; r < y.length; r++) {
+    y[r]! += length * dy[r]!;
+    if (!isOnWay) continue;
+    rowLower[r]! += length * lowerRate[r]!;
+    rowUpper[r]! += length * upperRate[r]!;
+  }
+  for (let k = 0; k < z.length; k++) z[k]! += length * dz[k]!;
+}
+
+/** Changes the state as an event says; false where the curvature cannot be followed any more. */
+function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
+  const {
+    program: { n, rows, kinks },
+    state,
+    y,
+    z,
+    factor,
+  } = path;
+  switch (of) {
+    case 'end':
+      return true;
+    case 'side':
+      state.sides[next * n + at] = -state.sides[next * n + at]!;
+      return true;
+    case 'row':
+      state.rows[at] = next;
+      if (next === IDLE) y[at] = 0;
+      else if (next === OVER) y[at] = rows.penalty[at]!;
+      else if (next === UNDER) y[at] = -rows.penalty[at]!;
+      return true;
+    case 'kink': {
+      state.kinks[at] = next;
+      if (next === OVER) z[at] = kinks[at]!.penalty;
+      if (next !== IDLE) return true;
+      z[at] = 0;
+      for (let i = 0; i < n; i++) if (state.names[i] === PINNED + at && !release(path, i, 1)) return false;
+      return true;
+    }
+    case 'name':
+      if (next === FREE) return release(path, at, way);
+      factor.remove(at);
+      hold(path, at, next);
+      return true;
+  }
+}
+
+/** What the kinks add to the gradient of a name by the state. */
+function kinkForce({ program, state, z }: Path, i: number): number {
+  let total = 0;
+  for (let k = 0; k < z.length; k++) if (z[k] !== 0) total += z[k]! * slopeOf(program, state, k, i);
+  return total;
+}
+
+function hold(path: Path, i: number, next: number): void {
+  const {
+    program: { n, lower, upper, kinks },
+    state,
+    x,
+    gradient,
+  } = path;
+  const before = kinkForce(path, i);
+  const where = next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!;
+  x[i] = where;
+  state.names[i] = next;
+  for (let k = 0; k < kinks.length; k++) {
+    const at = kinks[k]!.at[i]!;
+    if (at !== where) state.sides[k * n + i] = where < at ? -1 : 1;
+    else if (next === LOWER) state.sides[k * n + i] = 1;
+    else if (next === UPPER) state.sides[k * n + i] = -1;
+  }
+  gradient[i] = kinkForce(path, i) - before;
+}
+
+function release(path: Path, i: number, way: number): boolean {
+  const {
+    program: { n, kinks },
+    state,
+    gradient,
+    factor,
+    x,
+  } = path;
+  const held = state.names[i]!;
+  if (held >= PINNED) for (let k = 0; k < kinks.length; k++) if (kinks[k]!.at[i] === x[i]) state.sides[k * n + i] = way;
+  state.names[i] = FREE;
+  gradient[i] = 0;
+  return factor.add(i);
+}

@@ -1,0 +1,153 @@
+import { IDLE, LOWER, OVER, UNDER, UPPER } from '../active-set/active-state.js';
+import { slopeOf } from '../active-set/equality-gradient.js';
+import { curvatureTimes } from './factor.js';
+import type { Path } from './state.js';
+import { factorSemidefinite, solveFactored } from '../factors/schur.js';
+
+/** Pivots of active rows below this share of their own size belong to rows that repeat others on the free names. */
+const REPEATED = 1e-11;
+
+/** Difference between what rows that repeat each other want that counts as none, relative to what they want. */
+const AGREED = 1e-9;
+
+/** The linear equations of the rates at the present state. */
+export interface PathSystem {
+  /**
+   * Works out the rates at the present state. Where the active rows leave no way on, they are those of multipliers alone.
+   * @returns  whether that is so.
+   */
+  solve(): boolean;
+}
+
+export function createPathSystem(path: Path): PathSystem {
+  const { program, state, factor, dx, dy, dz, gradientRate } = path;
+  const { n, rows, kinks } = program;
+  const most = rows.count + kinks.length;
+  const active = new Int32Array(most);
+  const isRepeated = new Uint8Array(most);
+  const change = new Float64Array(most);
+  const wanted = new Float64Array(most);
+  const schur = new Float64Array(most * most);
+  const whole = new Float64Array(most * most);
+  const step = new Float64Array(n);
+  const pulled = new Float64Array(n);
+  const isPulled = path.pull.some((value) => value !== 0);
+  const columns: Float64Array[] = [];
+  let m = 0;
+
+  function gather(): void {
+    m = 0;
+    for (let r = 0; r < rows.count; r++) {
+      const held = state.rows[r]!;
+      if (held === IDLE || held === OVER || held === UNDER) continue;
+      wanted[m] = held === LOWER ? path.lowerRate[r]! : path.upperRate[r]!;
+      active[m++] = r;
+    }
+    for (let k = 0; k < kinks.length; k++) {
+      if (state.kinks[k] !== UPPER) continue;
+      wanted[m] = 0;
+      active[m++] = rows.count + k;
+    }
+  }
+
+  /** Columns L^-1 A' of the active rows on the free names, and their products. */
+  function factorActive(): void {
+    const f = factor.count();
+    while (columns.length < m) columns.push(new Float64Array(n));
+    for (let a = 0; a < m; a++) {
+      const row = active[a]!;
+      const column = columns[a]!;
+      for (let p = 0; p < f; p++) column[p] = coefficient(row, factor.order[p]!);
+      factor.forward(column);
+      for (let b = 0; b <= a; b++) {
+        let total = 0;
+        const other = columns[b]!;
+        for (let p = 0; p < f; p++) total += column[p]! * other[p]!;
+        whole[a * m + b] = whole[b * m + a] = schur[a * m + b] = total;
+      }
+    }
+    factorSemidefinite(schur, m, isRepeated, REPEATED);
+  }
+
+  function coefficient(row: number, i: number): number {
+    return row < rows.count ? rows.coefficients[row * n + i]! : slopeOf(program, state, row - rows.count, i);
+  }
+
+  /** The combination of active rows that says nothing about the free names, by the row that repeats the others. */
+  function repetition(row: number): void {
+    for (let a = 0; a < m; a++) change[a] = isRepeated[a] === 1 ? 0 : -whole[a * m + row]!;
+    solveFactored(schur, m, change, isRepeated);
+    change[row] = 1;
+  }
+
+  function spread(): void {
+    dy.fill(0);
+    dz.fill(0);
+    gradientRate.fill(0);
+    for (let a = 0; a < m; a++) {
+      const row = active[a]!;
+      if (row < rows.count) dy[row] = change[a]!;
+      else dz[row - rows.count] = change[a]!;
+      if (change[a] === 0) continue;
+      if (row < rows.count)
+        for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * rows.coefficients[row * n + i]!;
+      else for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * slopeOf(program, state, row - rows.count, i);
+    }
+  }
+
+  /** Rates of multipliers alone, where a row repeats others and wants another bound than they do; false where none does. */
+  function turn(): boolean {
+    const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
+    for (let row = 0; row < m; row++) {
+      if (isRepeated[row] === 0) continue;
+      repetition(row);
+      let pull = 0;
+      let strength = 0;
+      for (let a = 0; a < m; a++) {
+        pull += change[a]! * wanted[a]!;
+        strength = Math.max(strength, Math.abs(change[a]!));
+      }
+      if (Math.abs(pull) <= AGREED * strength * size) continue;
+      for (let a = 0; a < m; a++) change[a] = -Math.sign(pull) * change[a]!;
+      dx.fill(0);
+      spread();
+      return true;
+    }
+    return false;
+  }
+
+  /** Rates of the way: H dx + A' dy = -pull on the free names, A dx = what the bounds move. */
+  function go(): void {
+    const f = factor.count();
+    for (let p = 0; p < f; p++) pulled[p] = isPulled ? path.pull[factor.order[p]!]! : 0;
+    if (isPulled) factor.forward(pulled);
+    for (let a = 0; a < m; a++) {
+      let total = -wanted[a]!;
+      const column = columns[a]!;
+      for (let p = 0; p < f; p++) total -= column[p]! * pulled[p]!;
+      change[a] = total;
+    }
+    solveFactored(schur, m, change, isRepeated);
+    for (let p = 0; p < f; p++) {
+      let total = -pulled[p]!;
+      for (let a = 0; a < m; a++) total -= columns[a]![p]! * change[a]!;
+      step[p] = total;
+    }
+    factor.backward(step);
+    dx.fill(0);
+    for (let p = 0; p < f; p++) dx[factor.order[p]!] = step[p]!;
+    spread();
+    curvatureTimes(program, dx, path.curved);
+    for (let i = 0; i < n; i++) gradientRate[i]! += path.curved[i]! + path.pull[i]!;
+  }
+
+  return {
+    solve() {
+      gather();
+      factorActive();
+      if (turn()) return true;
+      go();
+      return false;
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { assert } from '../../assert.js';
+import type { Metric } from './metric.js';
+
+/**
+ * A convex programme over x [n], the only form the solvers of this folder know:
+ *
+ *   minimise    curvature/2 (x - centre)' P (x - centre) + ridge/2 |x - centre|^2 + linear'x + penalties
+ *   subject to  lower <= x <= upper
+ *               rows.lower <= rows.coefficients x <= rows.upper
+ *               sum_i max(left_i (x_i - at_i), right_i (x_i - at_i)) <= limit      for every kink with a limit
+ *               root of (x - centre)' M (x - centre) <= radius                     for every norm, M = P or I
+ *
+ * Bounds may be infinite. A finite penalty makes a row soft: it may be violated at that price per unit.
+ */
+export interface Program {
+  readonly n: number;
+  /** P, positive semi-definite; null when nothing refers to it. */
+  readonly metric: Metric | null;
+  readonly curvature: number;
+  readonly ridge: number;
+  /** [n] */
+  readonly centre: Float64Array;
+  /** [n] */
+  readonly linear: Float64Array;
+  /** [n] */
+  readonly lower: Float64Array;
+  /** [n] */
+  readonly upper: Float64Array;
+  readonly rows: Rows;
+  readonly kinks: readonly Kink[];
+  readonly norms: readonly Norm[];
+}
+
+export interface Rows {
+  /** m */
+  readonly count: number;
+  /** [m x n] row-major. */
+  readonly coefficients: Float64Array;
+  /** [m], equal to `upper` on an equality. */
+  readonly lower: Float64Array;
+  /** [m] */
+  readonly upper: Float64Array;
+  /** [m], Infinity on a hard row. */
+  readonly penalty: Float64Array;
+}
+
+/**
+ * A sum of one-kinked convex functions of single names: a turnover limit has slopes -1 and 1 around the old weights,
+ * the price of exceeding a soft bound has slopes 0 and its penalty.
+ */
+export interface Kink {
+  /** [n] */
+  readonly at: Float64Array;
+  /** [n], slope below `at`; equal to `right` where the name does not take part. */
+  readonly left: Float64Array;
+  /** [n], slope above `at`. */
+  readonly right: Float64Array;
+  /** Largest sum; null adds the sum to the objective instead. */
+  readonly limit: number | null;
+  readonly penalty: number;
+}
+
+export interface Norm {
+  readonly metric: 'metric' | 'identity';
+  /** [n] */
+  readonly centre: Float64Array;
+  readonly radius: number;
+}
+
+/** A point with its multipliers, in the convention that the Lagrangian adds multiplier times (left side - bound). */
+export interface Point {
+  /** [n] */
+  readonly x: Float64Array;
+  /** [m], positive when an upper bound holds, negative when a lower one does. */
+  readonly rowMultipliers: Float64Array;
+  /** [kinks], of the limits, at least 0; 1 for a priced sum. */
+  readonly kinkMultipliers: Float64Array;
+  /** [norms], of (|x - c|^2 - radius^2) / 2, at least 0. */
+  readonly normMultipliers: Float64Array;
+}
+
+export const NO_ROWS: Rows = {
+  count: 0,
+  coefficients: new Float64Array(0),
+  lower: new Float64Array(0),
+  upper: new Float64Array(0),
+  penalty: new Float64Array(0),
+};
+
+/**
+ * The door of every solver.
+ *
+ * @throws  KernelFault on a shape mismatch.
+ * @cost    One look at each length.
+ * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 4.4: quadratic and quadratically constrained programmes.
+ */
+export function assertProgram(program: Program): void {
+  const { n, metric, rows, kinks, norms } = program;
+  assert(metric === null || metric.n === n, `metric: order ${metric?.n} for ${n} names`);
+  for (const name of ['centre', 'linear', 'lower', 'upper'] as const) {
+    assert(program[name].length === n, `${name}: ${program[name].length} values for ${n} names`);
+  }
+  assert(
+    rows.coefficients.length === rows.count * n,
+    `rows: ${rows.coefficients.length} coefficients for ${rows.count} x ${n}`,
+  );
+  for (const name of ['lower', 'upper', 'penalty'] as const) {
+    assert(rows[name].length === rows.count, `rows.${name}: ${rows[name].length} values for ${rows.count} rows`);
+  }
+  for (const kink of kinks) {
+    for (const name of ['at', 'left', 'right'] as const)
+      assert(kink[name].length === n, `kink.${name}: ${kink[name].length} values for ${n} names`);
+  }
+  for (const norm of norms) {
+    assert(norm.centre.length === n, `norm.centre: ${norm.centre.length} values for ${n} names`);
+    assert(norm.metric === 'identity' || metric !== null, 'norm: the programme has no metric');
+  }
+}
+
+/** Left side of a kink's limit. @cost n */
+export function kinkSum({ at, left, right }: Kink, x: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < x.length; i++) {
+    const step = x[i]! - at[i]!;
+    total += (step > 0 ? right[i]! : left[i]!) * step;
+  }
+  return total;
+}
+
+/** A row without a bound on either side. */
+export function isUnbounded({ lower, upper }: Rows, r: number): boolean {
+  return lower[r] === Number.NEGATIVE_INFINITY && upper[r] === Number.POSITIVE_INFINITY;
+}

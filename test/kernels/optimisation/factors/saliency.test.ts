@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { saliencies } from '#kernels/optimisation/factors/saliency.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { randomProgram } from '../random-programs.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+
+test('a saliency is what dropping the name costs when only the budget holds the others', () => {
+  const n = 6;
+  const matrix = Float64Array.from({ length: n * n }, (_, e) =>
+    Math.floor(e / n) === e % n ? 0.05 + 0.01 * (e % n) : 0.02,
+  );
+  const metric = denseMetric(matrix, n);
+  const centre = Float64Array.of(0.3, 0.2, 0.1, 0.15, 0.05, 0.2);
+  const held = Int32Array.from(centre.keys());
+  const cost = saliencies(plainAlgebra, metric, held, centre);
+  const solver = createSolver(plainAlgebra);
+  const unbounded = { lower: new Float64Array(n).fill(-Infinity), upper: new Float64Array(n).fill(Infinity) };
+  const rows = {
+    count: 1,
+    coefficients: new Float64Array(n).fill(1),
+    lower: Float64Array.of(1),
+    upper: Float64Array.of(1),
+    penalty: Float64Array.of(Infinity),
+  };
+  for (const i of held) {
+    const lower = unbounded.lower.slice();
+    const upper = unbounded.upper.slice();
+    lower[i] = upper[i] = 0;
+    const program = {
+      ...randomProgram(1),
+      n,
+      metric,
+      centre,
+      linear: new Float64Array(n),
+      lower,
+      upper,
+      rows,
+      kinks: [],
+      norms: [],
+      curvature: 1,
+      ridge: 0,
+    };
+    const { point } = solver.solve(program);
+    let variance = 0;
+    for (let a = 0; a < n; a++)
+      for (let b = 0; b < n; b++)
+        variance += (point.x[a]! - centre[a]!) * matrix[a * n + b]! * (point.x[b]! - centre[b]!);
+    expect(cost[i]! / (variance / 2)).toBeCloseTo(1, 8);
+  }
+});
+
+test('a single name cannot be dropped', () => {
+  expect(saliencies(plainAlgebra, denseMetric(Float64Array.of(0.04), 1), Int32Array.of(0), Float64Array.of(1))[0]).toBe(
+    Infinity,
+  );
+});

@@ -1,0 +1,182 @@
+import { expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { followPath } from '#kernels/optimisation/path/follow-path.js';
+import { metricMatrix, metricSquare } from '#kernels/optimisation/program/metric.js';
+import { createPathFactors } from '#kernels/optimisation/path/factor.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { seeded } from '../../../seeded.js';
+import { randomProgram } from '../random-programs.js';
+
+const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
+  a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
+
+/** A random programme with rows that are limits of their own values near a feasible point, some of them soft. */
+function feasibleProgram(seed: number): Program | undefined {
+  const random = seeded(seed + 50_000);
+  const program = randomProgram(seed, { withNorms: false });
+  const n = program.n;
+  const soft = program.rows.penalty.map((penalty, r) => (r > 0 && random() < 0.15 ? 0.05 * random() : penalty));
+  const withTarget = { ...program.rows, count: program.rows.count + 1 };
+  const target = Float64Array.from({ length: n }, () => random() - 0.3);
+  const coefficients = new Float64Array(withTarget.count * n);
+  coefficients.set(program.rows.coefficients);
+  coefficients.set(target, program.rows.count * n);
+  const at = target.reduce((sum, value, i) => sum + value * program.centre[i]!, 0);
+  return {
+    ...program,
+    ridge: 1e-8,
+    rows: {
+      count: withTarget.count,
+      coefficients,
+      lower: Float64Array.of(...program.rows.lower, at),
+      upper: Float64Array.of(...program.rows.upper, at),
+      penalty: Float64Array.of(...soft, Infinity),
+    },
+  };
+}
+
+/** The programme with its last row elsewhere, or with other bounds of all. */
+function moved(program: Program, random: () => number, all: boolean): Program {
+  const { count } = program.rows;
+  const shift = Float64Array.from({ length: count }, (_, r) =>
+    r === count - 1 || (all && r > 0) ? 0.1 * (random() - 0.5) : 0,
+  );
+  return {
+    ...program,
+    rows: {
+      ...program.rows,
+      lower: program.rows.lower.map((bound, r) => bound + shift[r]!),
+      upper: program.rows.upper.map((bound, r) => bound + shift[r]!),
+    },
+  };
+}
+
+test('an optimum followed from another is that of the programme itself, with rows, limits and prices that come and go on the way', () => {
+  const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
+  for (let seed = 1; seed <= 700; seed++) {
+    const random = seeded(seed + 90_000);
+    const program = feasibleProgram(seed)!;
+    const solver = createSolver(plainAlgebra);
+    const first = solver.solve(program, { effort: 'quick' });
+    const next = moved(program, random, seed % 2 === 0);
+    const cold = createSolver(plainAlgebra).solve(next, { effort: 'quick' });
+    if (first.status !== 'solved' || cold.status !== 'solved') continue;
+    tally.tried++;
+    const end = followPath(next, { program, point: first.point, state: first.state }, createPathFactors(plainAlgebra));
+    if (end === undefined) continue;
+    tally.followed++;
+    tally.events += end.events;
+    if (next.kinks.length > 0) tally.kinked++;
+    if (next.rows.penalty.some(Number.isFinite)) tally.soft++;
+    const answer = solver.solve(next, { follow: { program, point: first.point, state: first.state } });
+    expect(answer.status, `seed ${seed}`).toBe('solved');
+    // The ridge makes the optimum unique; what a singular curvature leaves open is as small as its rounding.
+    expect(largestDifference(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
+    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
+      1e-12,
+    );
+  }
+  expect(tally.tried).toBeGreaterThan(200);
+  expect(tally.followed).toBeGreaterThan(0.95 * tally.tried);
+  expect(tally.kinked).toBeGreaterThan(30);
+  expect(tally.soft).toBeGreaterThan(50);
+  expect(tally.events).toBeGreaterThan(tally.followed);
+});
+
+function objectiveOf({ metric, curvature, ridge, centre, linear, rows, kinks, n }: Program, x: Float64Array): number {
+  const offset = x.map((value, i) => value - centre[i]!);
+  let total =
+    (curvature / 2) * metricSquare(metric!, offset) +
+    (ridge / 2) * offset.reduce((sum, value) => sum + value * value, 0);
+  for (let i = 0; i < n; i++) total += linear[i]! * x[i]!;
+  for (let r = 0; r < rows.count; r++) {
+    if (!Number.isFinite(rows.penalty[r]!)) continue;
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
+    total += rows.penalty[r]! * Math.max(0, value - rows.upper[r]!, rows.lower[r]! - value);
+  }
+  kinks.forEach(({ at, left, right, limit }) => {
+    if (limit === null) for (let i = 0; i < n; i++) total += (x[i]! > at[i]! ? right[i]! : left[i]!) * (x[i]! - at[i]!);
+  });
+  return total;
+}
+
+test('an optimum is followed to another objective', () => {
+  let followed = 0;
+  for (let seed = 1; seed <= 200; seed++) {
+    const random = seeded(seed + 70_000);
+    const program = feasibleProgram(seed)!;
+    const first = createSolver(plainAlgebra).solve(program, { effort: 'quick' });
+    const next: Program = {
+      ...program,
+      curvature: 0.5 + 4 * random(),
+      ridge: 1e-8,
+      linear: program.linear.map(() => 0.05 * (random() - 0.5)),
+      centre: program.centre.map((value) => value * random()),
+    };
+    const cold = createSolver(plainAlgebra).solve(next, { effort: 'quick' });
+    if (first.status !== 'solved' || cold.status !== 'solved') continue;
+    const end = followPath(next, { program, point: first.point, state: first.state }, createPathFactors(plainAlgebra));
+    if (end === undefined) continue;
+    followed++;
+    const answer = createSolver(plainAlgebra).solve(next, {
+      follow: { program, point: first.point, state: first.state },
+    });
+    expect(answer.status).toBe('solved');
+    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
+      1e-12,
+    );
+  }
+  expect(followed).toBeGreaterThan(50);
+});
+
+test('a start that is no optimum, or of another shape, is not followed', () => {
+  const program = feasibleProgram(3)!;
+  const { point, state } = createSolver(plainAlgebra).solve(program);
+  const factors = createPathFactors(plainAlgebra);
+  const next = moved(program, seeded(1), false);
+  expect(
+    followPath(
+      next,
+      { program, point: { ...point, x: point.x.map((value, i) => value + 0.01 * (i % 2)) }, state },
+      factors,
+    ),
+  ).toBeUndefined();
+  expect(
+    followPath(next, { program: { ...program, upper: program.upper.slice() }, point, state }, factors),
+  ).toBeUndefined();
+  expect(
+    followPath(
+      { ...next, norms: [{ metric: 'identity', centre: next.centre, radius: 1 }] },
+      { program, point, state },
+      factors,
+    ),
+  ).toBeUndefined();
+});
+
+test('the factor of names that came and went is that of the names', () => {
+  const random = seeded(12);
+  const program = { ...randomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
+  const factors = createPathFactors(plainAlgebra);
+  const matrix = metricMatrix(program.metric!);
+  let free = Int32Array.from({ length: program.n }, (_, i) => i);
+  for (let round = 0; round < 40; round++) {
+    const factor = factors.factorOf(program, free)!;
+    const b = Float64Array.from({ length: free.length }, () => random());
+    const solution = b.slice();
+    factor.forward(solution);
+    factor.backward(solution);
+    expect([...factor.order.subarray(0, factor.count())].toSorted((a, c) => a - c)).toEqual([...free]);
+    for (let p = 0; p < free.length; p++) {
+      const i = factor.order[p]!;
+      let total = program.ridge * solution[p]!;
+      for (let q = 0; q < free.length; q++)
+        total += program.curvature * matrix[i * program.n + factor.order[q]!]! * solution[q]!;
+      expect(total).toBeCloseTo(b[p]!, 9);
+    }
+    const isFree = Uint8Array.from({ length: program.n }, (_, i) => (free.includes(i) !== random() < 0.1 ? 1 : 0));
+    free = Int32Array.from({ length: program.n }, (_, i) => i).filter((i) => isFree[i] === 1);
+    if (free.length === 0) free = Int32Array.of(0);
+  }
+});

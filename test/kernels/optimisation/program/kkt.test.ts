@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import type { Point, Program } from '#kernels/optimisation/program/program.js';
+
+/** (w1 - 0.8)^2 + (w2 - 0.2)^2 with w1 + w2 = 1, w1 <= 0.6: the answer is (0.6, 0.4) with y = -0.4 on the budget. */
+const program: Program = {
+  n: 2,
+  metric: denseMetric(Float64Array.of(1, 0, 0, 1), 2),
+  curvature: 2,
+  ridge: 0,
+  centre: Float64Array.of(0.8, 0.2),
+  linear: new Float64Array(2),
+  lower: new Float64Array(2),
+  upper: Float64Array.of(0.6, 1),
+  rows: {
+    count: 1,
+    coefficients: Float64Array.of(1, 1),
+    lower: Float64Array.of(1),
+    upper: Float64Array.of(1),
+    penalty: Float64Array.of(Infinity),
+  },
+  kinks: [],
+  norms: [],
+};
+const point = (x: number[], y: number, rest: Partial<Point> = {}): Point => ({
+  x: Float64Array.from(x),
+  rowMultipliers: Float64Array.of(y),
+  kinkMultipliers: new Float64Array(0),
+  normMultipliers: new Float64Array(0),
+  ...rest,
+});
+
+describe('checkKkt', () => {
+  test('accepts the answer by hand and nothing beside it', () => {
+    expect(isOptimal(checkKkt(program, point([0.6, 0.4], -0.4)))).toBe(true);
+    expect(checkKkt(program, point([0.6, 0.4], -0.39)).stationarity).toBeGreaterThan(1e-2);
+    expect(isOptimal(checkKkt(program, point([0.59, 0.41], -0.42)))).toBe(false);
+    expect(checkKkt(program, point([0.7, 0.3], -0.2)).primal).toBeCloseTo(0.1 / 1.6, 12);
+  });
+
+  test('a multiplier of the wrong sign, or of a row that does not hold, is a fault', () => {
+    const inequality: Program = { ...program, rows: { ...program.rows, lower: Float64Array.of(-Infinity) } };
+    expect(isOptimal(checkKkt(inequality, point([0.6, 0.4], -0.4)))).toBe(false);
+    const loose: Program = { ...inequality, rows: { ...inequality.rows, upper: Float64Array.of(2) } };
+    expect(checkKkt(loose, point([0.6, 0.2], 0.4)).multipliers).toBeGreaterThan(0.1);
+    expect(isOptimal(checkKkt(loose, point([0.6, 0.2], 0)))).toBe(true);
+  });
+
+  test('a kink balances forces up to its slopes', () => {
+    const kinked: Program = {
+      ...program,
+      rows: {
+        ...program.rows,
+        count: 0,
+        coefficients: new Float64Array(0),
+        lower: new Float64Array(0),
+        upper: new Float64Array(0),
+        penalty: new Float64Array(0),
+      },
+      upper: Float64Array.of(1, 1),
+      kinks: [
+        {
+          at: Float64Array.of(0.7, 0.2),
+          left: Float64Array.of(-1, -1),
+          right: Float64Array.of(1, 1),
+          limit: 0,
+          penalty: Infinity,
+        },
+      ],
+    };
+    const at = (multiplier: number) =>
+      checkKkt(kinked, {
+        ...point([0.7, 0.2], 0),
+        rowMultipliers: new Float64Array(0),
+        kinkMultipliers: Float64Array.of(multiplier),
+      });
+    expect(isOptimal(at(0.2))).toBe(true);
+    expect(isOptimal(at(0.5))).toBe(true);
+    expect(at(0.1).stationarity).toBeGreaterThan(0.1);
+  });
+
+  test('a norm that is exceeded is told in its own units', () => {
+    const round: Program = { ...program, norms: [{ metric: 'identity', centre: new Float64Array(2), radius: 0.5 }] };
+    const report = checkKkt(round, { ...point([0.6, 0.4], -0.4), normMultipliers: Float64Array.of(0) });
+    expect(report.primal).toBeCloseTo((Math.hypot(0.6, 0.4) - 0.5) / 1.5, 12);
+  });
+});

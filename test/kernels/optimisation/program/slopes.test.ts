@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { kinkSum, type Point, type Program } from '#kernels/optimisation/program/program.js';
+import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { objectiveOf, randomProgram } from '../random-programs.js';
+
+/** The Lagrangian, bounds apart. */
+function lagrangian(program: Program, point: Point, x: Float64Array): number {
+  const { n, rows, kinks, norms, metric } = program;
+  let total = objectiveOf(program, x);
+  for (let r = 0; r < rows.count; r++)
+    for (let i = 0; i < n; i++) total += point.rowMultipliers[r]! * rows.coefficients[r * n + i]! * x[i]!;
+  kinks.forEach((kink, k) => (total += point.kinkMultipliers[k]! * kinkSum(kink, x)));
+  norms.forEach(({ centre, metric: kind }, q) => {
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j < n; j++) {
+        const entry =
+          kind === 'identity' ? (i === j ? 1 : 0) : metric?.form === 'dense' ? metric.matrix[i * n + j]! : 0;
+        total += (point.normMultipliers[q]! / 2) * (x[i]! - centre[i]!) * entry * (x[j]! - centre[j]!);
+      }
+    }
+  });
+  return total;
+}
+
+test('slopes are the one-sided differences of the Lagrangian', () => {
+  const solver = createSolver(plainAlgebra);
+  let tried = 0;
+  for (let seed = 1; seed <= 120; seed++) {
+    const program = randomProgram(seed, { namesMax: 8 });
+    const { status, point } = solver.solve(program);
+    if (status !== 'solved') continue;
+    tried++;
+    const { left, right } = lagrangianSlopes(program, point);
+    const at = (i: number, step: number) => {
+      const x = point.x.slice();
+      x[i]! += step;
+      return (lagrangian(program, point, x) - lagrangian(program, point, point.x)) / step;
+    };
+    for (let i = 0; i < program.n; i++) {
+      expect(Math.abs(at(i, 1e-7) - right[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);
+      expect(Math.abs(at(i, -1e-7) - left[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);
+    }
+  }
+  expect(tried).toBeGreaterThan(10);
+});

@@ -84,13 +84,13 @@ const manners: Plant[] = [
 /** Rules of the design in its own words, so that the table itself cannot drift from them unseen. */
 const designed: Plant[] = [
   { file: 'kernels/of-domain.ts', text: importing('#domain/refusal.js') },
-  { file: 'src/domain/of-store.ts', text: importing('#store/documents.js') },
+  { file: 'src/domain/of-store.ts', text: importing('#store/port.js') },
   { file: 'src/services/of-http.ts', text: importing('#http/app.js') },
   { file: 'src/services/of-framework.ts', text: importing('hono') },
   { file: 'src/services/of-numerics.ts', text: importing('#kernels/algebra/gemm.js') },
   { file: 'src/http/of-jobs.ts', text: importing('#jobs/engine.js') },
   { file: 'src/jobs/of-workers.ts', text: importing('#workers/main.js') },
-  { file: 'workers/of-store.ts', text: importing('#store/documents.js') },
+  { file: 'workers/of-store.ts', text: importing('#store/port.js') },
 ];
 
 let house: string;

@@ -9,7 +9,7 @@ import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { TaskName } from '#jobs/tasks.js';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { spread } from '../percentiles.js';
 

@@ -17,7 +17,7 @@ import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 import { createJobsService } from '#services/operations/jobs.js';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 
 /**

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
-import { backupHome } from '#store/backup-home.js';
-import { homeFolders } from '#store/home.js';
+import { backupHome } from '#store/home/backup-home.js';
+import { homeFolders } from '#store/home/home.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
 import { engineVersion } from './version.js';

@@ -9,8 +9,8 @@ import { createData, type Data } from '#services/datasets/data.js';
 import { createStoreJobs, type StoreJobs } from '#services/datasets/store-jobs.js';
 import { createStoreLoading } from '#services/datasets/store-loading.js';
 import { createStores, type Stores } from '#services/datasets/stores.js';
-import type { Home } from '#store/home.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { Home } from '#store/home/home.js';
+import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from './settings.js';
 

@@ -1,5 +1,5 @@
 import type { Check } from '#services/operations/health.js';
-import type { FreeSpace } from '#store/free-space.js';
+import type { FreeSpace } from '#store/files/free-space.js';
 
 const INTERVAL_MS = 5_000;
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { SCOPES, type Scope } from '#contract/route.js';
 import { createKeys, issueKey, type KeyRecord, type NewKey } from '#services/operations/keys.js';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';

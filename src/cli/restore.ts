@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { restoreHome } from '#store/restore-home.js';
+import { restoreHome } from '#store/home/restore-home.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
 

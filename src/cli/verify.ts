@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { readManifest } from '#store/backup-manifest.js';
-import { homeFolders } from '#store/home.js';
-import { damagedFiles } from '#store/restore-home.js';
-import { verifyHome, type VerifiedPart } from '#store/verify-home.js';
+import { readManifest } from '#store/home/backup-manifest.js';
+import { homeFolders } from '#store/home/home.js';
+import { damagedFiles } from '#store/home/restore-home.js';
+import { verifyHome, type VerifiedPart } from '#store/home/verify-home.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
 import { right } from './terminal.js';

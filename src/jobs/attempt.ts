@@ -1,6 +1,6 @@
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { setMaxListeners } from 'node:events';
-import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
 import type { Completion, JobKind } from './job-kind.js';
 

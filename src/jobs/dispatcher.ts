@@ -1,6 +1,6 @@
 import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
-import type { ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { startAttempt, type RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { Refusal } from '#domain/refusal.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from './clock.js';
 import type { ComputePool } from './compute-pool.js';

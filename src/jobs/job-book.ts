@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';

@@ -1,4 +1,4 @@
-import type { ArtifactRef } from '#store/artifacts.js';
+import type { ArtifactRef } from '#store/port.js';
 import type { Lane } from './compute-pool.js';
 import type { JobHandlers, Jobs } from './job-kind.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';

@@ -1,5 +1,4 @@
-import type { ArtifactLink, ArtifactRef } from '#store/artifacts.js';
-import type { DocumentTransaction } from '#store/documents.js';
+import type { ArtifactLink, ArtifactRef, DocumentTransaction } from '#store/port.js';
 import type { Origin } from './origin.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from './status.js';

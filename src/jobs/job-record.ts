@@ -1,4 +1,4 @@
-import type { BodyReader } from '#store/documents.js';
+import type { BodyReader } from '#store/port.js';
 import type { Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_STATES, type JobStatus } from './status.js';

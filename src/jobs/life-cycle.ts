@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '#domain/refusal.js';
-import type { ArtifactRef } from '#store/artifacts.js';
+import type { ArtifactRef } from '#store/port.js';
 import type { JobState } from './status.js';
 
 /**

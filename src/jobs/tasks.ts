@@ -19,8 +19,7 @@ import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
-import type { RefreshOptions } from '#market/content/refresh-report.js';
-import type { RefreshReport } from '#market/content/refresh-report.js';
+import type { RefreshOptions, RefreshReport } from '#market/content/refresh-report.js';
 
 /** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */
 export interface Tasks {

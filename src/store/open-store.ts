@@ -1,11 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArtifactStore } from './artifacts.js';
-import type { DocumentStore } from './documents.js';
-import { openArtifacts } from './file-artifacts.js';
-import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './free-space.js';
-import type { Home } from './home.js';
-import { openDocumentStore } from './lmdb-documents.js';
+import type { ArtifactStore, DocumentStore } from './port.js';
+import { openArtifacts } from './files/artifact-store.js';
+import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
+import type { Home } from './home/home.js';
+import { openDocumentStore } from './lmdb/document-store.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
 /** Everything the service remembers, wired together: documents own artifacts, both stop at the same low-water mark. */

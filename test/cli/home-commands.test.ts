@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { flipDocument } from '../store/flip-document.js';
 import { temporaryFolders } from '../store/temporary-folder.js';

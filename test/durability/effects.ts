@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { compose, type Service } from '#cli/compose.js';
 import { readSettings } from '#cli/settings.js';
 import type { JobStatus } from '#jobs/status.js';
-import { homeFolders } from '#store/home.js';
-import { managedStoreOf, openDocumentsReader } from '#store/stored-entries.js';
-import { verifyHome } from '#store/verify-home.js';
+import { homeFolders } from '#store/home/home.js';
+import { managedStoreOf, openDocumentsReader } from '#store/lmdb/stored-entries.js';
+import { verifyHome } from '#store/home/verify-home.js';
 
 export interface Answer {
   readonly status: number;

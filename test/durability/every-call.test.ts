@@ -15,8 +15,8 @@ import { IS_SOAK } from '../soak.js';
 const SHORT_MAX = 8;
 const CALLS_MAX = 200;
 
-vi.mock('#store/durable-commit.js', async (original) => {
-  const actual = await original<typeof import('#store/durable-commit.js')>();
+vi.mock('#store/lmdb/durable-commit.js', async (original) => {
+  const actual = await original<typeof import('#store/lmdb/durable-commit.js')>();
   const { noteCall } = await import('./counted-calls.js');
   return {
     ...actual,

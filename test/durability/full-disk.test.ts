@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { serving } from '../cli/process.js';
 import { temporaryFolders } from '../store/temporary-folder.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LIMITS } from '#domain/limits.js';
 import type { JobStatus } from '#jobs/status.js';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { serving } from '../cli/process.js';
 import { temporaryFolders } from '../store/temporary-folder.js';

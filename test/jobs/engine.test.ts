@@ -7,7 +7,7 @@ import { createJobEngine } from '#jobs/engine.js';
 import type { EndedJob, EngineLimits, JobEngine } from '#jobs/job-engine.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobKind, Submission } from '#jobs/job-kind.js';
-import { openHome, type Home } from '#store/home.js';
+import { openHome, type Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 

@@ -13,7 +13,7 @@ import type { JobEngine } from '#jobs/job-engine.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { JOB_STATES } from '#jobs/status.js';
 import { createJobsService } from '#services/operations/jobs.js';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 

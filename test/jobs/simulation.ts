@@ -1,6 +1,5 @@
 import { Refusal } from '#domain/refusal.js';
-import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
-import type { DocumentKind, DocumentStore, TransactionBody } from '#store/documents.js';
+import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
 import type { Clock } from '#jobs/clock.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
 import { createJobEngine } from '#jobs/engine.js';

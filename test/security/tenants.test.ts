@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { expect, test } from 'vitest';
-import { DOCUMENT_KINDS } from '#store/documents.js';
-import { openDocumentStore } from '#store/lmdb-documents.js';
-import { sealDocument } from '#store/sealed-document.js';
-import { openDocumentsReader } from '#store/stored-entries.js';
+import { DOCUMENT_KINDS } from '#store/port.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { sealDocument } from '#store/lmdb/sealed-document.js';
+import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();

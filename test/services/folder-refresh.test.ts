@@ -16,7 +16,7 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
 import { createStoreJobs } from '#services/datasets/store-jobs.js';
 import { createStoreLoading } from '#services/datasets/store-loading.js';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/refresh-market.js';
 import { childrenOf, readersOf } from '../market/reading-processes.js';

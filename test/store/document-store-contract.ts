@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentStore, StoredDocument } from '#store/documents.js';
+import type { DocumentStore, StoredDocument } from '#store/port.js';
 
 /** A store that a contract test may open, reopen and forget. */
 export interface OpenedStore {

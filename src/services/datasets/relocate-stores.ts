@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import { allStores } from './store-documents.js';
 
 /**

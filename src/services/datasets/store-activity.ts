@@ -3,7 +3,7 @@ import type { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentReader, DocumentStore } from '#store/documents.js';
+import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { toldAsFindings } from './refused-data.js';
 import {
   readStore,

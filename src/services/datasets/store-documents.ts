@@ -2,7 +2,7 @@ import type { DataStore } from '#contract/stores.js';
 import { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
-import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 
 /** A stored data store with the etag of its document. */
 export interface StoredStore {

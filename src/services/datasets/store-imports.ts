@@ -10,7 +10,7 @@ import { runMarketTask } from '#market/process/market-process.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { createProblems } from '#market/content/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { placedAt, refusedData, toldAsFindings } from './refused-data.js';
 import type { StoreActivity } from './store-activity.js';

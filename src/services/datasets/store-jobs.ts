@@ -13,7 +13,7 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import { servedAgain, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { GENERATOR, type SyntheticSpec } from '#market/synthetic/spec.js';
-import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { reloadedFields, servedFields } from './served-content.js';
 import { allStores, requireStore, toDataStore } from './store-documents.js';
 import { loadedFields, readFailed, type Addition, type Source, type StoreLoading } from './store-loading.js';

@@ -10,7 +10,7 @@ import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
-import type { DocumentReader, DocumentStore } from '#store/documents.js';
+import type { DocumentReader, DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';

@@ -4,7 +4,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { sweepSharedFolders } from '#market/process/market-process.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import { resumedFields } from './served-content.js';
 import type { StoreActivity } from './store-activity.js';
 import { allStores, requireStore } from './store-documents.js';

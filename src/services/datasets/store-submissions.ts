@@ -10,7 +10,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import type { StoreActivity } from './store-activity.js';
 import { isRefreshable } from './store-documents.js';
 import {

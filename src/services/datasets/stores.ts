@@ -10,7 +10,7 @@ import { importTemplate, type TemplateFormat } from '#market/import/import-templ
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import type { ServedStore } from './data.js';
 import { createGate } from '../shared/gate.js';
 import { placedAt, refusedData } from './refused-data.js';

@@ -3,7 +3,7 @@ import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore, StoredDocument } from '#store/documents.js';
+import type { DocumentStore, StoredDocument } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 
 export interface WatchlistsDependencies {

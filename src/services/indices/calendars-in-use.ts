@@ -1,4 +1,4 @@
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import { readIndex } from '#domain/documents/validate-index.js';
 
 /** Codes of the calendars that stored indices are on, in order. @cost reads every stored index */

@@ -11,7 +11,7 @@ import { methodologyOf } from '#domain/rules/methodology.js';
 import { checkShape } from '#domain/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentReader, DocumentStore } from '#store/documents.js';
+import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
 
 type Body = Readonly<Record<string, unknown>>;

@@ -7,7 +7,7 @@ import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';

@@ -1,7 +1,7 @@
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 
 /** A stored constraint set, undefined when there is none that can be read. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {

@@ -7,7 +7,7 @@ import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/strategies/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { findIndex } from './stored-indices.js';

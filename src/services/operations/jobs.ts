@@ -6,7 +6,7 @@ import type { FoundJob, JobEngine, JobQuery } from '#jobs/job-engine.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
-import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/artifacts.js';
+import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/port.js';
 
 /** A job as it is answered. */
 export interface JobView {

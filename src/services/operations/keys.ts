@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import type { Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
 /** A key as it is kept: everything but the key itself. */

@@ -8,8 +8,7 @@ import type { ReportTemplateDocument } from '#domain/reports/template-document.j
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RenderedRun, RenderOutput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { requireRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 

@@ -10,8 +10,7 @@ import { readTemplate, validateTemplate } from '#domain/reports/validate-templat
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RenderPayload } from './render-job.js';
 import { earlierFiles, requireRun } from '../runs/run-documents.js';

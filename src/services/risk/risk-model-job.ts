@@ -4,8 +4,7 @@ import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { RiskUniverse } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { requireRun } from '../runs/run-documents.js';
 
 /** Everything an estimate depends on besides the market and the run, which are those served when an attempt starts. */

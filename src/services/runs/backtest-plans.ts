@@ -10,7 +10,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { ComparedWith } from '#jobs/tasks.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findIndex, requireIndex } from '../indices/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../indices/stored-strategies.js';

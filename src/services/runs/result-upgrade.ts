@@ -1,5 +1,5 @@
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import type { ResultBytes } from '../operations/jobs.js';
 
 interface ResultUpgradeDependencies {

@@ -1,8 +1,7 @@
 import { marketKey } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { CheckedBytes } from './analytics.js';
 import { requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';

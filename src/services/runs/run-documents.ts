@@ -1,8 +1,7 @@
 import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { RunProvenance } from '#jobs/tasks.js';
-import type { ArtifactRef } from '#store/artifacts.js';
-import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import type { ArtifactRef, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 

@@ -3,7 +3,7 @@ import { RECORD_FORMAT } from '#domain/backtest/record/pack.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import type { StoredBytes } from './stored-bytes.js';
 import { earlierFiles, provenanceOf } from './run-documents.js';
 

@@ -3,7 +3,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { readIndex } from '#domain/documents/validate-index.js';
 import { Refusal } from '#domain/refusal.js';
-import type { ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactStore } from '#store/port.js';
 
 /** The plan that a run was made from, to the byte. @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE */
 export async function storedPlan(

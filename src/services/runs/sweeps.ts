@@ -20,7 +20,7 @@ import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
 import type { SweepPayload } from './sweep-job.js';

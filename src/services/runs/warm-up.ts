@@ -8,8 +8,7 @@ import { TaskStopped, WorkerLost, type ComputePool, type Lane } from '#jobs/comp
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { RunViewInput, TaskInput, TaskName } from '#jobs/tasks.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findRun } from './run-documents.js';
 import { findIndex } from '../indices/stored-indices.js';

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentTransaction, DocumentKind, StoredDocument, UnreadableDocument } from '#store/documents.js';
+import type { DocumentTransaction, DocumentKind, StoredDocument, UnreadableDocument } from '#store/port.js';
 
 /** What a client demands of the stored document before it is changed: one of these etags, or with `*` that there is one. */
 export type Precondition = readonly string[] | '*';

@@ -11,7 +11,7 @@ import { emptyPanel } from '#market/serving/panels.js';
 import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
 import { createStoreJobs } from '#services/datasets/store-jobs.js';
 import type { StoreLoading } from '#services/datasets/store-loading.js';
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 

@@ -7,7 +7,7 @@ import type {
   DocumentTransaction,
   StoredDocument,
   UnreadableDocument,
-} from '#store/documents.js';
+} from '#store/port.js';
 
 type Entry = StoredDocument | UnreadableDocument;
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createKeys, issueKey, type Keys } from '#services/operations/keys.js';
-import type { DocumentStore } from '#store/documents.js';
-import { openDocumentStore } from '#store/lmdb-documents.js';
+import type { DocumentStore } from '#store/port.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
 
 let folder: string;
 let documents: DocumentStore;

@@ -4,8 +4,7 @@ import { builtInTemplate } from '#domain/reports/built-in.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { RenderInput } from '#jobs/tasks.js';
 import { createRenderJob, type RenderPayload } from '#services/reports/render-job.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
 const template = builtInTemplate('FACTSHEET-A4', 'CORE');
 const payload: RenderPayload = { render_id: 'r', template, index_id: 'CORE' };

@@ -3,7 +3,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { createRunRecords, recordEtag } from '#services/runs/run-records.js';
-import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 const artifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
 const RUN: RunDocument = {

@@ -4,8 +4,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { createRunStates } from '#services/runs/run-states.js';
-import type { ArtifactRef } from '#store/artifacts.js';
-import type { DocumentKind, DocumentStore } from '#store/documents.js';
+import type { ArtifactRef, DocumentKind, DocumentStore } from '#store/port.js';
 
 const INDEX = {
   id: 'X',

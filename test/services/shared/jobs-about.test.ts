@@ -4,8 +4,7 @@ import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createReplayJob } from '#services/runs/replays.js';
 import { createSimulationJob } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
-import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 /** Work whose index goes away while it runs, each kind with a pool that answers at once. */
 const REF = { name: `${'0'.repeat(32)}.art`, bytes: 2, sha256: '' };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
-import { openDocumentStore } from '#store/lmdb-documents.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
 
 test('of many writers that saw the same document, one wins and the others are told', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'preconditions-'));

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { open, type RootDatabase } from 'lmdb';
-import { artifactOwners, namesIn } from './artifact-owners.js';
+import { artifactOwners, namesIn } from '../files/artifact-owners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { commitDurably } from './durable-commit.js';
 import { documentKey, isDocumentId, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
@@ -12,9 +12,9 @@ import type {
   FoundDocument,
   Listing,
   UnreadableCause,
-} from './documents.js';
-import { flushFolder } from './flush-folder.js';
-import { watchFreeSpace, type FreeSpace } from './free-space.js';
+} from '../port.js';
+import { flushFolder } from '../files/flush-folder.js';
+import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
 import { probeDocuments } from './probe-documents.js';
 import { openDocument, sealDocument } from './sealed-document.js';
 

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { lengthOf } from '#store/artifacts.js';
-import { openArtifacts } from '#store/file-artifacts.js';
-import { watchFreeSpace } from '#store/free-space.js';
-import { openHome } from '#store/home.js';
+import { lengthOf } from '#store/port.js';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import { watchFreeSpace } from '#store/files/free-space.js';
+import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { temporaryFolders } from './temporary-folder.js';
+import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 

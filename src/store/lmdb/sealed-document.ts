@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
-import type { StoredDocument, UnreadableCause } from './documents.js';
-import { formatTimestamp } from './timestamp.js';
+import type { StoredDocument, UnreadableCause } from '../port.js';
+import { formatTimestamp } from '../timestamp.js';
 
 /**
  * How a document lies in the store: `seal | format | schema | time | etag | body`. The engine below detects no

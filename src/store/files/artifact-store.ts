@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
 import { newArtifactName } from './artifact-owners.js';
-import type { ArtifactInset, ArtifactRef, ArtifactStore } from './artifacts.js';
+import type { ArtifactInset, ArtifactRef, ArtifactStore } from '../port.js';
 import { flushFolder } from './flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, readdir, rename, rm, statfs, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MANIFEST_FORMAT, MANIFEST_NAME, type BackupFile, type BackupManifest } from './backup-manifest.js';
-import { copyFlushed } from './file-digest.js';
-import { flushFolder } from './flush-folder.js';
+import { copyFlushed } from '../files/file-digest.js';
+import { flushFolder } from '../files/flush-folder.js';
 import { readFormat, type HomeFolders } from './home.js';
-import { probeDocuments } from './probe-documents.js';
-import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from './start-refusal.js';
-import { artifactsOf, managedStoreOf, openDocumentsReader } from './stored-entries.js';
-import { formatTimestamp } from './timestamp.js';
+import { probeDocuments } from '../lmdb/probe-documents.js';
+import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
+import { artifactsOf, managedStoreOf, openDocumentsReader } from '../lmdb/stored-entries.js';
+import { formatTimestamp } from '../timestamp.js';
 
 export interface BackupOptions {
   readonly home: HomeFolders;

@@ -3,12 +3,12 @@ import { cp, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open as openLmdb } from 'lmdb';
 import { describe, expect, test } from 'vitest';
-import type { DocumentKind, DocumentStore } from '#store/documents.js';
-import { watchFreeSpace, type VolumeSpace } from '#store/free-space.js';
-import { openDocumentStore } from '#store/lmdb-documents.js';
-import { seeded } from '../seeded.js';
-import { describeDocumentStore } from './document-store-contract.js';
-import { temporaryFolders } from './temporary-folder.js';
+import type { DocumentKind, DocumentStore } from '#store/port.js';
+import { watchFreeSpace, type VolumeSpace } from '#store/files/free-space.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { seeded } from '../../seeded.js';
+import { describeDocumentStore } from '../document-store-contract.js';
+import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 

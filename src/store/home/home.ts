@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { flushFolder } from './flush-folder.js';
+import { flushFolder } from '../files/flush-folder.js';
 import { lockHome } from './home-lock.js';
-import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 /** Where everything lies in a home. */
 export interface HomeFolders {

@@ -3,7 +3,7 @@ import { link, readFile, stat, unlink, utimes, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.js';
-import { EXIT_TEMPORARY, StartRefusal } from './start-refusal.js';
+import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 
 export interface HomeLock {
   release(): Promise<void>;

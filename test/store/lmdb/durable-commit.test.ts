@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commitDurably, type WritableDatabase } from '#store/durable-commit.js';
+import { commitDurably, type WritableDatabase } from '#store/lmdb/durable-commit.js';
 
 /** A database whose commit and flush end when the test says so. */
 function createDatabase() {

@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { digestFile } from './file-digest.js';
+import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
-import { probeDocuments } from './probe-documents.js';
-import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
-import { artifactsOf, managedStoreOf, openDocumentsReader, type DocumentsReader } from './stored-entries.js';
+import { probeDocuments } from '../lmdb/probe-documents.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
+import { artifactsOf, managedStoreOf, openDocumentsReader, type DocumentsReader } from '../lmdb/stored-entries.js';
 
 /** What was looked at of one sort, and what of it is not as it was written. */
 export interface VerifiedPart {

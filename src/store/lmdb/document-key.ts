@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { DOCUMENT_KINDS, type DocumentKind } from './documents.js';
+import { DOCUMENT_KINDS, type DocumentKind } from '../port.js';
 
 /** The one tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a migration. */
 const TENANT = 'main';

@@ -4,10 +4,10 @@ import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
-import { lockHome } from '#store/home-lock.js';
-import { openHome } from '#store/home.js';
-import { ownIdentity } from '#store/process-identity.js';
-import { temporaryFolders } from './temporary-folder.js';
+import { lockHome } from '#store/home/home-lock.js';
+import { openHome } from '#store/home/home.js';
+import { ownIdentity } from '#store/home/process-identity.js';
+import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 /** Watching a lock of whose holder nothing can be known. */

@@ -1,9 +1,8 @@
 import { open } from 'lmdb';
-import { namesIn } from './artifact-owners.js';
-import type { ArtifactRef } from './artifacts.js';
+import { namesIn } from '../files/artifact-owners.js';
+import type { ArtifactRef, DocumentKind, UnreadableCause } from '../port.js';
 import { keyBytes, keyText, parseKey } from './document-key.js';
-import type { DocumentKind, UnreadableCause } from './documents.js';
-import { SCHEMA_VERSION } from './lmdb-documents.js';
+import { SCHEMA_VERSION } from './document-store.js';
 import { openDocument } from './sealed-document.js';
 
 /** One stored document as it lies there, readable or not. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 /** Time one walk may take; 10 GiB from a slow disk. A walk that takes longer is given up and the store is opened. */
 const WALK_SECONDS_MAX = 120;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCommitQueue, type CommitPort, type Writes } from '#store/commit-queue.js';
+import { createCommitQueue, type CommitPort, type Writes } from '#store/lmdb/commit-queue.js';
 
 /** A disk of a test: what was committed, and a commit that waits until it is let through. */
 function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Promise<void>) {

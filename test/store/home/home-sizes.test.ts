@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { homeFolders } from '#store/home.js';
-import { watchHomeSizes } from '#store/home-sizes.js';
-import { temporaryFolders } from './temporary-folder.js';
+import { homeFolders } from '#store/home/home.js';
+import { watchHomeSizes } from '#store/home/home-sizes.js';
+import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 

@@ -1,4 +1,4 @@
-import { openHome } from '#store/home.js';
+import { openHome } from '#store/home/home.js';
 
 /** A process that opens a home, says so, and holds it until it is killed. */
 const home = await openHome(process.argv[2]!);

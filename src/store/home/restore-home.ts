@@ -1,12 +1,12 @@
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readManifest, type BackupFile, type BackupManifest } from './backup-manifest.js';
-import { copyFlushed, digestFile } from './file-digest.js';
-import { flushFolder } from './flush-folder.js';
+import { copyFlushed, digestFile } from '../files/file-digest.js';
+import { flushFolder } from '../files/flush-folder.js';
 import { HOME_FORMAT, homeFolders, readFormat, RESTORING, writeFormat, type HomeFolders } from './home.js';
 import { lockHome } from './home-lock.js';
-import { probeDocuments } from './probe-documents.js';
-import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+import { probeDocuments } from '../lmdb/probe-documents.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 export interface RestoreOptions {
   readonly backup: string;

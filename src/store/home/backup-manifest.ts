@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 /** A copy of a home: what it holds, and the hash of each of its files. */
 export interface BackupManifest {
@@ -59,7 +59,7 @@ function isFile({ path, bytes, sha256 }: BackupFile): boolean {
   return (
     typeof path === 'string' &&
     FILE_PATH.test(path) &&
-    !path.split('/').some((part) => part === '.' || part === '..') &&
+    !path.split('/').some((part) => part === '..' || part === '../..') &&
     Number.isInteger(bytes) &&
     /^[0-9a-f]{64}$/.test(sha256)
   );

@@ -1,0 +1,162 @@
+/** Kinds of document the store holds, each in a table of its own. */
+export const DOCUMENT_KINDS = [
+  'index',
+  'run',
+  'constraint-set',
+  'optimisation-run',
+  'risk-model',
+  'strategy',
+  'template',
+  'render',
+  'watchlist',
+  'store',
+  'job',
+  'job-input',
+  'key',
+] as const;
+export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
+
+/** A stored document that could be read and whose checksum holds. */
+export interface StoredDocument {
+  readonly id: string;
+  /** Parsed JSON body. */
+  readonly body: unknown;
+  /** SHA-256 (hex) of the canonical body: the strong ETag. */
+  readonly etag: string;
+  /** Time of the write, ISO-8601 UTC. */
+  readonly updatedAt: string;
+}
+
+/** Why a stored document cannot be served; the names of SkippedCauses on the wire. */
+export type UnreadableCause = 'unreadable' | 'invalid' | 'unsupported';
+
+export interface UnreadableDocument {
+  readonly id: string;
+  readonly unreadable: UnreadableCause;
+}
+
+export interface Listing<T> {
+  readonly documents: readonly T[];
+  readonly skipped: number;
+  readonly skipped_causes: Readonly<Record<UnreadableCause, number>>;
+}
+
+/** Reads and checks one body of a kind: the document, or undefined when it does not satisfy its schema. */
+export type BodyReader<T> = (body: unknown, id: string) => T | undefined;
+
+/** A document as it is now, why it cannot be read, or undefined where there is none. */
+export type FoundDocument = StoredDocument | UnreadableDocument | undefined;
+
+/** Reads of documents, inside a transaction and outside. */
+export interface DocumentReader {
+  get(kind: DocumentKind, id: string): Promise<FoundDocument>;
+  /** Ids of a kind in code-point order, readable or not. */
+  ids(kind: DocumentKind): Promise<readonly string[]>;
+}
+
+/**
+ * The document store: every acknowledged write is durable, every read sees all writes acknowledged before it.
+ * An engine is an adapter of this port; `test/store/document-store-contract.ts` runs against each.
+ */
+export interface DocumentStore extends DocumentReader {
+  /** Grows with every commit that writes or deletes documents of a kind: what was worked out from them holds while it is the same. */
+  revision(kind: DocumentKind): Promise<number>;
+  /** Every document of a kind by id ascending, the unreadable ones counted by cause. */
+  list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
+  /**
+   * Runs `change` against a transaction and commits all of its writes together, or none. Transactions are serialisable:
+   * each sees all earlier ones and none that is under way. `change` awaits the transaction alone, and an engine may run
+   * it again after a conflict: it has no effect but its writes and its result.
+   * @returns once the commit is durable.
+   * @throws Refusal STORAGE_FULL below the free-space mark, STORE_UNAVAILABLE when the store does not take the write.
+   */
+  transaction<T>(change: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
+  close(): Promise<void>;
+}
+
+export type TransactionBody<T> = (tx: DocumentTransaction) => Promise<T>;
+
+export interface TransactionOptions {
+  /**
+   * Changes that finish accepted work (the end of a job) may use the reserve below the free-space mark.
+   * Deletions always may.
+   */
+  readonly reserve?: boolean;
+}
+
+export interface DocumentTransaction extends DocumentReader {
+  /** Writes a body; returns its etag. */
+  put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
+  /** @returns whether there was anything under the id. */
+  delete(kind: DocumentKind, id: string): Promise<boolean>;
+}
+/**
+ * Immutable byte strings beside the documents (run results, records, columns, renders): written once under the home,
+ * named by the document that owns them, served as streams. A document refers to an artifact by this value.
+ */
+export interface ArtifactRef {
+  /** File name below the artifacts folder, unique for ever. */
+  readonly name: string;
+  /** Bytes of the file. */
+  readonly bytes: number;
+  /** SHA-256 of the file, hex. */
+  readonly sha256: string;
+  /** Another artifact whose bytes are read within these. */
+  readonly inset?: ArtifactInset;
+}
+
+/** An artifact within another one: a long text that several artifacts share is stored once. */
+export interface ArtifactInset extends Omit<ArtifactRef, 'inset'> {
+  /** Position in the file of the other one that its bytes come before. */
+  readonly at: number;
+}
+
+/** An artifact, and another name for its file. */
+export interface ArtifactLink {
+  readonly ref: ArtifactRef;
+  readonly name: string;
+}
+
+/** Bytes of an artifact with what is read within it. */
+export function lengthOf({ bytes, inset }: ArtifactRef): number {
+  return bytes + (inset?.bytes ?? 0);
+}
+
+export interface ArtifactStore {
+  /** Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it. */
+  write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
+  /** A name for an artifact to come. */
+  newName(): string;
+  /**
+   * The files of artifacts under other names, so that they stay when the first ones go. Not yet owned, as `write`. When one cannot be
+   * had, none is.
+   * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
+   */
+  link(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
+  /**
+   * A readable stream over the bytes with those of an inset, or over a byte range of the file (`end` exclusive). A whole stream
+   * is checked against its hashes while it passes and breaks off before the last chunk of a file that was damaged.
+   * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
+   */
+  stream(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): ReadableStream<Uint8Array>;
+  /** The bytes of the file, checked against their hash unless a range is asked for. @throws Refusal DOCUMENT_UNREADABLE */
+  read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
+  /** Whether the file is there with its content. @cost of other threads; memory for all of it */
+  isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
+  /** Path of the file, for a worker that reads it itself. */
+  path(ref: Pick<ArtifactRef, 'name'>): string;
+  /**
+   * A name for a file that a worker writes itself and that can be made again: it is not flushed, no document refers to it, and it is
+   * gone after the next start. Whoever asked removes it.
+   * @param bytes about how many there will be
+   * @throws Refusal STORAGE_FULL
+   */
+  claim(bytes: number): Promise<string>;
+  /**
+   * Removes files; absent ones are fine. The store calls it for artifacts that lost their last document, the job engine
+   * for those of an attempt that did not complete: nobody else has to.
+   */
+  remove(names: readonly string[]): Promise<void>;
+  /** At start: removes every file that no document refers to. @returns how many there were */
+  sweep(referenced: ReadonlySet<string>): Promise<number>;
+}

@@ -137,7 +137,7 @@ export function resumeStored(
         contentHash: handle.contentHash,
       });
       const { cells } = state.snapshots;
-      if (cells + cellsOf(extended.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('rewritten');
+      if (cells + cellsOf(extended.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('file_rewritten');
       return {
         ...extended,
         snapshots: {

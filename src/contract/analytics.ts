@@ -134,10 +134,10 @@ const provenance = {
     description:
       'Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.',
   }),
-  full_run_reason: z
-    .enum(FULL_RUN_REASON_NAMES)
-    .nullable()
-    .meta({ description: 'Why a stored run was not extended. Null when it was, or nothing was stored.' }),
+  full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().meta({
+    description:
+      'Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.',
+  }),
 };
 
 const gapsAndPricing = {

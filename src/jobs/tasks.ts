@@ -4,7 +4,7 @@ import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import type { FullRunReason, StoredFullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
@@ -383,7 +383,7 @@ export interface RunProvenance {
   readonly storeContentHash: string;
   readonly engineVersion: string;
   readonly extendedFrom: string | null;
-  readonly fullRunReason: FullRunReason | null;
+  readonly fullRunReason: StoredFullRunReason | null;
 }
 
 export interface ReplayInput {

@@ -1,7 +1,7 @@
 import type { BacktestRunResult, PriceGapPayload, RebalancePricingPayload } from '#contract/analytics.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
-import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import type { StoredFullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { Finding } from '#domain/findings.js';
 import { jsonObject, textMember, valueMember, writtenMember, type Members } from './json-object.js';
 
@@ -15,7 +15,7 @@ export interface RunStamp {
   /** Last date of the stored run that was extended, YYYY-MM-DD; null, like nothing, for a run made whole. */
   readonly extendedFrom?: string | null;
   /** Why a stored run was not extended; null, like nothing, when it was or there was none. */
-  readonly fullRunReason?: FullRunReason | null;
+  readonly fullRunReason?: StoredFullRunReason | null;
 }
 
 interface GapsAndPricing {

@@ -269,8 +269,8 @@ export interface BacktestResultSummary {
   readonly engine_version: string;
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
-  /** Why a stored run was not extended. Null when it was, or nothing was stored. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
+  /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BacktestRunResult {
@@ -310,8 +310,8 @@ export interface BacktestRunResult {
   readonly engine_version: string;
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
-  /** Why a stored run was not extended. Null when it was, or nothing was stored. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
+  /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BarChartBlock {

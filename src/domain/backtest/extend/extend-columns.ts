@@ -36,7 +36,7 @@ export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }
   const { begun = [], joined: known = [] } = header;
   const isFull = added.joined.length > 0 || header.dates - stored.inEarlierFiles('level') >= datesMax;
   const files = fileNames.slice(0, begun.length + (isFull ? 1 : 0));
-  if (files.length > FILES_MAX) throw new CannotResume('rewritten');
+  if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
   const extended: ExtendedFile = { stored, isFull, earlier: files.length, width: added.names.length };
   const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extended) ?? []);
   const { identifiers } = added.continuation.index.sm;

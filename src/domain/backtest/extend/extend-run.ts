@@ -243,7 +243,7 @@ function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio 
   const areColumns = isEqual(portfolio.columns, book.columns);
   const isSame = areColumns && isEqual(portfolio.weights, book.weights);
   // What differs in columns alone may cease to, and what is the same may begin to differ.
-  if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('parted');
+  if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('holdings_diverged');
 }
 
 function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {

@@ -1,19 +1,32 @@
-/** Why a stored run is not extended and the whole is run instead. */
+/** Why a whole run was made although one was stored, as the wire names it. */
 export const FULL_RUN_REASONS = {
   definition_changed: 'the index, a document it reaches or the engine is not that of the stored run',
   request_changed: 'the request differs from that of the stored run in more than a later end',
-  no_checkpoint: 'the checkpoint of the stored run is not there or cannot be read',
-  names_changed: 'the store holds other names or fields than it did',
-  history_changed: 'the data of the days up to the last one of the stored run has changed',
-  no_new_session: 'the stored run reaches as far already',
-  rebalance: 'a rebalance on the new sessions is priced from a session before them',
-  new_name: 'the run comes to hold a name that it never held (of runs before this could be extended)',
-  parted: 'portfolio and index begin or cease to hold the same',
-  rewritten: 'the stored run has been extended so often that it is written anew',
+  no_checkpoint: 'the checkpoint of the stored run is missing or unreadable',
+  names_changed: 'the store holds other names or fields than before',
+  history_changed: 'the data up to the last session of the stored run has changed',
+  no_new_session: 'the stored run already reaches the requested end',
+  rebalance: 'a rebalance on the new sessions is priced from an earlier session',
+  new_name: 'a name enters that the run never held (in runs of earlier builds)',
+  holdings_diverged: 'portfolio and index begin or cease to have the same holdings',
+  file_rewritten: 'the stored run has as many files as a run may have and is written anew',
 } as const;
 export type FullRunReason = keyof typeof FULL_RUN_REASONS;
 
-export const FULL_RUN_REASON_NAMES = Object.keys(FULL_RUN_REASONS) as [FullRunReason, ...FullRunReason[]]; // Object.keys knows texts alone.
+/** Names in runs stored by earlier builds, with their successors. */
+export const EARLIER_FULL_RUN_REASONS = {
+  parted: 'holdings_diverged',
+  rewritten: 'file_rewritten',
+} as const satisfies Readonly<Record<string, FullRunReason>>;
+
+/** What a stored run may give as its reason. */
+export type StoredFullRunReason = FullRunReason | keyof typeof EARLIER_FULL_RUN_REASONS;
+
+// Object.keys knows texts alone.
+export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLIER_FULL_RUN_REASONS }) as [
+  StoredFullRunReason,
+  ...StoredFullRunReason[],
+];
 
 /** Why a run cannot be resumed. Not an error: the whole is run instead. */
 export class CannotResume extends Error {

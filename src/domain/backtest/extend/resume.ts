@@ -463,6 +463,6 @@ function resumePortfolio(
   };
   if ('end' in portfolio) return simulateBook({ ...following, resume: resumeOf(portfolio, from) });
   const followed = followBook(following, book, portfolio);
-  if (!followed) throw new CannotResume('parted');
+  if (!followed) throw new CannotResume('holdings_diverged');
   return followed;
 }

@@ -62,7 +62,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   extend(packed, added, into) {
     const isSame = sameWeights(added, into);
     if (!isPortfolioRows(packed)) return extendArrays(placesOf(packed), { added, isSame }, into);
-    if (!isSame) throw new CannotResume('parted');
+    if (!isSame) throw new CannotResume('holdings_diverged');
     const { stored } = into;
     return {
       portfolioRows: Math.min(LIMITS.MAX_WEIGHT_DATES, stored.dates + added.portfolio.length - 1),
@@ -126,7 +126,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   const rows = Math.min(before, stay);
   const names = Array.from(columns, (place) => identifiers[place]!);
   if (isSame && holdsAlike(stored, { names, rows, weights: pools.read(shown.weights) }))
-    throw new CannotResume('parted');
+    throw new CannotResume('holdings_diverged');
   return { days, columns: shown.columns, weights };
 }
 

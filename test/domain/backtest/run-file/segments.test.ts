@@ -70,7 +70,7 @@ describe('the files of an extended run', () => {
       stored: { columns },
       reason,
     } = daily({ rows: 20, to: 160, datesMax: 0 });
-    expect([files.length, reason]).toEqual([129, 'rewritten']);
+    expect([files.length, reason]).toEqual([129, 'file_rewritten']);
     expect(firstDifference(columns, opened(runToColumns(whole(148), { contentHash: 's' })))).toBeNull();
   });
 

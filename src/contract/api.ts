@@ -21,7 +21,7 @@ import { watchlistRoutes } from './watchlists.js';
 
 /**
  * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
- * and the documentation are derived. A family adds its table here and its handlers in `#cli/compose.js`.
+ * and the documentation are derived. A family adds its table here and its handlers in `#cli/compose/`.
  */
 export const API = {
   ...healthRoutes,

@@ -12,7 +12,7 @@ import { createStores, type Stores } from '#services/datasets/stores.js';
 import type { Home } from '#store/home/home.js';
 import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Settings } from './settings.js';
+import type { Settings } from '../settings.js';
 
 export interface MarketRooms {
   readonly markets: ServedMarkets;

@@ -1,0 +1,44 @@
+import { calendarHandlers } from '#http/routes/calendars.js';
+import { indexHandlers } from '#http/routes/indices.js';
+import { optimiseHandlers } from '#http/routes/optimise.js';
+import { riskModelHandlers } from '#http/routes/risk-models.js';
+import { strategyHandlers } from '#http/routes/strategies.js';
+import { createCalendarViews } from '#services/indices/calendars.js';
+import { createIndexQuestions } from '#services/indices/index-questions.js';
+import { createIndices } from '#services/indices/indices.js';
+import { requireIndex } from '#services/indices/stored-indices.js';
+import { createStrategies } from '#services/indices/strategies.js';
+import { createOptimise } from '#services/optimisation/optimise.js';
+import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
+import { createRiskModelJob } from '#services/risk/risk-model-job.js';
+import { createRiskModels } from '#services/risk/risk-models.js';
+import type { Rooms } from './rooms.js';
+
+const MS_PER_DAY = 86_400_000;
+
+/** Definitions: indices, strategies, their calendars, and what optimises them. */
+export function composeIndices(rooms: Rooms) {
+  const { documents, calendars } = rooms;
+  const risk = createRiskModelJob(rooms);
+  const optimise = createOptimisationJob(rooms);
+
+  const indices = createIndices(rooms);
+  const riskModels = createRiskModels({ ...rooms, kind: risk });
+  const calendarViews = createCalendarViews({
+    calendars,
+    indexOf: async (indexId) => (await requireIndex(documents, indexId)).document,
+    today: () => Math.floor(Date.now() / MS_PER_DAY),
+  });
+
+  return {
+    kinds: { risk, optimise },
+    riskModels,
+    handlers: {
+      ...calendarHandlers(calendarViews),
+      ...indexHandlers(indices, createIndexQuestions(rooms)),
+      ...strategyHandlers(createStrategies(rooms)),
+      ...optimiseHandlers(createOptimise({ ...rooms, kind: optimise, now: Date.now }), indices),
+      ...riskModelHandlers(riskModels),
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { changelogHandlers } from '#http/routes/changelog.js';
+import { dataHandlers } from '#http/routes/data.js';
+import { documentationHandlers } from '#http/routes/documentation.js';
+import { healthHandlers } from '#http/routes/health.js';
+import { jobHandlers } from '#http/routes/jobs.js';
+import { metricsHandlers } from '#http/routes/metrics.js';
+import { storeHandlers } from '#http/routes/stores.js';
+import { watchlistHandlers } from '#http/routes/watchlists.js';
+import { createWatchlists } from '#services/datasets/watchlists.js';
+import { createChangelog } from '#services/operations/changelog.js';
+import { createHealth } from '#services/operations/health.js';
+import { createJobsService } from '#services/operations/jobs.js';
+import type { RiskModels } from '#services/risk/risk-models.js';
+import { resultUpgrade } from '#services/runs/result-upgrade.js';
+import { documentationSources } from '../documentation-files.js';
+import { PACKAGE_ROOT } from '../version.js';
+import type { Rooms } from './rooms.js';
+
+/** The data stores: their jobs were made with them. */
+export function composeDatasets(rooms: Rooms) {
+  return {
+    kinds: rooms.jobKinds,
+    handlers: {
+      ...storeHandlers(rooms.stores),
+      ...dataHandlers(rooms.data),
+      ...watchlistHandlers(createWatchlists(rooms)),
+    },
+  };
+}
+
+export interface OperationsInput {
+  /** Aborted when the service stops. */
+  readonly stopping: AbortSignal;
+  readonly startedAt: Date;
+  /** Who writes out the results of risk jobs. */
+  readonly riskModels: RiskModels;
+}
+
+/** Health, metrics, jobs, the changelog and the documentation. */
+export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModels }: OperationsInput) {
+  const { version, jobs, stores, checks, metrics, artifacts } = rooms;
+  const health = createHealth({
+    version,
+    startedAt,
+    monotonic: () => performance.now(),
+    draining: () => stopping.aborted,
+    store: () => stores.health(),
+    jobs: () => jobs.counts(),
+    checks,
+  });
+  const jobsService = createJobsService({
+    engine: jobs,
+    artifacts,
+    stopping,
+    results: { risk: riskModels.result },
+    upgrades: { backtest: resultUpgrade({ artifacts, jobs }) },
+  });
+  const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
+  return {
+    handlers: {
+      ...healthHandlers(health),
+      ...metricsHandlers(metrics),
+      ...changelogHandlers(changelog),
+      ...jobHandlers(jobsService),
+      ...documentationHandlers(documentationSources()),
+    },
+  };
+}

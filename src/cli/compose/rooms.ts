@@ -1,0 +1,175 @@
+import type { Logger } from 'pino';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { createMetrics, type Metrics } from '#http/metrics.js';
+import { systemClock } from '#jobs/clock.js';
+import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
+import { createJobEngine } from '#jobs/engine.js';
+import { engineLimits } from '#jobs/engine-limits.js';
+import type { EndedJob, JobEngine } from '#jobs/job-engine.js';
+import { memoryBudget } from '#jobs/memory-budget.js';
+import { createPool, heapMegabytes } from '#jobs/pool.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import type { Check } from '#services/operations/health.js';
+import { createRunStates, type RunStates } from '#services/runs/run-states.js';
+import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
+import type { Home } from '#store/home/home.js';
+import { watchHomeSizes } from '#store/home/home-sizes.js';
+import { openStore, type Store } from '#store/open-store.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { watchDisk } from '../disk-watch.js';
+import { openNumerics } from '../numerics.js';
+import type { Settings } from '../settings.js';
+import { engineVersion } from '../version.js';
+import { composeMarket, type MarketRooms } from './market.js';
+
+/** What is to be closed when the service ends. */
+export interface Closable {
+  close(): Promise<void>;
+}
+
+/** What the features of the service stand on. */
+export interface Rooms extends MarketRooms {
+  readonly home: Home;
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly version: string;
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly calendars: Calendars;
+  readonly jobs: JobEngine;
+  readonly states: RunStates;
+  readonly metrics: Metrics;
+  /** What health looks at. */
+  readonly checks: readonly Check[];
+}
+
+export interface RoomsInput {
+  readonly home: Home;
+  readonly settings: Settings;
+  readonly log: Logger;
+  /** Receives a failure after which the process has to end. */
+  readonly onDefect: (cause: unknown) => void;
+  /** Receives each room that has to be closed, as soon as it is open. */
+  readonly open: Closable[];
+}
+
+/** Opens store, pool, jobs and markets, inside-out. */
+export async function openRooms({ home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
+  const store: Store = await openStore({ home, onFailure: onDefect });
+  open.push(store);
+  const disk = watchDisk(store.freeSpace);
+  open.push(disk);
+  const numerics = await openNumerics(settings.numerics, log);
+
+  const { documents, artifacts } = store;
+  const version = engineVersion();
+  const calendars = openCalendars();
+  const metrics = createMetrics({
+    version,
+    jobs: () => jobs.counts(),
+    tasks: (lane) => pool.load(lane),
+    homeBytes: watchHomeSizes(home),
+    freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
+  });
+  let warmUp: WarmUp | undefined;
+  const { pool, jobs } = openWork({
+    settings,
+    log,
+    store,
+    onThreadLost(cause) {
+      metrics.threadLost(cause);
+      warmUp?.forget();
+    },
+    onEnded(job) {
+      metrics.jobEnded(job);
+      if (job.kind === 'backtest' && job.outcome === 'succeeded') warmUp?.wake(job.jobId.slice('backtest:'.length));
+    },
+  });
+  open.push({ close: () => jobs.stop() });
+  const market = composeMarket({ home, settings, documents, jobs, calendars, onServe: () => warmUp?.wake() });
+  open.push(market.stores);
+  const { markets } = market;
+  if (settings.warmUp) warmUp = openWarmUp({ settings, log, store, markets, pool });
+  open.push({ close: async () => warmUp?.close() });
+
+  return {
+    ...market,
+    home,
+    settings,
+    log,
+    version,
+    documents,
+    artifacts,
+    calendars,
+    jobs,
+    states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
+    metrics,
+    checks: [disk.check, numerics, awaitedMarket(markets)],
+  };
+}
+
+interface WorkInput {
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly store: Store;
+  readonly onThreadLost: (cause: ThreadLoss) => void;
+  readonly onEnded: (job: EndedJob) => void;
+}
+
+/** The threads, and the jobs that run on them. */
+function openWork({ settings, log, store, onThreadLost, onEnded }: WorkInput): {
+  readonly pool: ComputePool;
+  readonly jobs: JobEngine;
+} {
+  const { workers } = settings;
+  const memoryBytes = memoryBudget();
+  const pool = createPool({
+    workers,
+    numerics: settings.numerics,
+    heapMegabytes: heapMegabytes(memoryBytes, workers),
+    onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
+    onThreadLost,
+  });
+  const jobs = createJobEngine({
+    store: store.documents,
+    artifacts: store.artifacts,
+    pool,
+    clock: systemClock,
+    limits: engineLimits({ workers, memoryBytes }),
+    log,
+    onEnded,
+  });
+  return { pool, jobs };
+}
+
+interface WarmUpInput {
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly store: Store;
+  readonly markets: MarketRooms['markets'];
+  readonly pool: ComputePool;
+}
+
+function openWarmUp({ settings, log, store, markets, pool }: WarmUpInput): WarmUp {
+  return createWarmUp({
+    documents: store.documents,
+    artifacts: store.artifacts,
+    markets,
+    pool,
+    workers: settings.workers,
+    clock: systemClock,
+    onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),
+  });
+}
+
+/** The service is not ready while the data store of before a restart is being read. */
+function awaitedMarket(markets: MarketRooms['markets']): Check {
+  return {
+    name: 'data',
+    unready: 'STORE_UNAVAILABLE',
+    look() {
+      const storeId = markets.awaited();
+      return storeId === undefined ? undefined : `The data store ${storeId} is being read after a restart.`;
+    },
+  };
+}

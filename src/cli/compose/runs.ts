@@ -1,0 +1,53 @@
+import { analyticsHandlers } from '#http/routes/analytics.js';
+import { derivativeHandlers } from '#http/routes/derivatives.js';
+import { replayHandlers } from '#http/routes/replays.js';
+import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
+import { simulationHandlers } from '#http/routes/simulations.js';
+import { sweepHandlers } from '#http/routes/sweeps.js';
+import { createDerivatives } from '#services/derivatives/derivatives.js';
+import { createAnalytics } from '#services/runs/analytics.js';
+import { createBacktestJob } from '#services/runs/backtest-job.js';
+import { createReplayJob, createReplays } from '#services/runs/replays.js';
+import { createRollingRisk } from '#services/runs/rolling-risk.js';
+import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
+import { createSweepJob } from '#services/runs/sweep-job.js';
+import { createSweeps } from '#services/runs/sweeps.js';
+import { createViewCache } from '#services/runs/view-cache.js';
+import type { Rooms } from './rooms.js';
+
+/** Backtests, what is computed from their stored runs, and what is priced on them. */
+export function composeRuns(rooms: Rooms) {
+  const { settings, version: engineVersion } = rooms;
+  const views = createViewCache();
+  const backtest = createBacktestJob(rooms);
+  const replay = createReplayJob(rooms);
+  const sweep = createSweepJob({ ...rooms, workers: settings.workers });
+  const simulate = createSimulationJob(rooms);
+
+  const analytics = createAnalytics({ ...rooms, kind: backtest, views, engineVersion });
+  const { estimatedBytes } = analytics;
+  const replays = createReplays({ ...rooms, kind: replay, engineVersion, estimatedBytes });
+  const sweeps = createSweeps({
+    ...rooms,
+    kind: sweep,
+    engineVersion,
+    workers: settings.workers,
+    estimatedBytes,
+    now: Date.now,
+  });
+  const simulations = createSimulations({ ...rooms, kind: simulate });
+  const rollingRisk = createRollingRisk({ ...rooms, views });
+  const derivatives = createDerivatives({ levelsOf: analytics.levelsOf, calendars: rooms.calendars });
+
+  return {
+    kinds: { backtest, replay, sweep, simulate },
+    handlers: {
+      ...analyticsHandlers(analytics),
+      ...replayHandlers(replays),
+      ...sweepHandlers(sweeps),
+      ...simulationHandlers(simulations),
+      ...rollingRiskHandlers(rollingRisk),
+      ...derivativeHandlers(derivatives),
+    },
+  };
+}

@@ -6,7 +6,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { emptyPanel } from '#market/serving/panels.js';
-import { handedOver } from '../market/handed-over.js';
+import { handedOver } from '../market/process/handed-over.js';
 import { refreshMarket } from '#workers/refresh-market.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 

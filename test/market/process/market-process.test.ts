@@ -11,8 +11,8 @@ import { createOutgoingMarket } from '#market/process/outgoing-market.js';
 import { emptyPanel } from '#market/serving/panels.js';
 import { createProblems } from '#market/content/problems.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
-import { handedOver, stepsOf } from '../handed-over.js';
-import { readersOf } from '../reading-processes.js';
+import { handedOver, stepsOf } from './handed-over.js';
+import { readersOf } from './reading-processes.js';
 import { writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { runMarketTask } from '#market/process/market-process.js';
-import { readersOf } from '../reading-processes.js';
+import { readersOf } from './reading-processes.js';
 
 test('a process that was prepared takes the first task, and another waits for the second', async () => {
   prepareMarketProcess();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { IndexDeletion } from '#contract/indices.js';
 import type { JobStatus } from '#jobs/status.js';
-import { runService, type RunningService } from './running-service.js';
+import { runService, type RunningService } from '../running-service.js';
 
 /** Work about an index or strategy does not outlive it: it is cancelled, forgotten, and its files go. */
 let service: RunningService;

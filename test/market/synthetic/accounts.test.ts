@@ -7,7 +7,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
-import { deciderOf } from '../domain/rules/rule-market.js';
+import { deciderOf } from '../../domain/rules/rule-market.js';
 
 const calendars = openCalendars();
 const calendar = calendars.get('XNYS')!;

@@ -13,8 +13,8 @@ import { createProblems } from '#market/content/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
-import { contentOf, hashOf, places, readFolder, writeFiles } from './store-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';

@@ -6,7 +6,7 @@ import { routes } from '#contract/route.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { createApp } from '#http/app.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
-import { runService, type RunningService } from './running-service.js';
+import { runService, type RunningService } from '../running-service.js';
 
 describe('after a restart', () => {
   let service: RunningService;

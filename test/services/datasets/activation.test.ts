@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores.js';
 import type { JobStatus } from '#jobs/status.js';
-import { runService, type RunningService } from './running-service.js';
+import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import type { SimulationView } from '#contract/simulations.js';
 import type { JobStatus } from '#jobs/status.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { runService, type RunningService } from './running-service.js';
+import { runService, type RunningService } from '../running-service.js';
 
 const NAMES = ['AAA', 'BBB', 'CCC'];
 const DAYS = Array.from({ length: 160 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i)))

@@ -7,9 +7,9 @@ import { readDatabase } from '#market/sources/databases/read-database.js';
 import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/content/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
-import { hasPostgresql, startPostgresql, type PostgresqlServer } from './sources/databases/postgresql-server.js';
-import { places, readFolder, writeFiles } from './store-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../sources/databases/postgresql-server.js';
+import { places, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 

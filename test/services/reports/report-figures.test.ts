@@ -11,8 +11,8 @@ import {
   type PortfolioBookPayload,
 } from '#clients/typescript/divisor.js';
 import { percentText, ratioText } from '#views/report/numbers.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { readPdf } from '../views/report/read-pdf.js';
+import { liveService, type LiveService } from '../../real/live.js';
+import { readPdf } from '../../views/report/read-pdf.js';
 
 /** Tools of others that read the documents too, where the machine has them. */
 const has = (command: string) => spawnSync(command, ['-v']).error === undefined;

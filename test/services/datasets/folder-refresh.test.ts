@@ -19,8 +19,8 @@ import { createStoreLoading } from '#services/datasets/store-loading.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/refresh-market.js';
-import { childrenOf, readersOf } from '../market/reading-processes.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();
 

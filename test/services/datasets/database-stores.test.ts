@@ -4,8 +4,8 @@ import {
   hasPostgresql,
   startPostgresql,
   type PostgresqlServer,
-} from '../market/sources/databases/postgresql-server.js';
-import { runService, type RunningService } from './running-service.js';
+} from '../../market/sources/databases/postgresql-server.js';
+import { runService, type RunningService } from '../running-service.js';
 
 /** Rows enough that reading them takes long after the first are there. */
 const BARS = `CREATE TABLE market AS SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE" FROM generate_series(0, 1999999) i`;

@@ -4,7 +4,7 @@ import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import { runService, type RunningService } from './running-service.js';
+import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ async function served(id: string, files: Readonly<Record<string, string>>) {
   const folder = join(service.root, id);
   const write = async (named: Readonly<Record<string, string>>) => {
     for (const [name, text] of Object.entries(named)) {
-      await mkdir(join(folder, name, '..'), { recursive: true });
+      await mkdir(join(folder, name, '../..'), { recursive: true });
       await writeFile(join(folder, name), text);
     }
   };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
 import type { Finding } from '#domain/findings.js';
 import type { JobStatus } from '#jobs/status.js';
-import { runService, type RunningService } from './running-service.js';
+import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
 beforeAll(async () => {

@@ -8,9 +8,9 @@ import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/content/problems.js';
 import { priceSeries } from '#market/serving/price-series.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
-import { hasRealSets, longCsv, REAL_SETS, wideTable } from './real-sets.js';
-import { contentOf, hashOf, readFolder, writeFiles } from './store-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { hasRealSets, longCsv, REAL_SETS, wideTable } from '../real-sets.js';
+import { contentOf, hashOf, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OverviewView } from '#contract/analytics.js';
 import type { Methodology, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
 import type { Finding } from '#domain/findings.js';
-import { readPdf } from '../views/report/read-pdf.js';
-import { runService, type RunningService } from './running-service.js';
+import { readPdf } from '../../views/report/read-pdf.js';
+import { runService, type RunningService } from '../running-service.js';
 
 /** What is assumed of a store is told wherever a definition meets it. */
 let service: RunningService;

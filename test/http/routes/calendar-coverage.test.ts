@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { BookPayload } from '#contract/analytics.js';
 import type { CalendarList } from '#contract/calendars.js';
 import type { ErrorDetail } from '#domain/refusal.js';
-import { liveService, type LiveService } from '../real/live.js';
+import { liveService, type LiveService } from '../../real/live.js';
 
 /** A market that begins before Tel Aviv's calendar and goes on after Karachi's. */
 const START = '2018-09-03';

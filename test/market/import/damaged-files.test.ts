@@ -8,8 +8,8 @@ import { importTemplate } from '#market/import/import-template.js';
 import { createProblems } from '#market/content/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
-import { readFolder, writeFiles } from './store-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 

@@ -12,8 +12,8 @@ import { readImport } from '#market/import/read-import.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
-import { hashOf, places, readFolder, writeFiles } from './store-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { hashOf, places, readFolder, writeFiles } from '../store-folder.js';
 
 /**
  * Every way we know in which a file that is given to the service can be wrong, each with the findings that a person would write by

@@ -5,7 +5,7 @@ import type { SeriesCollection } from '#contract/data.js';
 import type { DataStore } from '#contract/stores.js';
 import { formatDay } from '#domain/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { runService, type RunningService } from './running-service.js';
+import { runService, type RunningService } from '../running-service.js';
 
 const DAYS = [...openCalendars().get('XNYS')!.sessions]
   .map(formatDay)

@@ -12,7 +12,7 @@ import type { Panels } from '#market/serving/panels.js';
 import { createProblems } from '#market/content/problems.js';
 import { readSource } from '#market/sources/read-source.js';
 import { scatterRows } from '#market/content/scatter-rows.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
 

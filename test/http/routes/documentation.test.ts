@@ -1,7 +1,7 @@
 import { get, type IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { liveService, type LiveService } from '../real/live.js';
+import { liveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;
 beforeAll(async () => {

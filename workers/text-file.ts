@@ -43,7 +43,7 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
     isWhole = true;
   } catch (thrown) {
     throw isFull(thrown)
-      ? new Refusal('STORAGE_FULL', `The service's volume took ${length} bytes of a file and no more.`, null, {
+      ? new Refusal('STORAGE_FULL', `The service's volume accepted only ${length} bytes of a file.`, null, {
           cause: thrown,
         })
       : thrown;

@@ -87,7 +87,7 @@ export const RebalanceSnapshot = z
     date: date('Date the weights took effect.'),
     schedule_dates: z.array(z.string()).meta({
       description:
-        'Dates of the schedule that it was carried out for: date, and those of closed days behind it that come to the same session.',
+        'Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.',
     }),
     weights: weightMap('Applied weights, summing to 1.'),
     uncapped_weights: weightMap('Weights before capping; equal to weights where no cap was applied.'),
@@ -657,7 +657,7 @@ export const analyticsRoutes = routes({
     query: z.strictObject({
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
       benchmark: AssetIdentifier.optional().meta({
-        description: 'Index to compare with; else an identifier of the served store, a name or a series, held alone.',
+        description: 'Index to compare with; otherwise an identifier of the served store: one name or one series.',
       }),
       ...window,
     }),
@@ -699,7 +699,7 @@ export const analyticsRoutes = routes({
       }),
       benchmark: AssetIdentifier.optional().meta({
         description:
-          'Index to compare weights with, run from its definition; else an identifier of the served store, a name or a series, held alone.',
+          'Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.',
       }),
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
     }),
@@ -719,7 +719,7 @@ export const analyticsRoutes = routes({
       }),
       benchmark: AssetIdentifier.meta({
         description:
-          'Index to compare with, run from its definition; else an identifier of the served store, a name or a series, held alone.',
+          'Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.',
       }),
       model: z
         .enum(FACTOR_MODELS)
@@ -741,7 +741,7 @@ export const analyticsRoutes = routes({
       variant: z
         .enum(RETURN_VARIANTS)
         .optional()
-        .meta({ description: "The index's own by default; a run on prices that include dividends has total alone." }),
+        .meta({ description: "The index's own by default; a run on prices that include dividends has only `total`." }),
       ...window,
     }),
     success: { status: 200, description: 'The levels: a window is cut, not rebased.', schema: LevelsView },

@@ -13,7 +13,7 @@ export const CalendarOption = z
         from: z.string().meta({ description: 'First day the calendar can speak for.' }),
         published_to: z.string().meta({ description: 'Last day whose closures are taken from a published list.' }),
         to: z.string().meta({
-          description: 'Last day the calendar speaks for: after published_to by the rules of its holidays alone.',
+          description: 'Last day of the calendar; after published_to its holidays are computed from their rules.',
         }),
       })
       .meta({

@@ -88,7 +88,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   base_value: 'Level on the first session.',
   universe: 'Where selection begins.',
   'UniverseMembership.universe': 'Name of the universe.',
-  rebalance: 'When the index is composed anew.',
+  rebalance: 'Schedule of the rebalances.',
   pipeline: 'Rules of a rule-driven index; exactly one of pipeline and derivation.',
   derivation: 'Optimisation behind a derived index; exactly one of pipeline and derivation.',
   selection: 'Rules in order, each on the survivors of the one before; none keeps the whole universe.',

@@ -61,7 +61,7 @@ export const simulationRoutes = routes({
     tag: 'analytics',
     summary: 'Simulate where the level of a stored run may go, as a job.',
     description:
-      'Percentiles a date, and the distributions of total return, largest drawdown and time under water. The result depends on the request and the run alone, not on the workers.',
+      'Percentiles a date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',
     params: z.strictObject({ index_id: Id }),
     body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },
     success: { status: 202, description: 'The job; see Location.', schema: SimulationJobStatus },

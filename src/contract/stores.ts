@@ -179,7 +179,7 @@ export const GenerateJobStatus = jobStatus('GenerateJobStatus', 'generate', Data
 const rowCounts = {
   added: z.int().min(0).meta({
     description:
-      'Rows that were not held, and those that go on: an open membership that has ended since, an announced action that is paid.',
+      'New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.',
   }),
   changed: z.int().min(0).meta({ description: 'Rows held whose values are others now.' }),
   removed: z.int().min(0).meta({ description: 'Rows held that the source has no more.' }),
@@ -214,7 +214,7 @@ export const RefreshResult = z
       )
       .meta({
         description:
-          'Changed and removed values, those of the market by date, identifier and column first; at most 1000. A column of an action or a membership is told with its type or universe: DIVIDEND.value.',
+          'Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.',
       }),
     restatements_total: z.int(),
     left_out: z
@@ -375,7 +375,7 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'Reads a store afresh and serves it.',
     description:
-      'The store served before goes on until the new one is fully read; then requests see the new one. A failure changes nothing. Job load:{store_id}, result DataStore.',
+      'The previous store is served until the new one is fully read. A failure changes nothing. Job load:{store_id}, result DataStore.',
     params: storeParams,
     success: { status: 202, description: 'The load job.', schema: LoadJobStatus },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
@@ -418,7 +418,7 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'What is probably wrong in a store.',
     description:
-      'Jumps without a cause, splits that are missing, other units, repeated bars, stale tails, volume without a price, and dividends of the wrong size, told twice or left out of adjusted prices: each with its evidence and, where the data says what is right, a repair.',
+      'Jumps without a cause, splits that are missing, other units, repeated bars, stale tails, volume without a price, and dividends of the wrong size, duplicated or missing from adjusted prices: each with its evidence and, where the data says what is right, a repair.',
     params: storeParams,
     success: { status: 200, description: 'The doubts.', schema: DataAudit },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
@@ -428,7 +428,7 @@ export const storeRoutes = routes({
     path: '/data/stores/{store_id}/repairs',
     scope: 'data',
     tag: 'stores',
-    summary: 'Writes a new store with chosen repairs applied; the old one is kept.',
+    summary: 'Writes a new store with the chosen repairs applied; the old one stays as it is.',
     params: storeParams,
     body: { schema: RepairRequest, example: { doubts: ['missed_split CSX 2011-06-16'] } },
     success: { status: 201, description: 'The new store.', schema: ImportResult },

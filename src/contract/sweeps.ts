@@ -88,7 +88,7 @@ export const SweepView = z
     verdict: z
       .array(z.string())
       .optional()
-      .meta({ description: 'What the figures come to, a sentence each. Absent in sweeps of earlier versions.' }),
+      .meta({ description: 'Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.' }),
     store_content_hash: z.string(),
     engine_version: z.string(),
   })

@@ -71,7 +71,7 @@ export const ERRORS = {
   TEMPLATE_BUILT_IN: { status: 422, help: 'A built-in template cannot be changed or deleted.' },
   VARIANT_NOT_AVAILABLE: {
     status: 422,
-    help: 'The run has no level of the return variant: its prices include dividends, so that there is a total return alone.',
+    help: 'The run has no level of the return variant: its prices include dividends, so only the total return exists.',
   },
   TOTAL_LOSS: { status: 422, help: 'A period lost everything, so contributions cannot be linked over it.' },
   INFEASIBLE: { status: 422, help: 'The constraints cannot hold together; see detail.conflict.' },
@@ -90,7 +90,7 @@ export const ERRORS = {
   NO_DATA_SOURCE: { status: 503, help: 'No data store is active.' },
   STORE_UNAVAILABLE: {
     status: 503,
-    help: 'The document store does not answer, or the data store of before a restart is still being read; retry after `Retry-After` seconds.',
+    help: 'The document store does not answer, or the active data store is still loading after a restart; retry after `Retry-After` seconds.',
   },
   OVERLOADED: { status: 503, help: 'The queue or the memory budget is full; retry later.' },
   DRAINING: { status: 503, help: 'The service is stopping.' },

@@ -79,6 +79,6 @@ async function assertDocumentsWhereArtifactsAre(home: Home): Promise<void> {
   if (orphans === 0) return;
   throw new StartRefusal(
     EXIT_CONFIGURATION,
-    `The home ${home.path} holds ${orphans} results but no documents; restore them, or move its folder artifacts away to begin anew.`,
+    `The home ${home.path} holds ${orphans} results but no documents; restore them, or move its folder artifacts away to start empty.`,
   );
 }

@@ -264,7 +264,7 @@ describe('a restore', () => {
     await writeFile(join(other, 'format'), 'restoring\n');
     await rm(join(other, 'artifacts'), { recursive: true });
     const refused = await finished(['serve', '--home', other, '--port', '0']);
-    expect([refused.status, refused.err]).toEqual([78, expect.stringContaining('did not come to its end')]);
+    expect([refused.status, refused.err]).toEqual([78, expect.stringContaining('is incomplete')]);
     expect((await finished(['restore', copy, '--home', other])).status).toBe(0);
     expect((await finished(['verify', '--home', other])).status).toBe(0);
   }, 60_000);

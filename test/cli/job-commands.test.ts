@@ -208,7 +208,7 @@ describe('on a pipe and a home', () => {
       'generate a market',
       'backtest',
       'sweep',
-      'backtest, kept with its record',
+      'backtest, stored with its record',
       'risk model',
       'optimisation',
       'factsheet',

@@ -51,7 +51,7 @@ export async function generatedWork(
   await client.call('putIndex', { params: index, body: definition });
   await timedRuns(client, watch, { index_id: definition.id, names: market.identifiers ?? 0 });
   const run = await timed(
-    'backtest, kept with its record',
+    'backtest, stored with its record',
     () => job(client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } })),
     ({ level, rebalances }) => ({
       size: `${level.data.length} sessions, ${rebalances.length} rebalances`,

@@ -438,7 +438,7 @@ export interface CalendarCoverage {
   readonly from: string;
   /** Last day whose closures are taken from a published list. */
   readonly published_to: string;
-  /** Last day the calendar speaks for: after published_to by the rules of its holidays alone. */
+  /** Last day of the calendar; after published_to its holidays are computed from their rules. */
   readonly to: string;
 }
 
@@ -2044,7 +2044,7 @@ export interface IndexDocument {
   readonly currency: string;
   /** Where selection begins. */
   readonly universe?: UniverseSpec | undefined;
-  /** When the index is composed anew. */
+  /** Schedule of the rebalances. */
   readonly rebalance: RebalanceSpec;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
@@ -2072,7 +2072,7 @@ export interface IndexDocumentBody {
   readonly currency?: string | undefined;
   /** Where selection begins. */
   readonly universe?: UniverseSpecInput | undefined;
-  /** When the index is composed anew. */
+  /** Schedule of the rebalances. */
   readonly rebalance?: RebalanceSpecInput | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
@@ -2434,7 +2434,7 @@ export interface Methodology {
   }[];
 }
 
-/** A name is held with at least a threshold of weight, or not at all. Short positions are left alone. */
+/** A name is held with at least a threshold of weight, or not at all. Short positions are not affected. */
 export interface MinimumHoldingParams {
   /** Smallest weight of a held name. Unit: fraction. */
   readonly threshold: number;
@@ -2985,7 +2985,7 @@ export interface RebalancePricingPayload {
 export interface RebalanceSnapshot {
   /** Date the weights took effect. */
   readonly date: string;
-  /** Dates of the schedule that it was carried out for: date, and those of closed days behind it that come to the same session. */
+  /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
   readonly schedule_dates: readonly string[];
   /** Applied weights, summing to 1. */
   readonly weights: Readonly<Record<string, number>>;
@@ -3141,7 +3141,7 @@ export interface RefreshResult {
   readonly rows_changed: number;
   /** What was taken, by dataset. */
   readonly datasets: Readonly<Record<string, {
-    /** Rows that were not held, and those that go on: an open membership that has ended since, an announced action that is paid. */
+    /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
     readonly added: number;
     /** Rows held whose values are others now. */
     readonly changed: number;
@@ -3156,7 +3156,7 @@ export interface RefreshResult {
   readonly start: string;
   /** Last date. */
   readonly end: string;
-  /** Changed and removed values, those of the market by date, identifier and column first; at most 1000. A column of an action or a membership is told with its type or universe: DIVIDEND.value. */
+  /** Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value. */
   readonly restatements: readonly ({
     /** Which table. */
     readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series';
@@ -3175,7 +3175,7 @@ export interface RefreshResult {
   readonly restatements_total: number;
   /** Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full. */
   readonly left_out: {
-    /** Rows that were not held, and those that go on: an open membership that has ended since, an announced action that is paid. */
+    /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
     readonly added: number;
     /** Rows held whose values are others now. */
     readonly changed: number;
@@ -3954,7 +3954,7 @@ export interface StatGridBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** Figures in the order printed; unless given all of them, exposures for a run with short positions alone, and none where values are given. */
+  /** Figures in the order printed. Default: all of them (exposures only for a run with short positions), or none where values are given. */
   readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure')[] | null;
   /** Figures in a row. */
   readonly columns: number;
@@ -3970,7 +3970,7 @@ export interface StatGridBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Figures in the order printed; unless given all of them, exposures for a run with short positions alone, and none where values are given. */
+  /** Figures in the order printed. Default: all of them (exposures only for a run with short positions), or none where values are given. */
   readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure')[] | null | undefined;
   /** Figures in a row. */
   readonly columns?: number | undefined;
@@ -4218,7 +4218,7 @@ export interface SweepView {
   readonly overfitting: SweepOverfitting | null;
   /** Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
-  /** What the figures come to, a sentence each. Absent in sweeps of earlier versions. */
+  /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;
   /** SHA-256 of the content of the store that was read. */
   readonly store_content_hash: string;
@@ -5353,7 +5353,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string } };
     answer: DataAudit;
   };
-  /** Writes a new store with chosen repairs applied; the old one is kept. */
+  /** Writes a new store with the chosen repairs applied; the old one stays as it is. */
   repairStore: {
     request: { readonly params: { readonly store_id: string }; readonly body: RepairRequest };
     answer: ImportResult;

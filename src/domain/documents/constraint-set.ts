@@ -68,7 +68,7 @@ function reservedId(id: unknown): Finding[] {
       severity: 'error',
       code: 'BAD_IDENTIFIER',
       path: 'id',
-      message: `The id ${String(id)} is a word of the routes.`,
+      message: `The id ${String(id)} is reserved: it is part of a route.`,
       value: id,
     },
   ];

@@ -151,9 +151,13 @@ function targetOf({ composer, indexId, asOf, constraints }: OptimisationInput): 
   const sm = composer.market(indexId);
   const findings = constraintFieldFindings(constraints, sm.market, { path: 'constraints', severity: 'error' });
   if (findings.length > 0)
-    throw new Refusal('VALIDATION_FAILED', `${findings.length} of the constraint rows read what the store lacks.`, {
-      findings,
-    });
+    throw new Refusal(
+      'VALIDATION_FAILED',
+      `${findings.length} of the constraint rows read fields that the store lacks.`,
+      {
+        findings,
+      },
+    );
   const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);
   const target = session < 0 ? undefined : inForce(composer.compositions(indexId).list, session);
   if (target !== undefined) return target;

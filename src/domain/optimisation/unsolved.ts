@@ -15,7 +15,7 @@ export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Ref
       ? explainChoice(solvers, problem, outcome.isProven)
       : explainInfeasibility(solvers, problem);
   if (detail === undefined)
-    return new Refusal('SOLVER_FAILED', 'The solver found no weights, and no proof that there are none.');
+    return new Refusal('SOLVER_FAILED', 'The solver found neither weights nor a proof that none exist.');
   return new Refusal('INFEASIBLE', infeasibilitySentence(detail), { ...detail });
 }
 
@@ -27,7 +27,7 @@ export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
     return refused('INFEASIBLE', 'no choice of names satisfies the constraints.', explain);
   const conflict = findConflict(solvers.solver, problem);
   if (conflict === null)
-    return refused('SOLVER_FAILED', 'the solver found no weights and no proof that there are none.', explain);
+    return refused('SOLVER_FAILED', 'the solver found neither weights nor a proof that none exist.', explain);
   return refused('INFEASIBLE', infeasibilitySentence({ conflict: conflictRows(problem, conflict) }), explain);
 }
 

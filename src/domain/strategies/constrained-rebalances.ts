@@ -67,7 +67,7 @@ export function constrainRebalances({
         ...finding,
         severity: 'warning',
         path: PATH,
-        message: `The rebalance of ${formatDay(rebalance.date)} kept the weights before it: ${finding.message}`,
+        message: `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous weights stay: ${finding.message}`,
       });
       return;
     }

@@ -163,7 +163,7 @@ function tableFindings(tables: Readonly<Record<TableDataset, TableChanges>>, las
   return Object.entries(tables).flatMap(([dataset, { history }]): Finding[] => {
     const { added, changed, removed } = history;
     if (added + changed + removed === 0) return [];
-    const message = `Rows that tell of days up to ${formatDay(lastDay)}: ${changed} changed, ${removed} removed, ${added} added. They are served from now on; run again what was computed before.`;
+    const message = `Rows about days up to ${formatDay(lastDay)}: ${changed} changed, ${removed} removed, ${added} added. They are served from now on; run earlier computations again.`;
     return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: dataset, message }];
   });
 }

@@ -61,7 +61,7 @@ export function textIn(cell: Cell | undefined): string | null {
 export function notANumber(text: string): string {
   const number = text.trim();
   if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number))
-    return 'is written with commas between its thousands; digits alone are needed';
+    return 'has commas between its thousands; write digits only';
   return /^[+-]?\d+(\.\d{3})*,\d+$/.test(number)
     ? 'is written with a decimal comma; a decimal point is needed'
     : 'is not a finite number';

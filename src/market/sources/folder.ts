@@ -68,7 +68,7 @@ export async function folderFiles(
       problems.error({
         code: 'UNREADABLE_FILE',
         path: dataset,
-        message: `The dataset is there more than once: ${candidates.toSorted(compareText).join(', ')}; one is needed.`,
+        message: `The dataset is present more than once: ${candidates.toSorted(compareText).join(', ')}; exactly one is needed.`,
       });
       continue;
     }
@@ -106,7 +106,7 @@ function tellAbsent(dataset: Dataset, names: readonly string[], problems: Proble
     problems.warning({
       code: 'UNKNOWN_FIELD',
       path: near.slice(0, 80),
-      message: `${JSON.stringify(near.slice(0, 80))} is not read: it is called like no dataset. Did you mean ${dataset}?`,
+      message: `${JSON.stringify(near.slice(0, 80))} is not read: its name is not that of a dataset. Did you mean ${dataset}?`,
     });
 }
 
@@ -173,7 +173,7 @@ async function datasetFiles(
         problems.error({
           code: 'UNREADABLE_FILE',
           path: label,
-          message: `The file is none of ${ENDINGS.map(({ ending }) => ending).join(', ')}.`,
+          message: `The file is not one of ${ENDINGS.map(({ ending }) => ending).join(', ')}.`,
         });
       } else if (status.size === 0n) {
         problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file is empty.' });
@@ -187,7 +187,7 @@ async function datasetFiles(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: dataset,
-      message: `The files are of ${[...formats].join(' and ')}; those of one dataset are of one kind.`,
+      message: `The files are of ${[...formats].join(' and ')}; the files of one dataset must be of one kind.`,
     });
     return [];
   }

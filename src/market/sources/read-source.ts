@@ -242,7 +242,7 @@ async function readRows(
 
 /** What is wrong with a gzipped file, by the code of who inflates it. */
 const GZIP_FAULTS: Readonly<Record<string, string>> = {
-  Z_BUF_ERROR: 'The gzipped file ends before its data does: it was cut short.',
+  Z_BUF_ERROR: 'The gzipped file is truncated.',
   Z_DATA_ERROR: 'The file is called gzipped and is not, or its data is damaged.',
 };
 

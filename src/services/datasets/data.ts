@@ -335,7 +335,7 @@ function assertKnown(names: readonly string[], accepted: readonly string[], path
       severity: 'error',
       code: 'UNKNOWN_FIELD_NAME',
       path,
-      message: `${name} is none of ${accepted.join(', ')}.`,
+      message: `${name} is not one of ${accepted.join(', ')}.`,
       accepted,
       value: name,
     })),

@@ -68,7 +68,7 @@ function changeOf(
     now.axes === mark.axes &&
     now.rows === mark.rows
   ) {
-    const message = `The source has come to hold more since it was last read, and its history up to ${formatDay(mark.day)} is what it was: ${counts}.`;
+    const message = `The source has grown since it was last read, with its history up to ${formatDay(mark.day)} unchanged: ${counts}.`;
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }
   const upTo = mark === undefined ? '' : ` up to ${formatDay(mark.day)}`;

@@ -102,7 +102,7 @@ export function createStoreLoading({
       problems.error({
         code: 'UNREADABLE_FILE',
         path: label,
-        message: 'The file came or went while the folder was read.',
+        message: 'The file appeared or disappeared while the folder was read.',
       });
     return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
   }

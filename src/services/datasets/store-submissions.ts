@@ -204,7 +204,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
     throw refused({
       code: 'UNKNOWN_CALENDAR',
       path: 'calendar',
-      message: `${request.calendar} is no calendar of /indices/calendars.`,
+      message: `${request.calendar} is not a calendar of /indices/calendars.`,
       value: request.calendar,
     });
   }

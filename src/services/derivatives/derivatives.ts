@@ -302,7 +302,7 @@ function assertFinite<T>(answer: T): T {
   if (first === undefined) return answer;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${first.path} would be no finite number: the rates over so many days, or the amounts, go beyond the range of a double.`,
+    `${first.path} would not be finite: the rates over so many days, or the amounts, exceed the range of a double.`,
     { field: first.path },
   );
 }

@@ -104,7 +104,7 @@ export function createJobsService({
     async follow(jobId, seen) {
       await require(jobId);
       if (followers >= LIMITS.MAX_EVENT_STREAMS) {
-        throw new Refusal('OVERLOADED', `${followers} streams of events are open; ${LIMITS.MAX_EVENT_STREAMS} may be.`);
+        throw new Refusal('OVERLOADED', `${followers} event streams are open (limit ${LIMITS.MAX_EVENT_STREAMS}).`);
       }
       followers++;
       return followJob(engine, { jobId, seen, stopping, onEnd: () => followers-- });

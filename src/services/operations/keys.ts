@@ -90,7 +90,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       const record = holders.get(id)?.record;
       if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
       if (given.has(id))
-        throw new Refusal('VALIDATION_FAILED', `The key ${id} is given by DIVISOR_API_KEYS; take it out there.`);
+        throw new Refusal('VALIDATION_FAILED', `The key ${id} comes from DIVISOR_API_KEYS; remove it there.`);
       return record.revoked === null ? save({ ...record, revoked: formatTimestamp(now()) }) : record;
     },
   };

@@ -277,7 +277,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { begun = [], ...others } = stored;
       const named = [
         ...Object.entries({ ...others, snapshots: stored.result.inset }),
-        ...begun.map((ref, i) => [`columns begun in file ${i + 1}`, ref] as const),
+        ...begun.map((ref, i) => [`column segments of file ${i + 1}`, ref] as const),
       ];
       const files = named.flatMap(([name, ref]) =>
         ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }],
@@ -312,7 +312,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
           {
             severity: 'error',
             code: 'OUT_OF_RANGE',
-            message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are compared.`,
+            message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are accepted.`,
             path: 'ids',
           },
         ]);

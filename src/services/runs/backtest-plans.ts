@@ -94,7 +94,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
 
   async function benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>> {
     if ((await documents.get('index', benchmarkId)) === undefined)
-      throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, {
+      throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is not a stored index.`, {
         benchmark: benchmarkId,
       });
     return reachedBy(documents, (await requireIndex(documents, benchmarkId)).document);

@@ -45,7 +45,7 @@ export function createRollingRisk({
           {
             severity: 'error',
             code: 'NOT_IN_CHOICES',
-            message: `window ${window} and half_life ${halfLife} were both given; one of them says how far back to look.`,
+            message: `window ${window} and half_life ${halfLife} were both given; give one of them.`,
             path: 'half_life',
             value: halfLife,
           },

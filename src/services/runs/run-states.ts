@@ -111,7 +111,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
 
   async function changesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
     if (run.artifacts.plan === undefined)
-      return ['The run was stored without the definition that it was made from: a change of it cannot be told.'];
+      return ['The run was stored without its definition: a change of the definition cannot be detected.'];
     let before: BacktestPlan;
     try {
       before = withDefaults(await storedPlan(artifacts, run));

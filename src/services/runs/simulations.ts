@@ -92,7 +92,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
     if (calendar === undefined)
       throw new Refusal(
         'INDEX_NOT_FOUND',
-        `The index ${run.index_id} of the run, whose calendar says what sessions lie ahead, is not stored.`,
+        `The index ${run.index_id} of the run is not stored; its calendar is needed for the sessions ahead.`,
         { index_id: run.index_id },
       );
     const from = firstAtLeast(calendar.sessions, dayFrom(run.end) + 1);

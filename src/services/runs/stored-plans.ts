@@ -13,7 +13,7 @@ export async function storedPlan(
   if (plan === undefined)
     throw new Refusal(
       'RUN_NOT_FOUND',
-      `The run of ${runId} was stored without what it was made from and cannot be replayed; backtest it again.`,
+      `The run of ${runId} was stored without its definition and request and cannot be replayed; run the backtest again.`,
       { index_id: runId },
     );
   // Stored by the job that made the run, and checked against its hash.

@@ -20,7 +20,7 @@ export function createGate({
     if (running < runningMax) running++;
     else {
       if (waiting.length >= waitingMax)
-        throw new Refusal('OVERLOADED', `${waiting.length} ${name} wait already; ${waitingMax} may.`, {
+        throw new Refusal('OVERLOADED', `Queue full: ${waiting.length} ${name} waiting (limit ${waitingMax}).`, {
           waiting: waiting.length,
           limit: waitingMax,
         });

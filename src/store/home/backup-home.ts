@@ -44,7 +44,7 @@ export async function backupHome({
 }: BackupOptions): Promise<Backup> {
   const format = await readFormat(home);
   if (typeof format !== 'number')
-    throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path} to back up.`);
+    throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
   await assertFree(target);
   await probeDocuments(home.documents);
   await removeOldPins(home);

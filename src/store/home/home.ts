@@ -91,7 +91,7 @@ async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): P
   if (found === RESTORING) {
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `A restore of the home ${home.path} did not come to its end; run \`divisor restore\` again.`,
+      `A restore of the home ${home.path} is incomplete; run \`divisor restore\` again.`,
     );
   }
   if (found > newest)

@@ -40,7 +40,7 @@ export async function verifyHome(
 ): Promise<VerifiedPart[]> {
   const format = await readFormat(home);
   if (format === undefined || format === RESTORING)
-    throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path}.`);
+    throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
   await probeDocuments(home.documents, home.backups);
   const reader = openDocumentsReader(home.documents);
   try {

@@ -86,7 +86,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
       }
       for (const tell of done) tell();
     } catch (cause) {
-      refusal = new Refusal('STORE_UNAVAILABLE', 'The document store does not take writes any more.', null, { cause });
+      refusal = new Refusal('STORE_UNAVAILABLE', 'The document store no longer accepts writes.', null, { cause });
       for (const { reject } of batch) reject(refusal);
       port.failed(cause);
     }

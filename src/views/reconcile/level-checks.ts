@@ -52,13 +52,13 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
     }),
     check({
       name: 'metrics: total return',
-      meaning: 'The total return that was told is that of the level.',
+      meaning: 'The reported total return is that of the level.',
       left: total,
       right: metrics.total_return,
     }),
     check({
       name: 'metrics: maximum drawdown',
-      meaning: 'The maximum drawdown that was told is the lowest of the level.',
+      meaning: 'The reported maximum drawdown is the lowest of the level.',
       left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0),
       right: metrics.max_drawdown,
     }),
@@ -69,11 +69,11 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
 
 /** The other metrics, by what the reader of a failed check is told. */
 const TOLD = {
-  annualised_return: 'The annualised return that was told is that of the level.',
-  volatility: 'The volatility that was told is that of the returns.',
-  sharpe_ratio: 'The Sharpe ratio that was told is that of the returns.',
-  tracking_difference: 'The tracking difference that was told is that of level and index.',
-  tracking_error: 'The tracking error that was told is that of the returns of level and index.',
+  annualised_return: 'The reported annualised return is that of the level.',
+  volatility: 'The reported volatility is that of the returns.',
+  sharpe_ratio: 'The reported Sharpe ratio is that of the returns.',
+  tracking_difference: 'The reported tracking difference is that of level and index.',
+  tracking_error: 'The reported tracking error is that of the returns of level and index.',
 } as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
 
 function toldChecks(measured: BacktestMetrics, told: BacktestMetrics): Check[] {

@@ -188,7 +188,7 @@ describe('a stored run', () => {
   test('that tells nothing of its definition is not said to be current', async () => {
     expect(await staleOf({ plan: null })).toMatchObject({
       definition: true,
-      reasons: ['The run was stored without the definition that it was made from: a change of it cannot be told.'],
+      reasons: ['The run was stored without its definition: a change of the definition cannot be detected.'],
     });
   });
 

@@ -20,7 +20,7 @@ test('two run, two wait, the fifth is told both numbers; whoever ends or fails h
   expect(errands.map(({ isBegun }) => isBegun())).toEqual([true, true, false, false]);
   await expect(gate(async () => 'fifth')).rejects.toMatchObject({
     code: 'OVERLOADED',
-    message: '2 imports wait already; 2 may.',
+    message: 'Queue full: 2 imports waiting (limit 2).',
   });
   errands[1]!.fail(new Error('broken'));
   await expect(answers[1]).rejects.toThrow('broken');

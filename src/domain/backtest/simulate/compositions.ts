@@ -498,11 +498,11 @@ function held(rebalance: DueRebalance, decision: Decided | Undecided): Finding {
   return {
     severity: 'warning',
     code: 'REBALANCE_HELD',
-    message: `The rebalance of ${formatDay(rebalance.date)} kept the composition before it: ${reasonOf(decision)}`,
+    message: `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous composition stays: ${reasonOf(decision)}`,
     path: decision.kind === 'decided' ? '' : decision.finding.path,
   };
 }
 
 function reasonOf(decision: Decided | Undecided): string {
-  return decision.kind === 'decided' ? 'every name had gone before it took effect.' : decision.finding.message;
+  return decision.kind === 'decided' ? 'every name had left before it took effect.' : decision.finding.message;
 }

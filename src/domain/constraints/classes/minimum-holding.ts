@@ -5,7 +5,7 @@ import { constraintParams } from '../parameters.js';
 export const minimumHolding = constraintClass({
   type: 'MinimumHolding',
   label: 'Minimum holding',
-  help: 'A name is held with at least a threshold of weight, or not at all. Short positions are left alone.',
+  help: 'A name is held with at least a threshold of weight, or not at all. Short positions are not affected.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,

@@ -30,7 +30,7 @@ export const statGrid = blockKind({
       ...blockFields,
       stats: z.array(z.enum(STATS)).max(VALUES_MAX).nullable().default(null).meta({
         description:
-          'Figures in the order printed; unless given all of them, exposures for a run with short positions alone, and none where values are given.',
+          'Figures in the order printed. Default: all of them (exposures only for a run with short positions), or none where values are given.',
       }),
       columns: z.int().min(1).max(6).default(4).meta({ description: 'Figures in a row.' }),
       values: z

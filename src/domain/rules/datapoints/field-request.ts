@@ -62,7 +62,7 @@ export const FieldNode = z
           path: ['aggregate'],
           input: field.aggregate,
           params: { finding: 'NOT_IN_CHOICES' },
-          message: `must be last for ${field.name}, which is a statistic over its window already`,
+          message: `must be last for ${field.name}, which is already a statistic over its window`,
         });
       }
     } else if (field.aggregate !== 'last' && field.window === null) {

@@ -279,7 +279,7 @@ describe('files that cannot be read', () => {
   });
 
   test.each([
-    ['cut short', gzipSync(`${MARKET}${'A,2024-01-04,1,1\n'.repeat(500)}`).subarray(0, 60), 'cut short'],
+    ['cut short', gzipSync(`${MARKET}${'A,2024-01-04,1,1\n'.repeat(500)}`).subarray(0, 60), 'truncated'],
     ['no gzip at all', Buffer.from(MARKET), 'is not, or its data is damaged'],
   ])('a gzipped file that is %s is told in words', async (_what, bytes, words) => {
     const folder = await folderFor();

@@ -18,8 +18,8 @@ export interface LiveJob {
   attempt: RunningAttempt | undefined;
 }
 
-/** What happens in the transaction of an event, and right after it. */
-export type Consequence = Pick<Completion, 'effect' | 'committed'>;
+/** What is written in the transaction of an event. */
+export type Consequence = Pick<Completion, 'effect'>;
 
 /**
  * Every job and its state. A state is first on disk and visible afterwards; progress and heartbeat lie in memory,
@@ -152,11 +152,7 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     return found;
   }
 
-  function transition(
-    job: LiveJob,
-    event: LifeEvent,
-    { effect, committed }: Consequence = {},
-  ): Promise<Life | Impossible> {
+  function transition(job: LiveJob, event: LifeEvent, { effect }: Consequence = {}): Promise<Life | Impossible> {
     const entry = job as Entry; // Every LiveJob was made by `adopt`.
     const turn = entry.tail.then(async () => {
       refresh(entry);
@@ -165,7 +161,6 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
       entry.isSettling = true;
       try {
         await store.transaction((tx) => writeLife(tx, entry.identity, next, effect), { reserve: true });
-        committed?.();
       } finally {
         entry.isSettling = false;
       }

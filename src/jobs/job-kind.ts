@@ -44,14 +44,10 @@ export interface Completion {
   readonly message?: string;
   /**
    * Written in the transaction that ends the job: all or nothing. A Refusal thrown here fails the job and writes nothing.
-   * Artifacts that no document names any more are removed after the commit without being listed.
+   * Artifacts that no document names any more are removed after the commit without being listed. What has to happen after
+   * the commit is published as an event: it comes before anybody sees the job succeeded.
    */
   readonly effect?: (tx: DocumentTransaction) => Promise<void>;
-  /**
-   * Called once all of it is on disk and before anybody sees the job succeeded: for what lies in memory and must agree
-   * with the effect. Must not throw.
-   */
-  readonly committed?: () => void;
 }
 
 export interface Submission<P> {

@@ -1,3 +1,5 @@
+import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [
   'index',
@@ -66,11 +68,17 @@ export interface DocumentStore extends DocumentReader {
   /**
    * Runs `change` against a transaction and commits all of its writes together, or none. Transactions are serialisable:
    * each sees all earlier ones and none that is under way. `change` awaits the transaction alone, and an engine may run
-   * it again after a conflict: it has no effect but its writes and its result.
+   * it again after a conflict: it has no effect but its writes, its events and its result.
    * @returns once the commit is durable.
    * @throws Refusal STORAGE_FULL below the free-space mark, STORE_UNAVAILABLE when the store does not take the write.
    */
   transaction<T>(change: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
+  /**
+   * Calls for every event of a type that a transaction published, once it is durable and, in the process that committed, before
+   * the transaction resolves. Events of one process come in the order of its commits. A listener that throws is a defect.
+   * @returns how to stop
+   */
+  subscribe<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -89,7 +97,10 @@ export interface DocumentTransaction extends DocumentReader {
   put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
   /** @returns whether there was anything under the id. */
   delete(kind: DocumentKind, id: string): Promise<boolean>;
+  /** Reports something to those who have subscribed to it, should the transaction commit. */
+  publish(event: CommitEvent): void;
 }
+
 /**
  * Immutable byte strings beside the documents (run results, records, columns, renders): written once under the home,
  * named by the document that owns them, served as streams. A document refers to an artifact by this value.

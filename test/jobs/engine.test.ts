@@ -357,7 +357,7 @@ describe('the end of a job', () => {
     expect(await world.store.documents.get('job-input', 'backtest:a')).toBeUndefined();
   });
 
-  test('is told to its work when it is on disk and before anybody sees it', async () => {
+  test('publishes what its effect reports once it is on disk and before anybody sees it', async () => {
     let looks: Promise<readonly [unknown, JobStatus | undefined]> | undefined;
     const served: JobKind<Payload> = {
       ...backtest,
@@ -365,14 +365,17 @@ describe('the end of a job', () => {
         await attempt.compute('backtest', payload as never);
         return {
           result: { value: 1 },
-          effect: async (tx) => void (await tx.put('store', 's', { active: true })),
-          committed: () => {
-            looks = Promise.all([world.store.documents.get('store', 's'), world.engine.get('backtest:a')]);
+          async effect(tx) {
+            await tx.put('store', 's', { active: true });
+            tx.publish({ type: 'run-stored', run_id: 'a' });
           },
         };
       },
     };
     const world = await openWorld({}, [served]);
+    world.store.documents.subscribe('run-stored', () => {
+      looks = Promise.all([world.store.documents.get('store', 's'), world.engine.get('backtest:a')]);
+    });
     await world.engine.submit(submission('a', { kind: served }));
     await started(world, 1);
     world.errands[0]!.finish(1);

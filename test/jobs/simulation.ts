@@ -157,6 +157,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
               ids: async () => [],
               put: async (kind, id, body) => (staged.set(`${kind}/${id}`, JSON.stringify(body)), ''),
               delete: async (kind, id) => (staged.set(`${kind}/${id}`, null), true),
+              publish: () => {},
             });
             body
               .then((result) => {
@@ -176,6 +177,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
           });
         });
       },
+      subscribe: () => () => {},
       close: async () => {},
     };
   }

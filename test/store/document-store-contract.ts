@@ -210,6 +210,38 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
       );
     });
 
+    test('publishes the events of a transaction once it is durable and before it resolves, in order of the commits', async () => {
+      const { store } = await openStore();
+      const heard: (readonly [string, boolean])[] = [];
+      const looks: Promise<void>[] = [];
+      const stop = store.subscribe('run-stored', ({ run_id: id }) => {
+        looks.push(store.get('run', id).then((found) => void heard.push([id, found !== undefined])));
+      });
+      const ids = ['a', 'b', 'c', 'd'];
+      const resolved = ids.map((id, i) =>
+        store
+          .transaction(async (tx) => {
+            tx.publish({ type: 'run-stored', run_id: id });
+            await tx.put('run', id, {});
+            if (id === 'c') throw new Error('no');
+          })
+          .then(
+            () => expect(looks.length).toBeGreaterThan(i === 3 ? 2 : i),
+            () => undefined,
+          ),
+      );
+      await Promise.all(resolved);
+      await Promise.all(looks);
+      expect(heard).toEqual([
+        ['a', true],
+        ['b', true],
+        ['d', true],
+      ]);
+      stop();
+      await store.transaction(async (tx) => tx.publish({ type: 'run-stored', run_id: 'e' }));
+      expect(looks).toHaveLength(3);
+    });
+
     test('takes no write once it is closed', async () => {
       const { store } = await openStore();
       await store.close();

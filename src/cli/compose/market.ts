@@ -6,6 +6,7 @@ import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/datasets/data.js';
+import { followStoreEvents } from '#services/datasets/store-events.js';
 import { createStoreJobs, type StoreJobs } from '#services/datasets/store-jobs.js';
 import { createStoreLoading } from '#services/datasets/store-loading.js';
 import { createStores, type Stores } from '#services/datasets/stores.js';
@@ -37,6 +38,7 @@ export function composeMarket(rooms: {
   const locations = createLocations([...settings.dataRoots, home.stores]);
   const folders = createManagedFolders(home.stores);
   const markets = createServedMarkets(onServe);
+  followStoreEvents({ documents, markets, folders });
   const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
   const inUse = () => calendarsInUse(documents);
   const loading = createStoreLoading({ locations, databases, calendarsInUse: inUse, timestamp });

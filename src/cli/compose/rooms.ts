@@ -80,16 +80,14 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
       metrics.threadLost(cause);
       warmUp?.forget();
     },
-    onEnded(job) {
-      metrics.jobEnded(job);
-      if (job.kind === 'backtest' && job.outcome === 'succeeded') warmUp?.wake(job.jobId.slice('backtest:'.length));
-    },
+    onEnded: metrics.jobEnded,
   });
   open.push({ close: () => jobs.stop() });
   const market = composeMarket({ home, settings, documents, jobs, calendars, onServe: () => warmUp?.wake() });
   open.push(market.stores);
   const { markets } = market;
   if (settings.warmUp) warmUp = openWarmUp({ settings, log, store, markets, pool });
+  documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   open.push({ close: async () => warmUp?.close() });
 
   return {

@@ -43,6 +43,11 @@ export function marketKey({ storeId, adjustment, currency = null, contentHash }:
   return JSON.stringify([storeId, adjustment, currency, contentHash]);
 }
 
+/** What a market is, without its content. */
+export function identityOf({ storeId, adjustment, currency = null, contentHash }: MarketIdentity): MarketIdentity {
+  return { storeId, adjustment, currency, contentHash };
+}
+
 /** SHA-256 of the parts that a content hash is made of. */
 export interface ContentDigests {
   /** 32 bytes a block of days. */

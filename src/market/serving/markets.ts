@@ -1,10 +1,12 @@
-import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { KnownFile } from '../sources/known-files.js';
 
 /** The store being served, as one immutable version: a request that holds it never sees another. */
 export interface ServedMarket {
   readonly handle: MarketHandle;
+  /** What the market is: its name in events, and in the input of tasks. */
+  readonly identity: MarketIdentity;
   /** The same data opened in this thread, for look-ups. */
   readonly market: MarketData;
   readonly loadedAt: string;

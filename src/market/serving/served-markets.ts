@@ -1,16 +1,24 @@
 import { setImmediate } from 'node:timers/promises';
-import { openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
+import type { CommitEvent, CommitEvents } from '#domain/commit-events.js';
+import { identityOf, marketKey, openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
 import { storeLoading } from '#domain/market/store-loading.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
+import { createMarketContents } from './market-contents.js';
 import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 import { weighPanels } from '../process/gc-pressure.js';
 
 /** The one place that knows which market is served: a reference that is replaced in one assignment. */
 export interface ServedMarkets extends Markets {
-  /** Serves a market from now on, or none. */
-  serve(served: ServedMarket | undefined): void;
+  /** The event that a market is served from now on, for the transaction that makes its dataset the active one. */
+  activation(market: ServedMarket): CommitEvent<'market-activated'>;
+  /** Serves the market of an activation. @throws Error when its content is not in this process */
+  activate(event: CommitEvents['market-activated']): void;
+  /** Serves the same content with what its dataset declares of it now, where it is the served one. */
+  declare(event: CommitEvents['market-declared']): void;
+  /** Serves a market from now on. */
+  serve(market: ServedMarket): void;
   /** Announces the store of before a restart: until it is served or `settle` is called, no answer says that there is no data. */
   expect(storeId: string): void;
   /** Id of that store until then. */
@@ -19,8 +27,9 @@ export interface ServedMarkets extends Markets {
   settle(): void;
 }
 
-/** @param onServe told when another market is served */
+/** @param onServe called when another market is served */
 export function createServedMarkets(onServe: () => void = () => {}): ServedMarkets {
+  const contents = createMarketContents();
   let current: ServedMarket | undefined;
   let expected: string | undefined;
   let settle = () => {};
@@ -33,6 +42,12 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     const coming = awaited();
     if (coming !== undefined) throw storeLoading(coming);
     return current;
+  }
+
+  function serve(market: ServedMarket): void {
+    contents.add(market);
+    current = market;
+    onServe();
   }
 
   return {
@@ -49,10 +64,28 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     expect(storeId) {
       expected = storeId;
     },
-    serve(served) {
-      current = served;
-      onServe();
+    activation(market) {
+      contents.add(market);
+      return { type: 'market-activated', market: market.identity, loaded_at: market.loadedAt };
     },
+    activate({ market }) {
+      const content = contents.find(market);
+      if (content === undefined) throw new Error(`no content of ${marketKey(market)} is in this process`);
+      serve(content);
+    },
+    declare({ storeId, adjustment, currency = null }) {
+      if (current?.identity.storeId !== storeId) return;
+      const { handle, market, identity } = current;
+      if (identity.adjustment === adjustment && (identity.currency ?? null) === currency) return;
+      const declared = { adjustment, currency };
+      serve({
+        ...current,
+        handle: { ...handle, ...declared },
+        identity: { ...identity, ...declared },
+        market: { ...market, ...declared },
+      });
+    },
+    serve,
     settle() {
       expected = undefined;
       settle();
@@ -69,7 +102,7 @@ export async function servedMarket(
   weighPanels(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
   lookupOf(market);
-  return { handle, market, loadedAt, files };
+  return { handle, identity: identityOf(handle), market, loadedAt, files };
 }
 
 /** A later version of a market with the same identifiers and tables, ready to be served. */
@@ -82,5 +115,5 @@ export function servedAgain(
   weighPanels(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);
   lookupOf(market);
-  return { handle: { ...handle, tables }, market, loadedAt, files };
+  return { handle: { ...handle, tables }, identity: identityOf(handle), market, loadedAt, files };
 }

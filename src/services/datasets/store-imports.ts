@@ -193,9 +193,8 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     await documents.transaction(async (tx) => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
       if (served === undefined) await tx.put('store', document.store_id, document);
-      else await activateIn(tx, document, served);
+      else await activateIn(tx, { document, served, markets });
     });
-    if (served !== undefined) markets.serve(served);
     // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
     if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
   }

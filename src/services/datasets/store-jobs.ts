@@ -72,8 +72,10 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const after = { ...document, ...fields };
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
-        effect: async (tx) => activateIn(tx, { ...(await requireStore(tx, storeId)).document, ...fields }, served!),
-        committed: () => markets.serve(served),
+        async effect(tx) {
+          const document = { ...(await requireStore(tx, storeId)).document, ...fields };
+          await activateIn(tx, { document, served: served!, markets });
+        },
       };
     } catch (failure) {
       if (failure instanceof Refusal && !attempt.signal.aborted) await noteFailure(documents, storeId, failure);
@@ -106,10 +108,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         async effect(tx) {
           if (served === undefined) await tx.put('store', storeId, after);
-          else await activateIn(tx, after, served);
-        },
-        committed() {
-          if (served !== undefined) markets.serve(served);
+          else await activateIn(tx, { document: after, served, markets });
         },
       };
     } catch (failure) {
@@ -166,9 +165,8 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       async effect(tx) {
         const { document: stored } = await requireStore(tx, storeId);
         if (!stored.active) throw notServed(storeId); // another store was activated in the meantime
-        await activateIn(tx, { ...stored, ...changes }, served);
+        await activateIn(tx, { document: { ...stored, ...changes }, served, markets });
       },
-      committed: () => markets.serve(served),
     };
   }
 
@@ -239,17 +237,14 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
       const next = isServed ? await servedMarket(made.handle!, at) : undefined;
-      let isStillServed = false;
       return {
         result: { value: { store_id: storeId, ...report } },
         async effect(tx) {
           const { document: stored } = await requireStore(tx, storeId);
-          isStillServed = next !== undefined && stored.active;
           await tx.put('store', storeId, { ...stored, ...changes, ...(next === undefined ? {} : servedFields(next)) });
-        },
-        committed() {
-          if (isStillServed) markets.serve(next);
-          if (document.location !== null) void folders.remove(document.location, storeId).catch(() => {}); // what is left is removed at the next start
+          if (next !== undefined && stored.active) tx.publish(markets.activation(next));
+          if (document.location !== null)
+            tx.publish({ type: 'folder-replaced', store_id: storeId, folder: document.location });
         },
       };
     } catch (failure) {
@@ -290,16 +285,20 @@ function rowsAfter(
 const notServed = (storeId: string) =>
   new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
 
+/** A store that is to be the active one, and its market. */
+export interface Activation {
+  readonly document: StoreDocument;
+  readonly served: ServedMarket;
+  readonly markets: Pick<ServedMarkets, 'activation'>;
+}
+
 /** Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and never if it is refused. */
-export async function activateIn(
-  tx: DocumentTransaction,
-  document: StoreDocument,
-  served: ServedMarket,
-): Promise<void> {
+export async function activateIn(tx: DocumentTransaction, { document, served, markets }: Activation): Promise<void> {
   for (const other of await allStores(tx))
     if (other.active && other.store_id !== document.store_id)
       await tx.put('store', other.store_id, { ...other, active: false });
   await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
+  tx.publish(markets.activation(served));
 }
 
 /** The document of a synthetic store before its data is there. */

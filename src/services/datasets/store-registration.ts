@@ -8,7 +8,6 @@ import type { DatabasePlaces } from '#market/sources/databases/database-place.js
 import { DATASETS } from '#market/content/datasets.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
-import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
@@ -96,9 +95,8 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         await activity.assertFree(storeId, tx);
         await assertUnregistered(source, tx);
         if (loaded.served === undefined) await tx.put('store', storeId, document);
-        else await activateIn(tx, document, loaded.served);
+        else await activateIn(tx, { document, served: loaded.served, markets });
       });
-      if (loaded.served !== undefined) markets.serve(loaded.served);
       return toDataStore(document, { isServed: request.activate, activity: undefined });
     });
   }
@@ -152,22 +150,11 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
       };
+      const { adjustment, currency } = changed;
+      tx.publish({ type: 'market-declared', storeId, adjustment, currency });
       return { after: changed, etag: await tx.put('store', storeId, changed) };
     });
-    const served = markets.served();
-    if (served?.handle.storeId === storeId) serveDeclared(served, after);
     return { store: activity.view(after), etag };
-  }
-
-  /** Serves the same content with what its store declares of it now. */
-  function serveDeclared(served: ServedMarket, { adjustment, currency }: StoreDocument): void {
-    const { handle, market } = served;
-    if (handle.adjustment === adjustment && (handle.currency ?? null) === currency) return;
-    markets.serve({
-      ...served,
-      handle: { ...handle, adjustment, currency },
-      market: { ...market, adjustment, currency },
-    });
   }
 
   async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {

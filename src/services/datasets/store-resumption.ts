@@ -61,22 +61,16 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
-      const isServed = await documents.transaction(async (tx) => {
+      await documents.transaction(async (tx) => {
         const { document } = await requireStore(tx, active.store_id);
         if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
           const { summary, served } = loaded;
-          await activateIn(
-            tx,
-            { ...document, ...resumedFields(document, { summary, served: served! }, timestamp()) },
-            served!,
-          ); // it was to be served
-          return true;
+          const fields = resumedFields(document, { summary, served: served! }, timestamp()); // it was to be served
+          await activateIn(tx, { document: { ...document, ...fields }, served: served!, markets });
         }
-        return false;
       });
-      if (isServed && loaded.kind === 'loaded') markets.serve(loaded.served);
     } catch (failure) {
       if (closing.aborted) return;
       if (!(failure instanceof Refusal)) throw failure;

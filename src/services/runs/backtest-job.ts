@@ -210,6 +210,7 @@ export function createBacktestJob({
         async effect(tx) {
           await assertNotDeleted(tx, plan.runId, 'backtest');
           await tx.put('run', plan.runId, document);
+          tx.publish({ type: 'run-stored', run_id: plan.runId });
         },
       };
     },

@@ -27,14 +27,21 @@ export interface CommitPort {
 
 export interface CommitQueue {
   /** Runs `change` in order of arrival and resolves with its result once it is on disk. */
-  run<T>(change: (view: KeyView) => Promise<T>, reserve: boolean): Promise<T>;
+  run<T>(change: (view: KeyView) => Promise<T>, options?: ChangeOptions): Promise<T>;
   /** Resolves when everything queued before is on disk or refused; further changes are refused. */
   close(): Promise<void>;
 }
 
+export interface ChangeOptions {
+  /** Whether it may use the reserve below the free-space mark. */
+  readonly reserve?: boolean;
+  /** Called once it is on disk, before `run` resolves. */
+  readonly onDurable?: () => void;
+}
+
 interface Waiting {
   readonly change: (view: KeyView) => Promise<unknown>;
-  readonly reserve: boolean;
+  readonly options: ChangeOptions;
   readonly resolve: (value: never) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -70,11 +77,13 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
       try {
         const result = await entry.change(viewOver(port, writes, staged));
         const bytes = sizeOf(staged);
-        await port.admit(bytes, { reserve: entry.reserve || onlyDeletes(staged), ahead });
+        await port.admit(bytes, { reserve: entry.options.reserve === true || onlyDeletes(staged), ahead });
         ahead += bytes;
         for (const [key, value] of staged) writes.set(key, value);
-        // The promise was made with the type of this very result.
-        done.push(() => entry.resolve(result as never));
+        done.push(() => {
+          entry.options.onDurable?.();
+          entry.resolve(result as never); // The promise was made with the type of this very result.
+        });
       } catch (thrown) {
         entry.reject(thrown);
       }
@@ -93,10 +102,10 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
   }
 
   return {
-    run(change, reserve) {
+    run(change, options = {}) {
       if (refusal !== undefined) return Promise.reject(refusal);
       return new Promise((resolve, reject) => {
-        waiting.push({ change, reserve, resolve: resolve as Waiting['resolve'], reject });
+        waiting.push({ change, options, resolve: resolve as Waiting['resolve'], reject });
         draining ??= drain();
       });
     },

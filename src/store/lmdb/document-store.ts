@@ -1,6 +1,8 @@
+import type { CommitEvent } from '#domain/commit-events.js';
 import { mkdir } from 'node:fs/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from '../files/artifact-owners.js';
+import { createCommitListeners } from '../commit-listeners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { commitDurably } from './durable-commit.js';
 import { documentKey, isDocumentId, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
@@ -61,6 +63,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
   const owners = artifactOwners();
   const revisions = new Map<DocumentKind, number>();
+  const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
   for (const { key, value } of database.getRange({})) owners.own(keyText(key), namesIn(value));
 
   const queue = createCommitQueue({
@@ -97,8 +100,12 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
       }
       return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
     },
-    transaction: (change, { reserve = false } = {}) =>
-      queue.run((view) => change(transactionOver(view, now())), reserve),
+    transaction(change, { reserve = false } = {}) {
+      const events: CommitEvent[] = [];
+      const onDurable = (): void => listeners.call(events);
+      return queue.run((view) => change(transactionOver(view, now(), events)), { reserve, onDurable });
+    },
+    subscribe: listeners.add,
     referencedArtifacts: () => owners.names(),
     backup: (target) => database.backup(target, true),
     async close() {
@@ -135,7 +142,7 @@ function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[
   return keys(start, end).flatMap((key) => idOf(kind, key) ?? []);
 }
 
-function transactionOver(view: KeyView, time: number): DocumentTransaction {
+function transactionOver(view: KeyView, time: number, events: CommitEvent[]): DocumentTransaction {
   return {
     get: async (kind, id) => readDocument(kind, id, (key) => view.get(key)),
     ids: async (kind) => idsOf(kind, (start, end) => view.keys(start, end)),
@@ -152,6 +159,7 @@ function transactionOver(view: KeyView, time: number): DocumentTransaction {
       if (existed) view.delete(key);
       return existed;
     },
+    publish: (event) => void events.push(event),
   };
 }
 

@@ -14,6 +14,7 @@ import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createProblems } from '#market/content/problems.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
+import { followStoreEvents } from '#services/datasets/store-events.js';
 import { createStoreJobs } from '#services/datasets/store-jobs.js';
 import { createStoreLoading } from '#services/datasets/store-loading.js';
 import { openHome } from '#store/home/home.js';
@@ -89,11 +90,13 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
     calendarsInUse: async () => [],
     timestamp: () => AT,
   });
+  const folders = createManagedFolders(join(base, 'stores'));
+  followStoreEvents({ documents, markets, folders });
   const jobs = createStoreJobs({
     documents,
     markets,
     loading,
-    folders: createManagedFolders(join(base, 'stores')),
+    folders,
     calendars: openCalendars(),
     calendarsInUse: async () => [],
     timestamp: () => AT,
@@ -115,9 +118,8 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
       begun?.();
       begun = undefined;
     };
-    const { effect, committed, result } = await kind.run(payload, { ...attempt, report });
+    const { effect, result } = await kind.run(payload, { ...attempt, report });
     await documents.transaction(async (tx) => effect?.(tx));
-    committed?.();
     return 'value' in result ? result.value : undefined;
   }
   const bodyOf = async (id: string) =>
@@ -143,7 +145,7 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
         const [id, copy] = [`copy-${++copies}`, join(base, `copy-${copies}`)];
         await cp(location, copy, { recursive: true });
         await put(id, copy);
-        const served = markets.served();
+        const served = markets.served()!; // the store that was loaded first
         await run(jobs.load, { store_id: id });
         markets.serve(served);
         await documents.transaction(async (tx) =>

@@ -9,6 +9,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { emptyPanel } from '#market/serving/panels.js';
 import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { followStoreEvents } from '#services/datasets/store-events.js';
 import { createStoreJobs } from '#services/datasets/store-jobs.js';
 import type { StoreLoading } from '#services/datasets/store-loading.js';
 import { openHome } from '#store/home/home.js';
@@ -95,6 +96,7 @@ async function withJobs(
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
+  followStoreEvents({ documents: store.documents, markets, folders });
   const jobs = createStoreJobs({
     documents: store.documents,
     markets,
@@ -126,13 +128,12 @@ const attempt = (outcome?: unknown): Attempt => ({
   share: () => Promise.reject(new Error('nothing is kept')),
 });
 
-/** Ends a job as the engine does: what the effect wrote is on disk before `committed` is called. */
+/** Ends a job as the engine does: in one transaction. */
 async function end(store: Store, completion: Completion, refusal?: Error): Promise<void> {
   await store.documents.transaction(async (tx) => {
     await completion.effect?.(tx);
     if (refusal !== undefined) throw refusal;
   });
-  completion.committed?.();
 }
 
 /** A synthetic store of ten names and a quarter. */

@@ -54,6 +54,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
           return etag;
         },
         delete: async (kind, id) => entries.delete(keyOf(kind, id)),
+        publish: () => {},
       };
       try {
         return await change(tx);
@@ -63,6 +64,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
         throw failure;
       }
     },
+    subscribe: () => () => {},
     close: async () => undefined,
   };
 }

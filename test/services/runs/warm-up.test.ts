@@ -24,7 +24,7 @@ function marketOf(contentHash: string, { dates = 10, sectors = true } = {}): Ser
     identifiers: ['A', 'B'],
     reference: { columns: sectors ? ['NAME', 'SECTOR'] : [], rows: new Map() },
   } as unknown as MarketData;
-  return { handle, market, loadedAt: '', files: [] };
+  return { handle, identity: handle, market, loadedAt: '', files: [] };
 }
 
 const index = (id: string, calendar = 'XNYS') =>

@@ -30,7 +30,7 @@ test('changes that come while a commit is on its way share the next one', async 
     await new Promise((resolve) => setImmediate(resolve));
     await apply(writes, values);
   });
-  const put = (key: string) => queue.run(async (view) => view.put(key, Buffer.from(key)), false);
+  const put = (key: string) => queue.run(async (view) => view.put(key, Buffer.from(key)));
   const first = put('a');
   await Promise.resolve();
   await Promise.resolve();
@@ -46,7 +46,7 @@ test('no writer is told before its commit is on disk', async () => {
     (writes, values) => new Promise((resolve) => (letThrough = () => resolve(apply(writes, values)))),
   );
   let isTold = false;
-  const writer = queue.run(async (view) => view.put('a', Buffer.from('1')), false).then(() => (isTold = true));
+  const writer = queue.run(async (view) => view.put('a', Buffer.from('1'))).then(() => (isTold = true));
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(isTold).toBe(false);
   letThrough();
@@ -59,9 +59,9 @@ test('after a commit that failed everyone is refused, nothing more is written, a
     commits++;
     throw new Error('ENOSPC');
   });
-  const writers = ['a', 'b'].map((key) => queue.run(async (view) => view.put(key, Buffer.from(key)), false));
+  const writers = ['a', 'b'].map((key) => queue.run(async (view) => view.put(key, Buffer.from(key))));
   for (const writer of writers) await expect(writer).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-  await expect(queue.run(async (view) => view.put('c', Buffer.from('c')), false)).rejects.toMatchObject({
+  await expect(queue.run(async (view) => view.put('c', Buffer.from('c')))).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
   });
   expect(values.size).toBe(0);
@@ -74,12 +74,12 @@ test('a change sees the changes before it in the same commit', async () => {
   const first = queue.run(async (view) => {
     view.put('k1', Buffer.from('1'));
     view.put('k3', Buffer.from('3'));
-  }, false);
+  });
   const second = queue.run(async (view) => {
     view.delete('k3');
     view.put('k2', Buffer.from('2'));
     return [view.get('k1')?.toString(), view.get('k3'), view.keys('k', 'l')];
-  }, false);
+  });
   await first;
   expect(await second).toEqual(['1', undefined, ['k1', 'k2']]);
 });
@@ -89,7 +89,7 @@ test('closing waits for what was queued before', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     await apply(writes, disk);
   });
-  const writer = queue.run(async (view) => view.put('a', Buffer.from('1')), false);
+  const writer = queue.run(async (view) => view.put('a', Buffer.from('1')));
   await queue.close();
   expect(values.has('a')).toBe(true);
   await writer;

@@ -1,0 +1,32 @@
+import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+
+/** Who is called for which events of commits. */
+export interface CommitListeners {
+  add<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
+  /** Calls the listeners of each event, in order. */
+  call(events: readonly CommitEvent[]): void;
+}
+
+/** @param onFailure receives what a listener threw: what it keeps in memory may no longer agree with the documents */
+export function createCommitListeners(onFailure: (cause: unknown) => void): CommitListeners {
+  const listeners = new Map<CommitEventType, Set<(event: never) => void>>();
+
+  return {
+    add(type, listener) {
+      const own = listeners.get(type) ?? new Set();
+      listeners.set(type, own.add(listener));
+      return () => void own.delete(listener);
+    },
+    call(events) {
+      for (const event of events) {
+        for (const listener of listeners.get(event.type) ?? []) {
+          try {
+            listener(event as never); // It was added for events of this type.
+          } catch (thrown) {
+            onFailure(thrown);
+          }
+        }
+      }
+    },
+  };
+}

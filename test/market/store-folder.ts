@@ -7,7 +7,8 @@ import type { Dataset } from '#market/content/datasets.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/content/problems.js';
-import { readSource, type SourceRead } from '#market/sources/read-source.js';
+import { readSource } from '#market/sources/read-source.js';
+import type { SourceRead } from '#market/sources/source-read.js';
 
 /** A folder as the reader finds it: what it holds, or what is wrong with it. */
 export interface FolderRead {

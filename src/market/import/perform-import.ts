@@ -7,7 +7,8 @@ import type { ImportAnswer } from '../process/market-tasks.js';
 import { mergeContents } from '../content/merge-content.js';
 import type { Problems } from '../content/problems.js';
 import { readImport, type ImportSource } from './read-import.js';
-import { readSource, type SourceRead } from '../sources/read-source.js';
+import { readSource } from '../sources/read-source.js';
+import type { SourceRead } from '../sources/source-read.js';
 
 export interface Imported {
   readonly content: MarketContent;

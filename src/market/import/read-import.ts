@@ -5,7 +5,7 @@ import { CsvFault, readCsv } from '../formats/csv.js';
 import { DATASETS, datasetRows, type Dataset } from '../content/datasets.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from '../content/problems.js';
-import type { SourceRead } from '../sources/read-source.js';
+import type { SourceRead } from '../sources/source-read.js';
 import { FORMULA, readWorkbook, WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { openZip, ZipFault } from '../formats/zip-reader.js';

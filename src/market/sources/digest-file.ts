@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import type { SourceFile } from './folder.js';
 
 /** A file as it was read. */
 export interface FileDigest {
@@ -35,4 +36,9 @@ export async function digestFile(path: string, label: string, memory = digestMem
   } finally {
     await file.close();
   }
+}
+
+export async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
+  const memory = digestMemory();
+  for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
 }

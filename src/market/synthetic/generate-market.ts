@@ -8,7 +8,8 @@ import { emptyPanel } from '../serving/panels.js';
 import type { Report } from './accounts.js';
 import type { Birth, Company } from './company.js';
 import { drawFactors, STREAMS } from './factors.js';
-import { liveCompany, SPIN_OFF_SHARE } from './live-company.js';
+import { liveCompany } from './live-company.js';
+import { SPIN_OFF_SHARE } from './spin-off.js';
 import { companyName, countryOf, SECTORS, ticker, TICKERS_MAX } from './names.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 

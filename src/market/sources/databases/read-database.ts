@@ -1,5 +1,5 @@
 import type { Problems } from '../../content/problems.js';
-import type { ReadOptions, SourceRead } from '../read-source.js';
+import type { ReadOptions, SourceRead } from '../source-read.js';
 import type { DatabasePlace } from './database-place.js';
 import { readDuckDbFile } from './read-duckdb-file.js';
 import { readPostgresql } from './read-postgresql.js';

@@ -1,11 +1,11 @@
-import { DATASETS, datasetRows } from '../../content/datasets.js';
+import { DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
 import { digestFile } from '../digest-file.js';
-import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from '../duckdb.js';
+import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from '../duckdb.js';
 import { createContentRows, withTables } from '../../content/content-rows.js';
 import { columnsOf, marketColumns } from '../../formats/parquet.js';
 import { tellMarketProblems } from '../../formats/parquet-problems.js';
 import type { Problems } from '../../content/problems.js';
-import type { ReadOptions, SourceRead } from '../read-source.js';
+import type { ReadOptions, SourceRead } from '../source-read.js';
 import { readTypedMarket } from '../read-typed-market.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
@@ -24,57 +24,16 @@ export async function readDuckDbFile(
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
   });
   if (duck === undefined) return undefined;
-  const { connection } = duck;
   const digesting = digestFile(path, 'database');
   digesting.catch(() => {}); // thrown where it is awaited
   try {
-    const held = await connection.runAndReadAll(
+    const names = await duck.connection.runAndReadAll(
       `SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`,
     );
-    const tables = tablesToRead(new Set(held.getRows().map(([name]) => String(name))), named, problems);
-    const rows = createContentRows(problems);
-    const cells = async (dataset: (typeof DATASETS)[number]) => {
-      const scan = `${CATALOGUE}.main.${sqlName(tables[dataset]!)}`;
-      const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
-      const addRow = rows.beginCells(dataset, dataset, columns);
-      if (addRow === undefined) return;
-      for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`))
-        for (const row of chunk.getRows()) addRow(row.map(cellOf));
-    };
-    for (const dataset of DATASETS) if (dataset !== 'market' && tables[dataset] !== undefined) await cells(dataset);
-    if (tables.market === undefined) {
-      rows.toTables(); // memberships that overlap are told, too
-      return undefined;
-    }
-    onProgress(0.2, 'reading market');
-    const scan = `${CATALOGUE}.main.${sqlName(tables.market)}`;
-    const columns = marketColumns([], await columnsOf(connection, scan), problems);
-    const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
-    if (columns.kind === 'refused') {
-      await tellMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
-      rows.toTables();
-      return undefined;
-    }
-    if (columns.kind === 'cells') {
-      await cells('market');
-      const content = rows.toContent();
-      return content && { content, rows: datasetRows(rows.rowsOf), files: [await digesting] };
-    }
-    const market = await readTypedMarket(
-      duck,
-      { files: [], scan, numberedScan, columns },
-      problems,
-      (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'),
-      follower,
-    );
-    const beside = rows.toTables();
-    const content = market && withTables(market.panels, beside, problems);
-    if (market === undefined || content === undefined || problems.errors > 0) return undefined;
-    return {
-      content,
-      rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))),
-      files: [await digesting],
-    };
+    const tables = tablesToRead(new Set(names.getRows().map(([name]) => String(name))), named, problems);
+    const reading = { duck, tables, problems, rows: createContentRows(problems), follower };
+    const read = await readTables(reading, onProgress);
+    return read && { ...read, files: [await digesting] };
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
     return undefined;
@@ -82,4 +41,62 @@ export async function readDuckDbFile(
     await digesting.catch(() => {});
     duck.close();
   }
+}
+
+interface FileReading {
+  readonly duck: DuckDb;
+  readonly tables: ReturnType<typeof tablesToRead>;
+  readonly problems: Problems;
+  readonly rows: ReturnType<typeof createContentRows>;
+  readonly follower: ReadOptions['follower'];
+}
+
+async function readTables(
+  reading: FileReading,
+  onProgress: DatabaseProgress,
+): Promise<Omit<SourceRead, 'files'> | undefined> {
+  const { duck, tables, problems, rows } = reading;
+  for (const dataset of DATASETS)
+    if (dataset !== 'market' && tables[dataset] !== undefined) await readCells(reading, dataset);
+  if (tables.market === undefined) {
+    rows.toTables(); // memberships that overlap are reported, too
+    return undefined;
+  }
+  onProgress(0.2, 'reading market');
+  const scan = scanOf(tables.market);
+  const columns = marketColumns([], await columnsOf(duck.connection, scan), problems);
+  const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
+  if (columns.kind === 'refused') {
+    await tellMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
+    rows.toTables();
+    return undefined;
+  }
+  if (columns.kind === 'cells') {
+    await readCells(reading, 'market');
+    const content = rows.toContent();
+    return content && { content, rows: datasetRows(rows.rowsOf) };
+  }
+  const market = await readTypedMarket(
+    duck,
+    { files: [], scan, numberedScan, columns },
+    problems,
+    (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'),
+    reading.follower,
+  );
+  const beside = rows.toTables();
+  const content = market && withTables(market.panels, beside, problems);
+  if (market === undefined || content === undefined || problems.errors > 0) return undefined;
+  return { content, rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))) };
+}
+
+const scanOf = (table: string) => `${CATALOGUE}.main.${sqlName(table)}`;
+
+/** Reads a table row by row. */
+async function readCells({ duck: { connection }, tables, rows }: FileReading, dataset: Dataset): Promise<void> {
+  const scan = scanOf(tables[dataset]!);
+  const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
+  const addRow = rows.beginCells(dataset, dataset, columns);
+  if (addRow === undefined) return;
+  for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`))
+    for (const row of chunk.getRows()) addRow(row.map(cellOf));
 }

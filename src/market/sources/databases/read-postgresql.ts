@@ -6,7 +6,7 @@ import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../../content/content-rows.js';
 import { columnName, DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
 import type { Problems } from '../../content/problems.js';
-import type { SourceRead } from '../read-source.js';
+import type { SourceRead } from '../source-read.js';
 import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabasePlace } from './database-place.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';

@@ -8,7 +8,7 @@ import { createContentRows, type ContentRows } from '../../content/content-rows.
 import { DATASETS, datasetRows } from '../../content/datasets.js';
 import { digestFile } from '../digest-file.js';
 import type { Problems } from '../../content/problems.js';
-import type { SourceRead } from '../read-source.js';
+import type { SourceRead } from '../source-read.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log. */

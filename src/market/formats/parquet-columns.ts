@@ -1,0 +1,169 @@
+import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
+import { levelsOf, hybrid, bitPacked } from './parquet-levels.js';
+
+/** Columns of one row group. Text and doubles may lack values: null, or NaN for doubles. */
+export type ParquetColumn =
+  | { readonly name: string; readonly kind: 'text'; readonly values: readonly (string | null)[] }
+  | { readonly name: string; readonly kind: 'boolean'; readonly values: readonly (boolean | null)[] }
+  | { readonly name: string; readonly kind: 'day'; readonly values: readonly (number | null)[] }
+  | { readonly name: string; readonly kind: 'double'; readonly values: Float64Array }
+  /** Texts or days by position in a list: what repeats is written once. */
+  | {
+      readonly name: string;
+      readonly kind: 'coded-text';
+      readonly codes: Int32Array;
+      readonly texts: readonly string[];
+    }
+  | { readonly name: string; readonly kind: 'coded-day'; readonly codes: Int32Array; readonly days: Int32Array };
+
+export const ENCODING = { PLAIN: 0, RLE: 3, RLE_DICTIONARY: 8 } as const;
+
+const PAGE = { DATA: 0, DICTIONARY: 2 } as const;
+
+/** Distinct values a column may have to be written as positions in a list, and rows looked at before giving up. */
+const DISTINCT_MAX = 1 << 12;
+
+interface EncodedColumn {
+  readonly dictionary?: Uint8Array;
+  readonly data: Uint8Array;
+  readonly encoding: number;
+}
+
+export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn {
+  switch (column.kind) {
+    case 'coded-text':
+      return dictionaryColumn(plainTexts(column.texts), column.texts.length, column.codes, [], rows);
+    case 'coded-day':
+      return dictionaryColumn(bytesOf(column.days), column.days.length, column.codes, [], rows);
+    case 'double':
+      return doubleColumn(column.values, rows);
+    case 'text':
+      return textColumn(column.values, rows);
+    case 'day': {
+      const present = column.values.filter((value) => value !== null);
+      return plainColumn(
+        bytesOf(Int32Array.from(present)),
+        levelsOf(rows, (row) => column.values[row] !== null),
+        rows,
+      );
+    }
+    case 'boolean': {
+      const present = column.values.filter((value) => value !== null);
+      return plainColumn(
+        bitPacked(present.length, (i) => (present[i] === true ? 1 : 0), 1),
+        levelsOf(rows, (row) => column.values[row] !== null),
+        rows,
+      );
+    }
+  }
+}
+
+function textColumn(values: readonly (string | null)[], rows: number): EncodedColumn {
+  const present = values.filter((value) => value !== null);
+  const levels = levelsOf(rows, (row) => values[row] !== null);
+  const coded = codesOf(present);
+  return coded === undefined
+    ? plainColumn(plainTexts(present), levels, rows)
+    : dictionaryColumn(plainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
+}
+
+function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
+  const present = new Float64Array(rows);
+  let count = 0;
+  for (let row = 0; row < rows; row++) {
+    const value = values[row]!;
+    if (value === value) present[count++] = value;
+  }
+  const held = present.subarray(0, count);
+  const levels = levelsOf(rows, (row) => values[row] === values[row]);
+  const coded = codesOf(held);
+  return coded === undefined
+    ? plainColumn(bytesOf(held), levels, rows)
+    : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
+}
+
+/** Values as positions among the distinct ones; undefined when they are too many for that to be shorter. */
+function codesOf<T extends number | string>(
+  values: ArrayLike<T>,
+): { readonly codes: Int32Array; readonly distinct: readonly T[] } | undefined {
+  if (values.length < 2 * DISTINCT_MAX) return undefined;
+  const positions = new Map<T, number>();
+  const codes = new Int32Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    let code = positions.get(value);
+    if (code === undefined) {
+      if (positions.size === DISTINCT_MAX) return undefined;
+      code = positions.size;
+      positions.set(value, code);
+    }
+    codes[i] = code;
+  }
+  return { codes, distinct: [...positions.keys()] };
+}
+
+function plainColumn(values: Uint8Array, levels: readonly number[] | Uint8Array, rows: number): EncodedColumn {
+  return { data: page(PAGE.DATA, [Uint8Array.from(levels), values], rows, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
+}
+
+function dictionaryColumn(
+  dictionary: Uint8Array,
+  entries: number,
+  codes: Int32Array,
+  levels: readonly number[] | Uint8Array,
+  rows: number,
+): EncodedColumn {
+  const width = Math.max(1, Math.ceil(Math.log2(Math.max(2, entries))));
+  const body = hybrid(codes, width);
+  return {
+    dictionary: page(PAGE.DICTIONARY, [dictionary], entries, ENCODING.PLAIN),
+    data: page(PAGE.DATA, [Uint8Array.from(levels), Uint8Array.of(width), body], rows, ENCODING.RLE_DICTIONARY),
+    encoding: ENCODING.RLE_DICTIONARY,
+  };
+}
+
+function page(type: number, parts: readonly Uint8Array[], values: number, encoding: number): Uint8Array {
+  const size = parts.reduce((sum, { length }) => sum + length, 0);
+  const detail: ThriftStruct =
+    type === PAGE.DICTIONARY
+      ? [
+          [1, { i32: values }],
+          [2, { i32: encoding }],
+        ]
+      : [
+          [1, { i32: values }],
+          [2, { i32: encoding }],
+          [3, { i32: ENCODING.RLE }],
+          [4, { i32: ENCODING.RLE }],
+        ];
+  const header = encodeStruct([
+    [1, { i32: type }],
+    [2, { i32: size }],
+    [3, { i32: size }],
+    [type === PAGE.DICTIONARY ? 7 : 5, { struct: detail }],
+  ]);
+  const bytes = new Uint8Array(header.length + size);
+  bytes.set(header);
+  let at = header.length;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+function plainTexts(texts: readonly string[]): Uint8Array {
+  const encoded = texts.map((text) => new TextEncoder().encode(text));
+  const bytes = new Uint8Array(encoded.reduce((sum, { length }) => sum + 4 + length, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const text of encoded) {
+    view.setUint32(at, text.length, true);
+    bytes.set(text, at + 4);
+    at += 4 + text.length;
+  }
+  return bytes;
+}
+
+const bytesOf = (values: Int32Array | Float64Array) =>
+  new Uint8Array(values.buffer, values.byteOffset, values.byteLength);

@@ -1,0 +1,107 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { Cell } from '../formats/cells.js';
+import { digestFiles } from './digest-file.js';
+import { cellOf, chunksOf, reasonOf, sqlName } from './duckdb.js';
+import type { SourceFile } from './folder.js';
+import { createMarketRows } from '../content/market-rows.js';
+import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
+import { tellMarketProblems } from '../formats/parquet-problems.js';
+import { readTypedMarket, type MarketRead } from './read-typed-market.js';
+import type { TableRows } from '../content/table-rows.js';
+import type { Reading } from './source-read.js';
+
+export async function readParquetMarket(
+  files: readonly SourceFile[],
+  { digests, problems, follower, duck: open }: Reading,
+  isPart: boolean,
+  onProgress: (fraction: number) => void,
+): Promise<MarketRead | undefined> {
+  const refuse = (error: unknown) =>
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: 'market',
+      message: `The files cannot be read: ${reasonOf(error)}`,
+    });
+  // The digests are made while rows are waited for, which they are only once the wide scan has begun.
+  let digesting: Promise<void> | undefined;
+  const digest = () => (digesting ??= digestFiles(files, digests).catch(refuse));
+  try {
+    const duck = await open();
+    const { connection } = duck;
+    const scan = scanOf(files, { withRows: false });
+    const columns = marketColumns(files, await columnsOf(connection, scan), problems);
+    if (columns.kind === 'refused') {
+      await tellMarketProblems(
+        duck,
+        { files, numberedScan: scanOf(files, { withRows: true }), columns: columns.rest },
+        problems,
+      );
+      return undefined;
+    }
+    if (columns.kind === 'typed') {
+      return await readTypedMarket(
+        duck,
+        { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart },
+        problems,
+        (fraction) => {
+          void digest();
+          onProgress(fraction);
+        },
+        follower,
+      );
+    }
+    const rows = createMarketRows(problems, { isPart });
+    for (const file of files) {
+      const opened = rows.beginFile(file.label, columns.columns);
+      if (opened === undefined) continue;
+      await cellsFrom(connection, file, files, columns.columns, (cells) => rows.addCells(opened, cells));
+    }
+    const panels = rows.toPanels();
+    return panels && { panels, rows: rows.rows };
+  } catch (error) {
+    refuse(error);
+    return undefined;
+  } finally {
+    await digest();
+  }
+}
+
+export async function readParquetTable<T>(
+  files: readonly SourceFile[],
+  rows: TableRows<T>,
+  { digests, problems, duck }: Reading,
+): Promise<void> {
+  const label = files[0]!.label.split('/')[0]!;
+  await digestFiles(files, digests);
+  try {
+    const { connection } = await duck();
+    for (const file of files) {
+      const columns = (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+      const addRow = rows.beginFile(file.label, columns);
+      if (addRow !== undefined) await cellsFrom(connection, file, [file], columns, addRow);
+    }
+  } catch (error) {
+    problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The files cannot be read: ${reasonOf(error)}` });
+  }
+}
+
+/** Hands over the rows of one Parquet file in file order; columns that only its neighbours hold are null. */
+async function cellsFrom(
+  connection: DuckDBConnection,
+  file: SourceFile,
+  all: readonly SourceFile[],
+  columns: readonly string[],
+  addRow: (cells: Cell[]) => void,
+): Promise<void> {
+  const held =
+    all.length === 1
+      ? columns
+      : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+  const list = columns.map((name) => (held.includes(name) ? sqlName(name) : `NULL AS ${sqlName(name)}`));
+  for await (const chunk of chunksOf(
+    connection,
+    `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`,
+  )) {
+    for (const row of chunk.getRows()) addRow(row.map(cellOf));
+  }
+}

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { CsvFault, readCsv } from '../formats/csv.js';
+import type { FileDigest } from './digest-file.js';
+import type { SourceFile } from './folder.js';
+import { JsonLinesFault, readJsonLines, type JsonLinesReader } from '../formats/json-lines.js';
+import { RowsFault } from '../content/market-limits.js';
+import { cellPath, type Problems } from '../content/problems.js';
+
+/** Bytes of a gzipped file after decompression, per byte before: text does not compress further. */
+const GZIP_RATIO_MAX = 200;
+
+/** Bytes read at a time. */
+const CHUNK_BYTES = 1 << 20;
+
+interface RowReaders {
+  readonly csv: Parameters<typeof readCsv>[1];
+  readonly cells: JsonLinesReader['onHeader'];
+  readonly onBytes: (bytes: number) => void;
+}
+
+/** Reads one text file row by row; a fault of the format becomes one finding. */
+export async function readRows(
+  file: SourceFile,
+  digests: FileDigest[],
+  problems: Problems,
+  { csv, cells, onBytes }: RowReaders,
+): Promise<void> {
+  const onFault = ({ line, message }: JsonLinesFault) =>
+    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
+  try {
+    const bytes = bytesOf(file, digests, onBytes);
+    if (file.format === 'csv') await readCsv(bytes, csv);
+    else await readJsonLines(bytes, { onHeader: cells, onFault });
+  } catch (error) {
+    const path =
+      error instanceof CsvFault && error.record > 0
+        ? cellPath(file.label, error.record, '')
+        : error instanceof JsonLinesFault
+          ? cellPath(file.label, error.line, '')
+          : file.label;
+    const isFault =
+      error instanceof CsvFault || error instanceof JsonLinesFault || error instanceof RowsFault || isCode(error);
+    if (!isFault) throw error;
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path,
+      message: isCode(error) ? (GZIP_FAULTS[error.code] ?? `The file cannot be read: ${error.code}.`) : error.message,
+    });
+  }
+}
+
+/** What is wrong with a gzipped file, by the code of who inflates it. */
+const GZIP_FAULTS: Readonly<Record<string, string>> = {
+  Z_BUF_ERROR: 'The gzipped file is truncated.',
+  Z_DATA_ERROR: 'The file is called gzipped and is not, or its data is damaged.',
+};
+
+const isCode = (error: unknown): error is Error & { readonly code: string } =>
+  error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
+
+/** The text of a file as it comes, decompressed; its digest is added at the end. */
+async function* bytesOf(
+  file: SourceFile,
+  digests: FileDigest[],
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  // The path has no links left; one that has come since is not followed.
+  const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  let read = 0;
+  async function* raw(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of handle.createReadStream({ highWaterMark: CHUNK_BYTES })) {
+      const bytes = chunk as Buffer; // no encoding is set
+      read += bytes.length;
+      hash.update(bytes);
+      yield bytes;
+      onBytes(read);
+    }
+  }
+  try {
+    if (!file.isGzipped) yield* raw();
+    else {
+      let inflated = 0;
+      const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
+      pipeline(Readable.from(raw()), gunzip, () => {}); // its failure is thrown by the loop
+      for await (const chunk of gunzip) {
+        const bytes = chunk as Buffer; // as above
+        inflated += bytes.length;
+        if (inflated > GZIP_RATIO_MAX * file.bytes + CHUNK_BYTES)
+          throw new CsvFault(0, `The file decompresses to more than ${GZIP_RATIO_MAX} times its size.`);
+        yield bytes;
+      }
+    }
+    digests.push({ label: file.label, bytes: read, sha256: hash.digest('hex') });
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,36 @@
+import type { MarketContent } from '../content/market-content.js';
+import type { Dataset, DatasetRows } from '../content/datasets.js';
+import type { FileDigest } from './digest-file.js';
+import type { DuckDb } from './duckdb.js';
+import type { KnownTables } from './known-files.js';
+import type { Problems } from '../content/problems.js';
+import type { DayFollower } from '../content/scatter-rows.js';
+
+/** What a source holds, before anything is made of it. */
+export interface SourceRead {
+  readonly content: MarketContent;
+  readonly rows: DatasetRows;
+  readonly files: readonly FileDigest[];
+  /** Tables that were not read, for their files are those that were known. */
+  readonly kept?: readonly Dataset[];
+}
+
+export interface ReadOptions {
+  /** The files are some of a source's: they may hold no bar. */
+  readonly isPart?: boolean;
+  /** Tables that need not be read when their files have these digests. */
+  readonly known?: KnownTables;
+  /** Is told of days of the market that are complete before all of it is, where rows are read in a way that knows. */
+  readonly follower?: DayFollower;
+}
+
+/** What the datasets of one source have in common while they are read. */
+export interface Reading {
+  readonly digests: FileDigest[];
+  readonly kept: Dataset[];
+  readonly problems: Problems;
+  readonly known: KnownTables;
+  readonly follower: DayFollower | undefined;
+  /** The reader of all its Parquet files. */
+  duck(): Promise<DuckDb>;
+}

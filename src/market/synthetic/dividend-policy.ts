@@ -1,0 +1,42 @@
+import type { Day } from '#domain/days.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+import type { SyntheticSpec } from './spec.js';
+
+/** Share of names that pay dividends, so that the mean over all is the yield that was asked for. */
+const PAYERS = 0.7;
+/** Weight of the price in next quarter's dividend: dividends follow prices over years. */
+export const DIVIDEND_SMOOTHING = 0.1;
+
+export interface DividendPolicy {
+  readonly isPayer: boolean;
+  readonly quarterlyYield: number;
+  readonly perShare: number;
+  /** Month of the quarter, 0 to 2, and session of the month on which it trades ex. */
+  readonly month: number;
+  readonly session: number;
+  readonly payDays: number;
+}
+
+export function dividendPolicy(
+  { dividend_yield }: SyntheticSpec,
+  random: CounterRandom,
+  price: number,
+): DividendPolicy {
+  const isPayer = random.uniform() < PAYERS && dividend_yield > 0;
+  const quarterlyYield = ((dividend_yield / PAYERS) * (0.5 + random.uniform())) / 4;
+  return {
+    isPayer,
+    quarterlyYield,
+    perShare: quarterlyYield * price,
+    month: random.integer(3),
+    session: 3 + random.integer(12),
+    payDays: 14 + random.integer(15),
+  };
+}
+
+/** Announced three weeks before; paid once the window reaches the day of payment. */
+export function paid(exDay: Day, payDays: number, sessions: Int32Array): Partial<CorporateAction> {
+  const payDay = exDay + payDays;
+  return { payDay, announcedDay: exDay - 21, status: payDay <= sessions.at(-1)! ? 'paid' : 'announced' };
+}

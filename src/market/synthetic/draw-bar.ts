@@ -1,0 +1,55 @@
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+import type { Bars } from './company.js';
+
+const CENT = 100;
+
+export function emptyBars(length: number): Bars {
+  const column = () => new Float64Array(length);
+  return {
+    open: column(),
+    high: column(),
+    low: column(),
+    close: column(),
+    volume: column(),
+    shares: column(),
+    freeFloat: column(),
+    missing: new Uint8Array(length),
+  };
+}
+
+interface Move {
+  readonly price: number;
+  /** Yesterday's close on today's basis: after splits and without the cash of today. */
+  readonly before: number;
+  readonly volatility: number;
+  readonly activity: number;
+  /** The name's own shock in deviations. */
+  readonly shock: number;
+  readonly random: CounterRandom;
+}
+
+/** One session's bar around its close: high at least open and close, low at most, all on the price grid. */
+export function drawBar(bars: Bars, i: number, { price, before, volatility, activity, shock, random }: Move): void {
+  const first = random.uniform();
+  const second = random.uniform();
+  const overnight = before + (price - before) * upperHalf(first);
+  const top = Math.max(overnight, price) * (1 + 0.6 * volatility * lowerHalf(first));
+  const bottom = Math.min(overnight, price) * (1 - Math.min(0.6 * volatility, 0.9) * upperHalf(second));
+  bars.open[i] = toTick(overnight);
+  bars.high[i] = toTick(top);
+  bars.low[i] = toTick(bottom);
+  bars.close[i] = toTick(price);
+  const bustle = 0.5 + lowerHalf(second) + 0.35 * Math.min(Math.abs(shock), 6);
+  bars.volume[i] = Math.round(activity * bustle);
+}
+
+/** A uniform number of 52 bits is two of 26, which is more than a price has. */
+const HALF = 2 ** 26;
+const upperHalf = (uniform: number) => Math.floor(uniform * HALF) / HALF;
+const lowerHalf = (uniform: number) => uniform * HALF - Math.floor(uniform * HALF);
+
+/** The nearest price of the grid: cents from one unit of currency on, hundredths of cents below. Never zero. */
+export function toTick(price: number): number {
+  const grid = price >= 1 ? CENT : CENT * CENT;
+  return Math.max(Math.round(price * grid), 1) / grid;
+}

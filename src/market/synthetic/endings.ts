@@ -1,0 +1,92 @@
+import type { ActionType, CorporateAction } from '#domain/market/market-data.js';
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+import type { Company } from './company.js';
+import { toTick } from './draw-bar.js';
+
+/** Sessions from the announcement of an ending to the last bar, at least and on top. */
+const CLOSING_SESSIONS = 20;
+const CLOSING_SPREAD = 40;
+
+/** No session loses more than this. */
+export const LOSS_MAX = 0.6;
+
+/** How a name leaves: by cash, by shares of another, by a delisting at its price, by bankruptcy. */
+export type Ending = { readonly session: number; readonly offer: number } & (
+  | { readonly way: 'acquired' | 'delisted' | 'bankrupt' }
+  | { readonly way: 'merged'; readonly into: Company; readonly ratio: number }
+);
+
+interface EndingChoice {
+  readonly t: number;
+  readonly price: number;
+  readonly rank: number | null;
+  readonly elders: readonly Company[];
+  readonly random: CounterRandom;
+}
+
+export function chooseEnding({ t, price, rank, elders, random }: EndingChoice): Ending {
+  const session = t + CLOSING_SESSIONS + random.integer(CLOSING_SPREAD);
+  const premium = 1.15 + 0.25 * random.uniform();
+  const way = random.uniform();
+  const partner = random.uniform();
+  if (way < 0.12) return { way: 'bankrupt', session, offer: 0 };
+  if (way < 0.4) return { way: 'delisted', session, offer: price };
+  const offer = toTick(price * premium);
+  if (way < 0.65 && rank !== null && rank > 0) {
+    const into = elders[Math.floor(partner * Math.min(rank, elders.length))];
+    const theirs = into === undefined ? undefined : priceOn(into, t);
+    if (into !== undefined && theirs !== undefined)
+      return { way: 'merged', session, offer, into, ratio: Math.max(Math.round((offer / theirs) * 1e4), 1) / 1e4 };
+  }
+  return { way: 'acquired', session, offer };
+}
+
+function priceOn({ birth, bars, count }: Company, session: number): number | undefined {
+  const i = session - birth.listed;
+  return i >= 0 && i < count ? bars.close[i] : undefined;
+}
+
+/** Growth of a session between the announcement of an ending and its day. */
+export function nearingEnd(
+  ending: Ending,
+  {
+    t,
+    price,
+    growth,
+    random,
+  }: { readonly t: number; readonly price: number; readonly growth: number; readonly random: CounterRandom },
+): number {
+  switch (ending.way) {
+    case 'bankrupt':
+      return Math.max(0.9 * growth - 0.02, 1 - LOSS_MAX);
+    case 'delisted':
+      return growth;
+    case 'acquired':
+      return (ending.offer * (0.97 + 0.03 * random.uniform())) / price;
+    case 'merged': {
+      const theirs = priceOn(ending.into, t);
+      return theirs === undefined ? 1 : (ending.ratio * theirs * (0.97 + 0.02 * random.uniform())) / price;
+    }
+  }
+}
+
+export type Act = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
+
+export function endLife(
+  ending: Ending,
+  { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: Act },
+): void {
+  switch (ending.way) {
+    case 'bankrupt':
+      return act('DELISTING', t, 0);
+    case 'delisted':
+      return act('DELISTING', t, lastClose);
+    case 'acquired':
+      return act('ACQUISITION', t, ending.offer);
+    case 'merged': {
+      // A buyer that has gone itself in the meantime leaves what its shares were last worth, in cash.
+      if (priceOn(ending.into, t) === undefined) return act('ACQUISITION', t, lastClose);
+      return act('MERGER', t, ending.ratio, { related: ending.into.birth.identifier });
+    }
+  }
+}

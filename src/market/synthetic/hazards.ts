@@ -1,0 +1,47 @@
+import type { ActionType } from '#domain/market/market-data.js';
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
+import { SPIN_OFF_SHARE } from './spin-off.js';
+
+/** Special dividends a year of a name that pays at all. */
+const SPECIALS_PER_YEAR = 0.01;
+
+/** Above this price a split is so many times more likely on top: few companies let their shares become dearer. */
+const DEAR = 250;
+const DEAR_SPLITS = 9;
+
+/** An event, and its probability on one session as an interval of (0, 1). */
+export interface Hazard {
+  readonly event: 'split' | 'ending' | 'spin-off' | 'special';
+  /** End of its interval of (0, 1). */
+  readonly below: number;
+}
+
+export function hazardsOf({ splits_per_year, delistings_per_year, listings_per_year }: SyntheticSpec): Hazard[] {
+  const perYear = [
+    ['split', splits_per_year],
+    ['ending', delistings_per_year],
+    ['spin-off', SPIN_OFF_SHARE * listings_per_year],
+    ['special', SPECIALS_PER_YEAR],
+  ] as const;
+  let below = 0;
+  return perYear.map(([event, rate]) => {
+    below += rate / SESSIONS_PER_YEAR;
+    return { event, below };
+  });
+}
+
+export function eventOf(uniform: number, hazards: readonly Hazard[], price: number): Hazard['event'] | undefined {
+  const last = hazards.at(-1)!.below;
+  if (uniform < last) return hazards.find(({ below }) => uniform < below)!.event;
+  return price > DEAR && uniform < last + DEAR_SPLITS * hazards[0]!.below ? 'split' : undefined;
+}
+
+/** Dear shares are split, cheap ones are put together, the others hand out a few more. */
+export function splitOf(price: number, random: CounterRandom): { readonly type: ActionType; readonly ratio: number } {
+  const pick = random.integer(4);
+  if (price < 4) return { type: 'SPLIT', ratio: pick < 2 ? 0.1 : 0.2 };
+  if (price > 40) return { type: 'SPLIT', ratio: [2, 2, 3, 4][pick]! };
+  if (pick === 0) return { type: 'STOCK_DIVIDEND', ratio: 1.05 };
+  return pick === 1 ? { type: 'BONUS_ISSUE', ratio: 1.1 } : { type: 'SPLIT', ratio: 1.5 };
+}

@@ -1,0 +1,45 @@
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+import type { Birth } from './company.js';
+import { companyName } from './names.js';
+import { toTick } from './draw-bar.js';
+
+/** Share of new listings that are spun off from a living name. */
+export const SPIN_OFF_SHARE = 0.1;
+export const SPIN_OFFS_MAX = 6;
+
+interface Parent {
+  readonly birth: Birth;
+  readonly ordinal: number;
+  readonly session: number;
+  readonly price: number;
+  readonly shares: number;
+  readonly random: CounterRandom;
+}
+
+const SPIN_OFF_LETTERS = 'NRSTWX';
+
+/** A part of a name that trades by itself from a session on; the parent's price falls by what its holders get. */
+export function spinOff({ birth, ordinal, session, price, shares, random }: Parent): {
+  readonly birth: Birth;
+  readonly ratio: number;
+  readonly fraction: number;
+} {
+  const fraction = 0.08 + 0.17 * random.uniform();
+  const ratio = [0.25, 0.5, 1][random.integer(3)]!;
+  const identifier = birth.identifier + SPIN_OFF_LETTERS[ordinal]!;
+  return {
+    ratio,
+    fraction,
+    birth: {
+      identifier,
+      name: companyName(identifier, random),
+      stream: birth.stream + 16 * (ordinal + 1),
+      rank: null,
+      sector: birth.sector,
+      industry: birth.industry,
+      listed: session,
+      price: toTick((price * fraction) / ratio),
+      shares: Math.max(Math.round(shares * ratio), 1),
+    },
+  };
+}

@@ -75,6 +75,7 @@ function withRuns<T>(
       columns,
       overview: readOverview(first.overview),
       risk: risks.get(first.indexId) ?? NOT_ASKED,
+      terms: first.terms,
       stale: first.stale,
     });
     return withRuns(rest, { risks, opened: new Map([...opened, [first.indexId, figures]]) }, use);

@@ -288,6 +288,17 @@ export const ExposurePayload = z
   })
   .meta({ id: 'ExposurePayload' });
 
+export const ParentPayload = z
+  .strictObject({
+    index_id: z.string(),
+    observations: z.int().meta({ description: 'Dates that the run and the parent share.' }),
+    total_return: fraction('Of the parent over the shared dates.'),
+    tracking_difference: fraction('Total return of the run less that of the parent.'),
+    tracking_error: fraction('Annualised standard deviation of return differences to the parent.'),
+  })
+  .meta({ id: 'ParentPayload' });
+export type ParentPayload = z.infer<typeof ParentPayload>;
+
 export const OverviewView = z
   .strictObject({
     ...stale,
@@ -299,6 +310,10 @@ export const OverviewView = z
     }),
     level: SeriesPayload,
     metrics: BacktestMetrics,
+    parent: ParentPayload.optional().meta({
+      description:
+        'How the run went beside the index that a derived index was made from. Absent from other runs, and from those of earlier versions.',
+    }),
     return_variant: z.enum(RETURN_VARIANTS).optional().meta({
       description:
         'Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.',

@@ -8,6 +8,7 @@ import type { FullRunReason, StoredFullRunReason } from '#domain/backtest/extend
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { RiskMemory } from '#domain/analytics/rolling-risk.js';
@@ -552,6 +553,7 @@ export interface RenderedRun {
   readonly indexId: string;
   readonly overview: string;
   readonly columns: string;
+  readonly terms: RunTerms;
   readonly stale: StaleState | null;
   /** Whether the market is of another store than the run: it says nothing about its risk then. */
   readonly isOtherStore: boolean;

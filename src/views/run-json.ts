@@ -1,4 +1,4 @@
-import type { BacktestRunResult, OverviewView, RelativeMetricsPayload } from '#contract/analytics.js';
+import type { BacktestRunResult, OverviewView, ParentPayload, RelativeMetricsPayload } from '#contract/analytics.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import type { Composition } from '#domain/backtest/simulate/compositions.js';
@@ -205,6 +205,14 @@ interface OverviewSource {
   readonly level: Uint8Array;
 }
 
+const PARENT = jsonObject<ParentPayload, NonNullable<RunSummary['parent']>>({
+  index_id: textMember(({ indexId }) => indexId),
+  observations: numberMember(({ relative }) => relative.observations),
+  total_return: numberMember(({ relative }) => relative.benchmarkReturn),
+  tracking_difference: numberMember(({ relative }) => relative.excessReturn),
+  tracking_error: numberMember(({ relative }) => relative.trackingError),
+});
+
 const OVERVIEW = jsonObject<OverviewView, OverviewSource>({
   index_id: textMember(({ run }) => run.plan.runId),
   name: textMember(({ run }) => run.plan.name),
@@ -212,6 +220,7 @@ const OVERVIEW = jsonObject<OverviewView, OverviewSource>({
   exposure: { ...valueMember(({ run }) => lastExposure(run)), has: ({ run }) => lastExposure(run).short < 0 },
   level: writtenMember((json, { level }) => json.token(level)),
   metrics: valueMember(({ run }) => run.metrics),
+  parent: { ...objectMember(PARENT, ({ run }) => run.parent), has: ({ run }) => run.parent !== null },
   return_variant: textMember(({ run }) => run.variant),
   observations: numberMember(({ run }) => run.days.length),
   rebalances: numberMember(({ run }) => run.rebalancesWithin),

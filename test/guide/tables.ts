@@ -4,6 +4,11 @@ import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catal
 import { FINDING_CODES } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';
 import { ERRORS } from '#domain/refusal.js';
+import { BLOCK_KINDS } from '#domain/reports/block-kinds.js';
+import { BAR_SOURCES } from '#domain/reports/blocks/bar-chart.js';
+import { CHART_LINES } from '#domain/reports/blocks/chart.js';
+import { STATS } from '#domain/reports/blocks/stat-grid.js';
+import { TABLE_SOURCES } from '#domain/reports/blocks/table.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 
 /** Tables of the guide that the code knows better than any writer, as Markdown by name. */
@@ -11,6 +16,25 @@ const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => classTable(SELECTION_CLASSES),
   weighting: () => classTable(WEIGHTING_CLASSES),
   constraints: () => classTable(CONSTRAINT_CLASSES),
+  blocks: () =>
+    table(
+      ['kind', 'shows'],
+      Object.entries(BLOCK_KINDS).map(([kind, { help }]) => [`\`${kind}\``, help]),
+    ),
+  sources: () =>
+    table(
+      ['block', 'names', 'shows'],
+      [
+        ...sourceRows('`table`, source', TABLE_SOURCES),
+        ...sourceRows('`bar_chart`, source', BAR_SOURCES),
+        ...sourceRows('`chart`, lines', CHART_LINES),
+      ],
+    ),
+  stats: () =>
+    table(
+      ['stat', 'printed as', 'it', 'unless stats are named, of'],
+      Object.entries(STATS).map(([stat, { label, meaning, usual }]) => [`\`${stat}\``, label, meaning, USUAL[usual]]),
+    ),
   example: () => `\`\`\`text\n${exampleClass()}\`\`\``,
   errors: () =>
     table(
@@ -45,6 +69,17 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
   return [heads, heads.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
     .join('\n');
+}
+
+const USUAL = {
+  'every run': 'every run',
+  derived: 'a derived index',
+  'short positions': 'a run with short positions',
+  none: '',
+} as const;
+
+function sourceRows(block: string, catalogue: Readonly<Record<string, string>>): string[][] {
+  return Object.entries(catalogue).map(([name, meaning], i) => [i === 0 ? block : '', `\`${name}\``, meaning]);
 }
 
 /** The worked example of a class as it would stand among the others. */

@@ -54,6 +54,7 @@ function render(template: BuiltInId): number {
     columns: openColumns((from, to) => columns.subarray(from, to)),
     overview,
     risk: { missing: 'No risk was estimated.' },
+    terms: { transactionCostBps: 0, adjustment: 'none' },
   });
   return renderReport({
     template: builtInTemplate(template, 'SAMPLE'),

@@ -322,9 +322,9 @@ export interface BarChartBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** What the bars are. */
+  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the total return, then the largest detractors from it; `literal`: the values of `values`. */
   readonly source: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'literal';
-  /** At most so many bars. */
+  /** At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up. */
   readonly limit: number;
   /** Label to value, for a literal chart. */
   readonly values: Readonly<Record<string, number>> | null;
@@ -338,9 +338,9 @@ export interface BarChartBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the bars are. */
+  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the total return, then the largest detractors from it; `literal`: the values of `values`. */
   readonly source?: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'literal' | undefined;
-  /** At most so many bars. */
+  /** At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up. */
   readonly limit?: number | undefined;
   /** Label to value, for a literal chart. */
   readonly values?: Readonly<Record<string, number>> | null | undefined;
@@ -563,7 +563,7 @@ export interface ChartBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** Series drawn; the benchmark only where the run has one. */
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run. */
   readonly lines: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility')[];
   /** Logarithmic axis for the levels. */
   readonly log_scale: boolean;
@@ -579,7 +579,7 @@ export interface ChartBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Series drawn; the benchmark only where the run has one. */
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run. */
   readonly lines?: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility')[] | undefined;
   /** Logarithmic axis for the levels. */
   readonly log_scale?: boolean | undefined;
@@ -1864,7 +1864,7 @@ export interface HeaderBlock {
   readonly width: 'full' | 'half';
   /** Printed below the title. */
   readonly subtitle: string | null;
-  /** Whether to print the last date of the run. */
+  /** Whether to print the last date of the run and its terms. */
   readonly stamp: boolean;
 }
 
@@ -1878,7 +1878,7 @@ export interface HeaderBlockInput {
   readonly width?: 'full' | 'half' | undefined;
   /** Printed below the title. */
   readonly subtitle?: string | null | undefined;
-  /** Whether to print the last date of the run. */
+  /** Whether to print the last date of the run and its terms. */
   readonly stamp?: boolean | undefined;
 }
 
@@ -2674,6 +2674,8 @@ export interface OverviewView {
   readonly level: SeriesPayload;
   /** Figures of the run. */
   readonly metrics: BacktestMetrics;
+  /** How the run went beside the index that a derived index was made from. Absent from other runs, and from those of earlier versions. */
+  readonly parent?: ParentPayload | undefined;
   /** Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions. */
   readonly return_variant?: 'price' | 'total' | 'net' | undefined;
   /** Dates used. */
@@ -2707,6 +2709,19 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
+}
+
+export interface ParentPayload {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Dates that the run and the parent share. */
+  readonly observations: number;
+  /** Of the parent over the shared dates. A fraction. */
+  readonly total_return: number;
+  /** Total return of the run less that of the parent. A fraction. */
+  readonly tracking_difference: number;
+  /** Annualised standard deviation of return differences to the parent. A fraction. */
+  readonly tracking_error: number;
 }
 
 export interface PipelineBody {
@@ -3373,10 +3388,10 @@ export interface ReplayView {
   readonly run_at: string | null;
 }
 
-/** `bar_chart`: Bars with their values: returns by year, the largest weights, weights by sector, the largest and smallest contributions, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle and the last date of the run. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run (constituents, rebalances, returns by year or month, attribution, risk), or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
 export type ReportBlock = BarChartBlock | ChartBlock | HeaderBlock | StatGridBlock | TableBlock | TextBlock;
 
-/** `bar_chart`: Bars with their values: returns by year, the largest weights, weights by sector, the largest and smallest contributions, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle and the last date of the run. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run (constituents, rebalances, returns by year or month, attribution, risk), or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
 export type ReportBlockInput = BarChartBlockInput | ChartBlockInput | HeaderBlockInput | StatGridBlockInput | TableBlockInput | TextBlockInput;
 
 export interface ReportPage {
@@ -3954,8 +3969,8 @@ export interface StatGridBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** Figures in the order printed. Default: all of them (exposures only for a run with short positions), or none where values are given. */
-  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure')[] | null;
+  /** Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
+  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
   /** Figures in a row. */
   readonly columns: number;
   /** Label to text, printed as given after the figures. */
@@ -3970,8 +3985,8 @@ export interface StatGridBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Figures in the order printed. Default: all of them (exposures only for a run with short positions), or none where values are given. */
-  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure')[] | null | undefined;
+  /** Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
+  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
   /** Figures in a row. */
   readonly columns?: number | undefined;
   /** Label to text, printed as given after the figures. */
@@ -4268,9 +4283,9 @@ export interface TableBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** What the rows are. */
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`. */
   readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'literal';
-  /** At most so many rows: the largest names, the latest rebalances, years of returns. */
+  /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit: number;
   /** The rows of a literal table. */
   readonly frame: LiteralTable | null;
@@ -4284,9 +4299,9 @@ export interface TableBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the rows are. */
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`. */
   readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'literal' | undefined;
-  /** At most so many rows: the largest names, the latest rebalances, years of returns. */
+  /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit?: number | undefined;
   /** The rows of a literal table. */
   readonly frame?: LiteralTable | null | undefined;

@@ -31,8 +31,19 @@ const VARIANCE_MIN = 1e-18;
  * @throws Refusal NO_COMMON_DATES with fewer than two shared dates
  */
 export function relativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
-  const { days, first, second } = shareDates(series, benchmark);
-  if (days.length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${days.length} dates; two are needed.`);
+  const shared = shareDates(series, benchmark);
+  const { length } = shared.days;
+  if (length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${length} dates; two are needed.`);
+  return metricsOf(shared);
+}
+
+/** The same, null with fewer than two shared dates. */
+export function sharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
+  const shared = shareDates(series, benchmark);
+  return shared.days.length < 2 ? null : metricsOf(shared);
+}
+
+function metricsOf({ days, first, second }: Shared): RelativeMetrics {
   const own = returnsOf(first);
   const other = returnsOf(second);
   const totalReturn = first.at(-1)! / first[0]! - 1;

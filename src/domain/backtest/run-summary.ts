@@ -1,3 +1,4 @@
+import { sharedMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
 import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/rows.js';
 import type { Run } from './run.js';
 import type { BenchmarkRun } from './simulate/benchmark.js';
@@ -24,6 +25,8 @@ export interface RunSummary extends Pick<
   /** Return of its index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
+  /** Beside the index that its index was derived from; null for other indices, and where they share fewer than two dates. */
+  readonly parent: ParentRun | null;
   /** Whose positions the columns of the gaps are. */
   readonly identifiers: readonly string[];
   readonly gaps: RecordedGaps;
@@ -31,6 +34,22 @@ export interface RunSummary extends Pick<
   /** Rebalances, the one in force at the start included. */
   readonly rebalancesTotal: number;
   readonly lastRebalance: { readonly date: Day; readonly weights: Float64Array };
+}
+
+/** A run beside the parent of its index. */
+export interface ParentRun {
+  readonly indexId: string;
+  readonly relative: RelativeMetrics;
+}
+
+/** @param parent its levels on the dates of its book */
+export function besideParent(
+  { plan, days, level }: Pick<RunSummary, 'plan' | 'days' | 'level'>,
+  parent: DatedSeries,
+): ParentRun | null {
+  const indexId = plan.documents[plan.indexId]!.derivation!.source_index_id;
+  const relative = sharedMetrics({ days, values: level }, parent);
+  return relative && { indexId, relative };
 }
 
 export function summaryOf(run: Run): RunSummary {
@@ -47,6 +66,7 @@ export function summaryOf(run: Run): RunSummary {
     findings,
     rebalancesWithin,
     benchmark,
+    parent,
     rebalances,
     portfolio,
   } = run;
@@ -63,6 +83,7 @@ export function summaryOf(run: Run): RunSummary {
     findings,
     rebalancesWithin,
     benchmark,
+    parent: parent && besideParent(run, { days: parent.days, values: parent.book.value }),
     variant: variantOn(portfolio.sm.market, run.index.compositions.treatment.dividends),
     identifiers: portfolio.sm.identifiers,
     gaps: gapsOf(run),

@@ -25,6 +25,18 @@ export interface BlockKind<S extends z.ZodObject = z.ZodObject> {
   runUse(block: z.output<S>): RunUse;
 }
 
+/** Names of a catalogue, in its order, as an enumeration takes them. */
+export function namesOf<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
+  return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // No catalogue is empty.
+}
+
+/** What each name of a catalogue means, as a description. */
+export function meaningsOf(catalogue: Readonly<Record<string, string>>): string {
+  return Object.entries(catalogue)
+    .map(([name, meaning]) => `\`${name}\`: ${meaning}`)
+    .join('; ');
+}
+
 /** Keeps the types of an entry. */
 export function blockKind<S extends z.ZodObject>(entry: BlockKind<S>): BlockKind<S> {
   return entry;

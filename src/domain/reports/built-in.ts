@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { STATS, type Stat } from './blocks/stat-grid.js';
 import { ReportTemplateDocument } from './template-document.js';
 
 type Draft = z.input<typeof ReportTemplateDocument>;
@@ -23,18 +24,43 @@ export function builtInTemplate(templateId: BuiltInId, indexId: string | null = 
 
 const MARGIN = 48;
 
-const DEFINITIONS = `**Level** is the value of a portfolio that follows the index, rebased to 100 on its first date. **Annualised return** compounds the total return over 252 sessions a year. **Volatility** is the standard deviation of session returns, annualised. **Sharpe ratio** is the mean session return over its standard deviation, annualised, with a risk-free rate of zero. **Max drawdown** is the deepest fall of the level from a previous high. **Tracking error** and **tracking difference** compare the portfolio with the index it follows. **Effective assets** is the number of equally weighted names with the same concentration.
+/** Stats that a reader may not know. */
+const DEFINED = [
+  'annualised_return',
+  'volatility',
+  'sharpe_ratio',
+  'max_drawdown',
+  'tracking_error',
+  'tracking_difference',
+  'parent_tracking_error',
+  'effective_assets',
+] as const satisfies readonly Stat[];
 
-Figures come from a backtest over historical data, before fees and taxes unless costs were set. Past performance, actual or simulated, does not indicate future results.`;
+const DEFINITIONS = `${[
+  '**Level** is the value of a portfolio that follows the index, rebased to 100 on its first date.',
+  ...DEFINED.map((stat) => `**${STATS[stat].label}** ${STATS[stat].meaning}`),
+  '**Contributions** are linked over time so that those of all names add up to the total return.',
+].join(' ')}
 
-/** Two pages: what the index is and did, then its risk and its history. Heights are those that fill the pages of a size. */
-const factsheet = ({ performance, drawdown }: { readonly performance: number; readonly drawdown: number }): Blocks => [
+Figures come from a backtest over historical data, after the transaction cost named at the top, before fees and taxes. Past performance, actual or simulated, does not indicate future results.`;
+
+interface FactsheetSizes {
+  /** Heights of the charts, in points. */
+  readonly performance: number;
+  readonly drawdown: number;
+  /** Constituents listed, and contributors with detractors. */
+  readonly names: number;
+}
+
+/** Two pages: what the index is and did, then its risk and its history. Heights leave room for a third row of figures and a long name. */
+const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },
-  { kind: 'stat_grid', columns: 5 },
+  { kind: 'stat_grid', columns: 6 },
   { kind: 'chart', title: 'Performance', lines: ['level', 'benchmark'], height: performance },
+  { kind: 'table', title: 'Largest constituents', source: 'constituents', limit: names, width: 'half' },
+  { kind: 'bar_chart', title: 'Contributors and detractors', source: 'contributions', limit: names, width: 'half' },
   { kind: 'bar_chart', title: 'Return by calendar year', source: 'annual_returns', limit: 10, width: 'half' },
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 10, width: 'half' },
-  { kind: 'table', title: 'Largest constituents', source: 'constituents', limit: 10 },
   { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: drawdown },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 10 },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 4 },
@@ -54,7 +80,7 @@ const tearsheet: Blocks = [
   { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: 200 },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 30 },
   { kind: 'bar_chart', title: 'Return by calendar year', source: 'annual_returns', limit: 30 },
-  { kind: 'bar_chart', title: 'Largest and smallest contributions', source: 'contributions', limit: 20, width: 'half' },
+  { kind: 'bar_chart', title: 'Contributors and detractors', source: 'contributions', limit: 20, width: 'half' },
   { kind: 'bar_chart', title: 'Largest weights', source: 'top_weights', limit: 20, width: 'half' },
   { kind: 'table', title: 'Attribution', source: 'attribution', limit: 15 },
   { kind: 'table', title: 'Risk', source: 'risk', limit: 15 },
@@ -77,12 +103,12 @@ const rebalance: Blocks = [
 const DRAFTS: Record<BuiltInId, Omit<Draft, 'template_id'>> = {
   'FACTSHEET-A4': {
     name: 'Factsheet',
-    blocks: factsheet({ performance: 156, drawdown: 190 }),
+    blocks: factsheet({ performance: 124, drawdown: 190, names: 10 }),
     page: { size: 'A4', margin: MARGIN },
   },
   'FACTSHEET-LETTER': {
     name: 'Factsheet',
-    blocks: factsheet({ performance: 126, drawdown: 160 }),
+    blocks: factsheet({ performance: 96, drawdown: 160, names: 8 }),
     page: { size: 'LETTER', margin: 42 },
   },
   'REBALANCE-A4': { name: 'Rebalance report', blocks: rebalance, page: { size: 'A4', margin: MARGIN } },

@@ -4,6 +4,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
+import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RenderedRun, RenderOutput } from '#jobs/tasks.js';
@@ -74,7 +75,8 @@ export function createRenderJob({
   async function toRendered(run: RunDocument): Promise<RenderedRun> {
     const { overview, columns } = run.artifacts;
     const state = { stale: await states.staleOf(run), isOtherStore: await states.isOtherStore(run) };
-    return { indexId: run.run_id, overview: artifacts.path(overview), columns: artifacts.path(columns), ...state };
+    const paths = { overview: artifacts.path(overview), columns: artifacts.path(columns) };
+    return { indexId: run.run_id, terms: termsOf(run), ...paths, ...state };
   }
 
   async function requireRunNow(indexId: string): Promise<RunDocument> {

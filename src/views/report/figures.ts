@@ -7,6 +7,7 @@ import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import { compareText } from '#domain/findings.js';
+import type { RunTerms } from '#domain/reports/run-terms.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
 import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
@@ -58,6 +59,7 @@ export interface RiskFigures {
 export interface RunFigures {
   /** How the run differs from what it would be now; null while it does not. */
   readonly stale: StaleState | null;
+  readonly terms: RunTerms;
   readonly overview: OverviewView;
   /** Of the last rebalance. */
   exposure(): ExposurePayload;
@@ -94,11 +96,12 @@ export interface StoredRun {
   /** OverviewView as JSON, as it is stored with the run. */
   readonly overview: Uint8Array;
   readonly risk: RiskFound;
+  readonly terms: RunTerms;
   /** Current unless given. */
   readonly stale?: StaleState | null;
 }
 
-export function createRunFigures({ columns, overview: stored, risk, stale = null }: StoredRun): RunFigures {
+export function createRunFigures({ columns, overview: stored, risk, terms, stale = null }: StoredRun): RunFigures {
   const { header } = columns;
   const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
   const days = columns.i32('days');
@@ -120,6 +123,7 @@ export function createRunFigures({ columns, overview: stored, risk, stale = null
   const positions = once(() => new Map(header.names.map((name, i) => [name, i])));
   return {
     stale,
+    terms,
     overview,
     exposure: once(() => exposureOf(latestTargets(columns))),
     currency: header.currency,

@@ -16,6 +16,11 @@ export function ratioText(value: number | null): string {
   return value === null ? NOT_MEASURED : fixed(value, 2);
 }
 
+/** Basis points: `5.00 bps`. */
+export function basisPointsText(bps: number | null): string {
+  return bps === null ? NOT_MEASURED : `${fixed(bps, 2)} bps`;
+}
+
 /** A count of things: `1,234`. */
 export function countText(count: number | null): string {
   return count === null ? NOT_MEASURED : fixed(count, 0);

@@ -9,10 +9,11 @@ import {
   type DivisorClient,
   type OverviewView,
   type PortfolioBookPayload,
+  type SeriesPayload,
 } from '#clients/typescript/divisor.js';
 import { percentText, ratioText } from '#views/report/numbers.js';
 import { liveService, type LiveService } from '../../real/live.js';
-import { readPdf } from '../../views/report/read-pdf.js';
+import { readPdf, type Pdf, type PlacedText } from '../../views/report/read-pdf.js';
 
 /** Tools of others that read the documents too, where the machine has them. */
 const has = (command: string) => spawnSync(command, ['-v']).error === undefined;
@@ -24,6 +25,7 @@ let service: LiveService;
 let client: DivisorClient;
 const folder = mkdtempSync(join(tmpdir(), 'divisor-figures-'));
 
+const COST_BPS = 8;
 const largest = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
 const common = {
   calendar: 'XNYS',
@@ -60,7 +62,7 @@ beforeAll(async () => {
     body: { id: 'DERIVED', name: 'Derived', constraints: [{ type: 'PositionBounds', params: { upper: 0.05 } }] },
   });
   const run = (index_id: string) =>
-    client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 8 } });
+    client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: COST_BPS } });
   for (const index_id of ['PLAIN', 'CAPPED', 'DERIVED']) await run(index_id);
   const { weights } = await client.call('getWeights', { params: { index_id: 'CAPPED' } });
   const short = { lower: -0.1, upper: -0.05, identifiers: weights.slice(0, 3).map(({ identifier }) => identifier) };
@@ -94,6 +96,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
   const { index } = await client.call('getRecord', { params });
   const { weights } = await client.call('getWeights', { params });
   const rolling = await client.call('getRollingRisk', { params, query: { window: 252 } });
+  const { contributions } = await client.call('getAttribution', { params });
   const names = weights.map(({ identifier }) => identifier);
   const { entries } = await client.call('getAssetReferences', { query: { identifiers: names, fields: ['SECTOR'] } });
   const sectors = new Map<unknown, number>();
@@ -105,6 +108,9 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
   return new Set([
     ...Object.values(fractions).map(percentText),
     ratioText(sharpe),
+    ratioText(COST_BPS),
+    ...(overview.parent ? [percentText(overview.parent.tracking_error)] : []),
+    ...contributions.map(({ contribution }) => percentText(contribution)),
     ratioText(overview.level.data.at(-1)!),
     ratioText(overview.concentration.effective_assets),
     percentText(overview.concentration.largest),
@@ -193,6 +199,35 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     }
   });
 
+  test('names currency, return, price basis and transaction cost under the date, and the parent of a derived index', async () => {
+    const { end } = await client.call('getOverview', { params: { index_id: id } });
+    const heading = readPdf((await factsheet(id)).bytes).text.replaceAll('\n', ' ');
+    expect(heading).toContain(`As of ${end}`);
+    expect(heading).toContain(id === 'PLAIN' ? 'USD, total return' : 'USD, price return');
+    expect(heading).toContain('Prices as traded');
+    expect(heading).toContain('Transaction cost 8.00 bps');
+    expect(heading.includes('Derived from CAPPED')).toBe(['DERIVED', 'HEDGED'].includes(id));
+  });
+
+  test('lists the five largest contributors and the five largest detractors', async () => {
+    const { contributions } = await client.call('getAttribution', { params: { index_id: id } });
+    const ranked = contributions.toSorted((a, b) => b.contribution - a.contribution);
+    const { entries } = await client.call('getAssetReferences', {
+      query: { identifiers: ranked.map(({ asset_id }) => asset_id), fields: ['NAME'] },
+    });
+    const names = new Map(entries.map(({ identifier, fields }) => [identifier, fields['NAME']]));
+    const line = ({ asset_id, contribution }: (typeof ranked)[number]) =>
+      `${names.get(asset_id)} ${percentText(contribution)}`;
+    const printed = linesRightOf(readPdf((await factsheet(id)).bytes), 'Contributors and detractors');
+    const lines = [...ranked.slice(0, 5), ...ranked.slice(-5)].map(line);
+    expect(ranked[4]!.contribution).toBeGreaterThan(0);
+    expect(ranked.at(-5)!.contribution).toBeLessThan(0);
+    expect(printed.slice(0, 10)).toEqual(lines);
+    expect(printed.slice(10).join(' ')).toContain(
+      `5 largest contributors and 5 largest detractors of ${ranked.length} names`,
+    );
+  });
+
   test.skipIf(!TOOLS.pdffonts)('has every font in it', async () => {
     const { path } = await read();
     const rows = spawnSync('pdffonts', [path], { encoding: 'utf8' }).stdout.trim().split('\n').slice(2);
@@ -209,6 +244,54 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   });
 });
 
+describe('a derived index', () => {
+  /** Annualised deviation of the differences of daily returns, from the levels that the record lists. */
+  const realised = (own: SeriesPayload, parent: SeriesPayload): number => {
+    const levels = new Map(parent.index.map((date, i) => [date, parent.data[i]!]));
+    const shared = own.index.flatMap((date, i) => {
+      const level = levels.get(date);
+      return level === undefined ? [] : [{ own: own.data[i]!, parent: level }];
+    });
+    const gaps = shared.slice(1).map((after, i) => after.own / shared[i]!.own - after.parent / shared[i]!.parent);
+    const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
+    return Math.sqrt((252 * gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0)) / (gaps.length - 1));
+  };
+
+  test.each(['DERIVED', 'HEDGED'])('%s shows the tracking error that it had to its parent', async (index_id) => {
+    const params = { index_id };
+    const { portfolio, index } = await client.call('getRecord', { params });
+    // The first value of the portfolio is its capital, the day before its first date.
+    const nav = { ...portfolio.nav, index: portfolio.nav.index.slice(1), data: portfolio.nav.data.slice(1) };
+    const expected = realised(nav, index.target!.levels);
+    expect(expected).toBeGreaterThan(0.001);
+    const { parent } = await client.call('getOverview', { params });
+    expect(parent).toMatchObject({ index_id: 'CAPPED', observations: nav.data.length });
+    expect(parent!.tracking_error).toBeCloseTo(expected, 12);
+    expect(readPdf((await factsheet(index_id)).bytes).text).toMatch(
+      new RegExp(`Tracking error to parent[^]*${percentText(expected).replace('.', '\\.')}`),
+    );
+  });
+
+  test('has the tracking error that a run has which names its parent as the benchmark', async () => {
+    const params = { index_id: 'DERIVED' };
+    const body = { transaction_cost_bps: COST_BPS, benchmark: { id: 'CAPPED', kind: 'index' as const } };
+    const { benchmark } = await client.run('startBacktest', { params, body });
+    const { parent } = await client.call('getOverview', { params });
+    expect(parent).toMatchObject({
+      tracking_error: benchmark!.tracking_error,
+      tracking_difference: benchmark!.excess_return,
+      total_return: benchmark!.benchmark_return,
+      observations: benchmark!.observations,
+    });
+  });
+
+  test('alone has a parent', async () => {
+    const { parent } = await client.call('getOverview', { params: { index_id: 'PLAIN' } });
+    expect(parent).toBeUndefined();
+    expect(readPdf((await factsheet('PLAIN')).bytes).text).not.toContain('Tracking error to parent 0');
+  });
+});
+
 test('an index with short positions and cash reconciles', async () => {
   const params = { index_id: 'HEDGED' };
   const { exposure } = await client.call('getOverview', { params });
@@ -221,6 +304,23 @@ test('an index with short positions and cash reconciles', async () => {
   expect(attribution.contributions.some(({ average_weight: weight }) => weight < 0)).toBe(true);
 });
 
+/** Lines below a title that stands at the left edge of its half of a page, down to the next title. */
+function linesRightOf({ pages }: Pdf, title: string): string[] {
+  const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
+  const head = texts.find(({ text }) => text === title)!;
+  const below = texts.filter(({ x, y }) => x >= head.x - 1 && y < head.y - 1);
+  const end = Math.max(0, ...below.filter(({ size }) => size === head.size).map(({ y }) => y));
+  const lines = new Map<number, PlacedText[]>();
+  for (const text of below.filter(({ y }) => y > end)) {
+    const line = [...lines.keys()].find((y) => Math.abs(y - text.y) < 2) ?? text.y;
+    lines.set(line, [...(lines.get(line) ?? []), text]);
+  }
+  return [...lines]
+    .toSorted(([a], [b]) => b - a)
+    .map(([, parts]) => parts.toSorted((a, b) => a.x - b.x || a.y - b.y).map(({ text }) => text))
+    .map(([label = '', ...rest]) => [label, ...rest].join(' '));
+}
+
 /** Half of what was traded on a date, by the value of the portfolio on it: within the costs, the turnover of the weights. */
 function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
   const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];
@@ -229,3 +329,16 @@ function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): 
     .reduce((sum, row) => sum + Math.abs(row[notional] as number), 0);
   return traded / 2 / nav.data[nav.index.indexOf(date)]!;
 }
+
+describe('the terms of a factsheet', () => {
+  test('are those of its run: no cost, and prices that include dividends', async () => {
+    const patched = await service.ask('PATCH', '/data/stores/market', { adjustment: 'total' });
+    expect(patched.status).toBe(200);
+    await client.run('startBacktest', { params: { index_id: 'CAPPED' }, body: { transaction_cost_bps: 0 } });
+    const { text } = readPdf((await factsheet('CAPPED')).bytes);
+    expect(text).toContain('No transaction cost');
+    expect(text).toContain('Prices adjusted for splits and dividends');
+    expect(text).toContain('USD, total return');
+    expect(text).not.toContain('price return');
+  });
+});

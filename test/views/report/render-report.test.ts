@@ -208,7 +208,12 @@ describe('the numbers of a factsheet are those of the service', () => {
       payload: { volatility: 0.42, covered_weight: 0.99, uncovered: ['N0000'], window_start: null, window_end: null },
       contributionOf: (name: string) => (name === 'N0000' ? null : shares.get(name)!),
     };
-    const figures = createRunFigures({ columns, overview: sample.overview, risk: { measured } });
+    const figures = createRunFigures({
+      columns,
+      overview: sample.overview,
+      risk: { measured },
+      terms: sample.figures.terms,
+    });
     const { text } = readPdf(render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures }).bytes);
     expect(text).toMatch(/^N0039 .* 4\.00% 9\.52%$/m);
     expect(text).toMatch(/Volatility 99\.00% 42\.00% 100\.00%/);
@@ -220,6 +225,98 @@ describe('the numbers of a factsheet are those of the service', () => {
       expect(texts.map(({ text }) => text)).toContain(
         `Data to ${sample.figures.overview.end}  |  Rendered 2026-11-20 03:05:40 UTC`,
       );
+  });
+});
+
+describe('what is left beyond a limit', () => {
+  const few = sampleRun({ names: 4, end: '2021-06-30', costs: 25, sectors: ['Energy', 'Health', 'Banks', 'Mines'] });
+  const columns = openColumns((from, to) => few.columns.subarray(from, to));
+  const { contributions } = attributionView(columns, { start: null, end: null });
+  const measured = {
+    payload: { volatility: 0.4, covered_weight: 1, uncovered: [], window_start: null, window_end: null },
+    contributionOf: (name: string) => 0.1 + Number(name.slice(1)) / 1000,
+  };
+  const figures = createRunFigures({ columns, overview: few.overview, risk: { measured }, terms: few.figures.terms });
+  const textOf = (block: object): string =>
+    readPdf(render({ template: parse([{ index_id: 'SAMPLE', ...block }]), figures }).bytes).text;
+
+  test.each(['attribution', 'risk'])('one name of %s is named', (source) => {
+    const text = textOf({ kind: 'table', source, limit: 3 });
+    for (const { asset_id } of contributions) expect(text).toMatch(new RegExp(`^${asset_id} `, 'm'));
+    expect(text).not.toContain('others');
+  });
+
+  test.each(['attribution', 'risk'])('two names of %s are summed up', (source) => {
+    const text = textOf({ kind: 'table', source, limit: 2 });
+    expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
+    const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
+    const rest = source === 'attribution' ? percentText(third! + fourth!) : percentText(0.1 + 0.1 + 0.001);
+    expect(text).toMatch(new RegExp(`^2 others .*${rest.replace('.', '\\.')}`, 'm'));
+  });
+
+  test('one sector is named, two are summed up', () => {
+    const sectors = few.figures.sectors();
+    const weights = ({ length }: { readonly length: number }, limit: number): string => {
+      const text = textOf({ kind: 'bar_chart', source: 'sector_weights', limit });
+      expect(text.match(/ \d+\.\d\d%/g)).toHaveLength(length);
+      return text;
+    };
+    const named = weights({ length: 4 }, 3);
+    for (const { sector, weight } of sectors) expect(named).toContain(`${sector} ${percentText(weight)}`);
+    const rest = sectors[2]!.weight + sectors[3]!.weight;
+    expect(weights({ length: 3 }, 2)).toContain(`2 others ${percentText(rest)}`);
+  });
+});
+
+describe('contributors and detractors', () => {
+  const barsOf = (sampled: SampleRun, limit: number): string =>
+    readPdf(
+      render({
+        template: parse([{ kind: 'bar_chart', index_id: 'SAMPLE', source: 'contributions', limit }]),
+        figures: sampled.figures,
+      }).bytes,
+    ).text;
+  const contributionsOf = ({ columns }: SampleRun) =>
+    attributionView(
+      openColumns((from, to) => columns.subarray(from, to)),
+      { start: null, end: null },
+    ).contributions;
+
+  test('are those above and below nothing, the others of the side that has more', () => {
+    const risen = sampleRun({ names: 30, end: '2022-06-30' });
+    const rows = contributionsOf(risen);
+    const detractors = rows.filter(({ contribution }) => contribution < 0);
+    expect(detractors.length).toBeLessThan(13);
+    const text = barsOf(risen, 26);
+    expect(text).toContain(
+      `${26 - detractors.length} largest contributors and ${detractors.length} largest detractors of 30 names`,
+    );
+    for (const { asset_id, contribution } of [...rows.slice(0, 26 - detractors.length), ...detractors])
+      expect(text).toContain(`${asset_id} ${percentText(contribution)}`);
+  });
+});
+
+describe('the head', () => {
+  test('of an index derived from one with a long id ends the line that has no room', () => {
+    const parent = {
+      index_id: 'P'.repeat(64),
+      observations: 3,
+      total_return: 0,
+      tracking_difference: 0,
+      tracking_error: 0,
+    };
+    const figures = { ...sample.figures, overview: { ...sample.figures.overview, parent } };
+    const pdf = readPdf(render({ template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures }).bytes);
+    assertSound(pdf, 48);
+    expect(pdf.text).toMatch(/Derived from P+…/);
+    expect(pdf.text).toContain('Tracking error to parent');
+  });
+
+  test('of a run stored without a price basis names none', () => {
+    const terms = { transactionCostBps: 2.5, adjustment: null };
+    const { text } = builtIn('FACTSHEET-A4', { ...sample, figures: { ...sample.figures, terms } });
+    expect(text).toContain('Transaction cost 2.50 bps');
+    expect(text).not.toMatch(/Prices (?:as|adjusted)/);
   });
 });
 
@@ -392,6 +489,7 @@ describe('bytes', () => {
       columns: openColumns((from, to) => sample.columns.subarray(from, to)),
       overview: sample.overview,
       risk: { missing: 'No risk was estimated.' },
+      terms: sample.figures.terms,
     });
     expect(
       Buffer.from(render(rendering).bytes).equals(Buffer.from(render({ ...rendering, figures: again }).bytes)),

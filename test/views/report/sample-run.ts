@@ -126,6 +126,7 @@ export function sampleRun({
       columns: openColumns((from, to) => columns.subarray(from, to)),
       overview,
       risk: { missing: 'No risk was estimated.' },
+      terms: { transactionCostBps: costs, adjustment: 'none' },
     }),
     result: JSON.parse(new TextDecoder().decode(runResultJson(run, stamp))) as SampleRun['result'],
   };

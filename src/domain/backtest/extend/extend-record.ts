@@ -17,6 +17,8 @@ export interface ExtendedRecord {
   readonly pricing: RecordedPricing;
   /** Levels of an external benchmark on all of its dates. */
   readonly benchmark: DatedSeries | null;
+  /** Levels of the parent of a derived index on all of its dates. */
+  readonly parent: DatedSeries | null;
 }
 
 export interface ExtendRecordInput {
@@ -51,25 +53,27 @@ export function extendRecord({ stored, description, market, added }: ExtendRecor
   return { description: new TextEncoder().encode(text), added: pools.added, identifiers, ...summaryIn(rest, into) };
 }
 
-/** Gaps, pricing and benchmark of the whole run, for its summary. */
-function summaryIn(rest: unknown, { pools }: Extending): Pick<ExtendedRecord, 'gaps' | 'pricing' | 'benchmark'> {
+/** Gaps, pricing, benchmark and parent of the whole run, for its summary. */
+function summaryIn(
+  rest: unknown,
+  { pools }: Extending,
+): Pick<ExtendedRecord, 'gaps' | 'pricing' | 'benchmark' | 'parent'> {
   const reading = {
     numbers: pools.read,
     portfolioFrame(): never {
       throw new Error('gaps, pricing and levels have no weights');
     },
   };
+  const levelsOf = (book: unknown): DatedSeries => ({
+    days: BOOK.fields.days.read(memberOf(book, 'days'), reading),
+    values: BOOK.fields.levels.read(memberOf(book, 'levels'), reading),
+  });
   const benchmark = memberOf(rest, 'benchmark');
   return {
     gaps: GAPS.read(memberOf(rest, 'gaps'), reading),
     pricing: PRICING.read(memberOf(rest, 'pricing'), reading),
-    benchmark:
-      benchmark === null
-        ? null
-        : {
-            days: BOOK.fields.days.read(memberOf(benchmark, 'days'), reading),
-            values: BOOK.fields.levels.read(memberOf(benchmark, 'levels'), reading),
-          },
+    benchmark: benchmark === null ? null : levelsOf(benchmark),
+    parent: memberOf(rest, 'optimised') === null ? null : levelsOf(memberOf(rest, 'target')),
   };
 }
 

@@ -28,7 +28,7 @@ import { extendColumns } from './extend-columns.js';
 import { extendRecord, type ExtendedRecord } from './extend-record.js';
 import { CannotResume } from './reasons.js';
 import { resumeRun, type Continuation, type ResumeRunInput } from './resume.js';
-import type { RunSummary } from '../run-summary.js';
+import { besideParent, type RunSummary } from '../run-summary.js';
 import { findingGroups, gapsWithin, reportedFindings, type FindingGroups, type RunRemains } from '../run.js';
 import { tradesOf } from '../simulate/trades.js';
 
@@ -197,6 +197,7 @@ function summaryAfter(
       reference: plan.request.benchmark!,
       variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : bare!.variant,
     },
+    parent: record.parent && besideParent({ plan, days, level }, record.parent),
     variant: variantOn(index.sm.market, index.treatment.dividends),
     identifiers: record.identifiers,
     gaps: record.gaps,

@@ -1,19 +1,32 @@
 import { z } from 'zod';
-import { blockFields, blockKind } from '../block.js';
+import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
-export const BAR_SOURCES = ['annual_returns', 'top_weights', 'sector_weights', 'contributions', 'literal'] as const;
-export type BarSource = (typeof BAR_SOURCES)[number];
+/** What the bars of a chart can be. */
+export const BAR_SOURCES = {
+  annual_returns: 'return of each calendar year',
+  top_weights: 'the largest weights held on the last date',
+  sector_weights: 'weight of each sector held on the last date, the largest first',
+  contributions: 'the largest contributors to the total return, then the largest detractors from it',
+  literal: 'the values of `values`',
+} as const;
+export type BarSource = keyof typeof BAR_SOURCES;
 
 const BARS_MAX = 200;
 
 export const barChart = blockKind({
-  help: 'Bars with their values: returns by year, the largest weights, weights by sector, the largest and smallest contributions, or values given by the template.',
+  help: 'Bars of a run with their values, or values given by the template.',
   schema: z
     .strictObject({
       kind: z.literal('bar_chart'),
       ...blockFields,
-      source: z.enum(BAR_SOURCES).default('annual_returns').meta({ description: 'What the bars are.' }),
-      limit: z.int().min(1).max(BARS_MAX).default(10).meta({ description: 'At most so many bars.' }),
+      source: z
+        .enum(namesOf(BAR_SOURCES))
+        .default('annual_returns')
+        .meta({ description: `What the bars are. ${meaningsOf(BAR_SOURCES)}.` }),
+      limit: z.int().min(1).max(BARS_MAX).default(10).meta({
+        description:
+          'At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.',
+      }),
       values: z
         .record(z.string().max(80), z.number())
         .refine((values) => Object.keys(values).length <= BARS_MAX, {

@@ -1,8 +1,17 @@
 import { z } from 'zod';
-import { blockFields, blockKind } from '../block.js';
+import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
-export const CHART_LINES = ['level', 'index_level', 'benchmark', 'drawdown', 'rolling_volatility'] as const;
-export type ChartLine = (typeof CHART_LINES)[number];
+/** What the lines of a chart can be. */
+export const CHART_LINES = {
+  level: 'the portfolio, rebased to 100',
+  index_level: 'the index it follows, rebased to 100',
+  benchmark: 'the benchmark, rebased to 100, where the run has one',
+  drawdown: 'fall of the level from its highest so far',
+  rolling_volatility: 'annualised volatility of the latest 252 sessions, of fewer for a short run',
+} as const;
+export type ChartLine = keyof typeof CHART_LINES;
+
+const NAMES = namesOf(CHART_LINES);
 
 export const chart = blockKind({
   help: 'Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it.',
@@ -11,11 +20,11 @@ export const chart = blockKind({
       kind: z.literal('chart'),
       ...blockFields,
       lines: z
-        .array(z.enum(CHART_LINES))
+        .array(z.enum(NAMES))
         .min(1)
-        .max(CHART_LINES.length)
+        .max(NAMES.length)
         .default(['level'])
-        .meta({ description: 'Series drawn; the benchmark only where the run has one.' }),
+        .meta({ description: `Series drawn. ${meaningsOf(CHART_LINES)}.` }),
       log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
       height: z
         .number()

@@ -2,13 +2,16 @@ import { z } from 'zod';
 import { blockFields, blockKind } from '../block.js';
 
 export const header = blockKind({
-  help: 'The head of a report: a large title (the name of the bound index where none is given), a subtitle and the last date of the run.',
+  help: 'The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state.',
   schema: z
     .strictObject({
       kind: z.literal('header'),
       ...blockFields,
       subtitle: z.string().max(400).nullable().default(null).meta({ description: 'Printed below the title.' }),
-      stamp: z.boolean().default(true).meta({ description: 'Whether to print the last date of the run.' }),
+      stamp: z
+        .boolean()
+        .default(true)
+        .meta({ description: 'Whether to print the last date of the run and its terms.' }),
     })
     .meta({ id: 'HeaderBlock' }),
   example: { kind: 'header', title: 'Large hundred', subtitle: 'Index factsheet', index_id: 'LARGE-100', stamp: true },

@@ -1,24 +1,82 @@
 import { z } from 'zod';
-import { blockFields, blockKind } from '../block.js';
+import { blockFields, blockKind, namesOf } from '../block.js';
 
-/** Figures of every run. */
-const USUAL = [
-  'total_return',
-  'annualised_return',
-  'volatility',
-  'sharpe_ratio',
-  'max_drawdown',
-  'tracking_error',
-  'tracking_difference',
-  'constituents',
-  'effective_assets',
-  'largest',
-] as const;
-/** Figures that matter beside short positions. */
-const EXPOSURES = ['long_exposure', 'short_exposure', 'gross_exposure', 'net_exposure'] as const;
+interface StatEntry {
+  /** Printed above the figure. */
+  readonly label: string;
+  /** What the figure is or does, behind its label. */
+  readonly meaning: string;
+  /** The runs that show it where a grid does not name its figures. */
+  readonly usual: 'every run' | 'derived' | 'short positions' | 'none';
+}
 
-export const STATS = [...USUAL, ...EXPOSURES] as const;
-export type Stat = (typeof STATS)[number];
+/** The figures of a run that a grid prints. */
+export const STATS = {
+  total_return: { label: 'Total return', meaning: 'is the last level over the first, less 1.', usual: 'every run' },
+  annualised_return: {
+    label: 'Annualised return',
+    meaning: 'compounds the total return over 252 sessions a year.',
+    usual: 'every run',
+  },
+  volatility: {
+    label: 'Volatility',
+    meaning: 'is the standard deviation of session returns, annualised.',
+    usual: 'every run',
+  },
+  sharpe_ratio: {
+    label: 'Sharpe ratio',
+    meaning: 'is the mean session return over its standard deviation, annualised, with a risk-free rate of zero.',
+    usual: 'every run',
+  },
+  max_drawdown: {
+    label: 'Max drawdown',
+    meaning: 'is the deepest fall of the level from a previous high.',
+    usual: 'every run',
+  },
+  tracking_error: {
+    label: 'Tracking error',
+    meaning:
+      'is the standard deviation of the differences of session returns between the portfolio and its index, annualised.',
+    usual: 'every run',
+  },
+  tracking_difference: {
+    label: 'Tracking difference',
+    meaning: 'is the total return of the portfolio less that of its index.',
+    usual: 'every run',
+  },
+  parent_tracking_error: {
+    label: 'Tracking error to parent',
+    meaning: 'is the same against the index that a derived index was made from.',
+    usual: 'derived',
+  },
+  constituents: { label: 'Constituents', meaning: 'are the names of the last rebalance.', usual: 'every run' },
+  effective_assets: {
+    label: 'Effective assets',
+    meaning: 'is the number of equally weighted names with the same concentration.',
+    usual: 'every run',
+  },
+  largest: { label: 'Largest weight', meaning: 'is that of the last rebalance.', usual: 'every run' },
+  long_exposure: { label: 'Long exposure', meaning: 'is the sum of the long weights.', usual: 'short positions' },
+  short_exposure: { label: 'Short exposure', meaning: 'is the sum of the short weights.', usual: 'short positions' },
+  gross_exposure: {
+    label: 'Gross exposure',
+    meaning: 'is the sum of the magnitudes of the weights.',
+    usual: 'short positions',
+  },
+  net_exposure: {
+    label: 'Net exposure',
+    meaning: 'is the sum of the weights; what it leaves of 1 is cash.',
+    usual: 'short positions',
+  },
+  transaction_cost: {
+    label: 'Transaction cost',
+    meaning: 'is what a trade cost, in basis points of its value.',
+    usual: 'none',
+  },
+} as const satisfies Readonly<Record<string, StatEntry>>;
+export type Stat = keyof typeof STATS;
+
+const NAMES = namesOf(STATS);
 
 const VALUES_MAX = 60;
 
@@ -28,9 +86,9 @@ export const statGrid = blockKind({
     .strictObject({
       kind: z.literal('stat_grid'),
       ...blockFields,
-      stats: z.array(z.enum(STATS)).max(VALUES_MAX).nullable().default(null).meta({
+      stats: z.array(z.enum(NAMES)).max(VALUES_MAX).nullable().default(null).meta({
         description:
-          'Figures in the order printed. Default: all of them (exposures only for a run with short positions), or none where values are given.',
+          'Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.',
       }),
       columns: z.int().min(1).max(6).default(4).meta({ description: 'Figures in a row.' }),
       values: z
@@ -53,13 +111,22 @@ export const statGrid = blockKind({
   runUse: (block) => (statsOf(block).length > 0 ? 'always' : 'never'),
 });
 
-/** The figures that a grid shows, of a run with short positions or without. */
+/** What decides which figures a run shows. */
+export interface StatRun {
+  readonly isDerived: boolean;
+  readonly hasShorts: boolean;
+}
+
+/** The figures that a grid shows of a run; unless one is given, those of every run. */
 export function statsOf(
   {
     stats,
     values,
   }: { readonly stats: readonly Stat[] | null; readonly values: Readonly<Record<string, string>> | null },
-  hasShorts = false,
+  { isDerived, hasShorts }: StatRun = { isDerived: false, hasShorts: false },
 ): readonly Stat[] {
-  return stats ?? (values === null ? (hasShorts ? STATS : USUAL) : []);
+  if (stats !== null) return stats;
+  if (values !== null) return [];
+  const isShown = { 'every run': true, derived: isDerived, 'short positions': hasShorts, none: false };
+  return NAMES.filter((name) => isShown[STATS[name].usual]);
 }

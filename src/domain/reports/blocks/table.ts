@@ -1,16 +1,17 @@
 import { z } from 'zod';
-import { blockFields, blockKind } from '../block.js';
+import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
-export const TABLE_SOURCES = [
-  'constituents',
-  'rebalances',
-  'annual_returns',
-  'monthly_returns',
-  'attribution',
-  'risk',
-  'literal',
-] as const;
-export type TableSource = (typeof TABLE_SOURCES)[number];
+/** What the rows of a table can be. */
+export const TABLE_SOURCES = {
+  constituents: 'names held on the last date, the largest first',
+  rebalances: 'the latest rebalances, with names added and removed, turnover, cap and what it moved',
+  annual_returns: 'return of each calendar year',
+  monthly_returns: 'return of each month, a year a row',
+  attribution: 'contribution of each name to the total return, the largest first',
+  risk: 'contribution of each name held to the volatility, the largest first',
+  literal: 'the rows of `frame`',
+} as const;
+export type TableSource = keyof typeof TABLE_SOURCES;
 
 /** A universe of the largest size in one table: some 120 pages. */
 const ROWS_MAX = 5000;
@@ -36,18 +37,19 @@ export const LiteralTable = z
 export type LiteralTable = z.infer<typeof LiteralTable>;
 
 export const table = blockKind({
-  help: 'A table of a run (constituents, rebalances, returns by year or month, attribution, risk), or one given by the template.',
+  help: 'A table of a run, or one given by the template.',
   schema: z
     .strictObject({
       kind: z.literal('table'),
       ...blockFields,
-      source: z.enum(TABLE_SOURCES).default('constituents').meta({ description: 'What the rows are.' }),
-      limit: z
-        .int()
-        .min(1)
-        .max(ROWS_MAX)
-        .default(10)
-        .meta({ description: 'At most so many rows: the largest names, the latest rebalances, years of returns.' }),
+      source: z
+        .enum(namesOf(TABLE_SOURCES))
+        .default('constituents')
+        .meta({ description: `What the rows are. ${meaningsOf(TABLE_SOURCES)}.` }),
+      limit: z.int().min(1).max(ROWS_MAX).default(10).meta({
+        description:
+          'At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.',
+      }),
       frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
     })
     .superRefine(({ source, frame }, context) => {

@@ -1,9 +1,11 @@
+import type { AttributionView } from '#contract/analytics.js';
 import type { BarSource } from '#domain/reports/blocks/bar-chart.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawColumns, layBars, type Bar } from '../chart/bars.js';
 import type { RunFigures } from '../figures.js';
 import { countText, percentText, plainTexts } from '../numbers.js';
 import type { Section } from '../page/layout.js';
+import { rowsWithin } from '../rows-within.js';
 import { SIZE, SIZE_MIN } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
@@ -49,7 +51,7 @@ export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   return { title, sections: [...sections, ...notes] };
 };
 
-const COLUMNS_HEIGHT = 132;
+const COLUMNS_HEIGHT = 120;
 /** White space between two values side by side. */
 const VALUE_GAP = 2.5;
 
@@ -106,9 +108,8 @@ function weightBars({ constituents }: RunFigures, limit: number): Bars {
 }
 
 function sectorBars({ sectors }: RunFigures, limit: number): Bars {
-  const all = sectors();
-  const bars = all.slice(0, limit).map(({ sector, weight }) => percentBar(sector ?? 'Unclassified', weight));
-  const others = all.slice(limit);
+  const { shown, others } = rowsWithin(sectors(), limit);
+  const bars = shown.map(({ sector, weight }) => percentBar(sector ?? 'Unclassified', weight));
   if (others.length > 0)
     bars.push(
       percentBar(
@@ -119,19 +120,31 @@ function sectorBars({ sectors }: RunFigures, limit: number): Bars {
   return { bars, isTime: false, note: null };
 }
 
-/** The largest and the smallest contributions, as many of each; all of them when they are few. */
+/** The largest contributors, then the largest detractors, the largest last; all names when they are few. */
 function contributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
   const isWhole = contributions.length <= limit;
-  const shown = isWhole
-    ? contributions
-    : [
-        ...contributions.slice(0, Math.ceil(limit / 2)),
-        ...(limit > 1 ? contributions.slice(-Math.floor(limit / 2)) : []),
-      ];
+  const { contributors, detractors } = extremesOf(contributions, limit);
+  const shown = isWhole ? contributions : [...contributors, ...detractors];
   const bars = shown.map(({ asset_id, contribution }) => percentBar(labelOf(asset_id, nameOf(asset_id)), contribution));
-  const which = isWhole ? '' : `Largest and smallest of ${countText(contributions.length)}, `;
+  const which = isWhole
+    ? ''
+    : `${countText(contributors.length)} largest contributors and ${countText(detractors.length)} largest detractors of ${countText(contributions.length)} names, `;
   return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
+}
+
+type Contribution = AttributionView['contributions'][number];
+
+/** As many of each; where one side has fewer, the other has more. @param rows the largest first */
+function extremesOf(
+  rows: readonly Contribution[],
+  limit: number,
+): { readonly contributors: readonly Contribution[]; readonly detractors: readonly Contribution[] } {
+  const up = rows.filter(({ contribution }) => contribution > 0);
+  const down = rows.filter(({ contribution }) => contribution < 0);
+  const contributors = Math.min(up.length, Math.max(Math.ceil(limit / 2), limit - down.length));
+  const detractors = Math.min(down.length, limit - contributors);
+  return { contributors: up.slice(0, contributors), detractors: down.slice(down.length - detractors) };
 }
 
 function literalBars(values: Readonly<Record<string, number>>, limit: number): Bars {

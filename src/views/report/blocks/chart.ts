@@ -1,3 +1,4 @@
+import { namesOf } from '#domain/reports/block.js';
 import { CHART_LINES, type ChartLine } from '#domain/reports/blocks/chart.js';
 import { formatDay } from '#domain/days.js';
 import { drawLineChart, type ChartSeries, type Panel } from '../chart/line-chart.js';
@@ -79,10 +80,12 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);
   const title = titlePart(block.title, width, typesetter);
-  const found = CHART_LINES.filter((line) => block.lines.includes(line)).map((line) => ({
-    panel: LINES[line].panel,
-    found: LINES[line].find(figures),
-  }));
+  const found = namesOf(CHART_LINES)
+    .filter((line) => block.lines.includes(line))
+    .map((line) => ({
+      panel: LINES[line].panel,
+      found: LINES[line].find(figures),
+    }));
   const panels = (['levels', 'drawdown', 'volatility'] as const).flatMap((name): Panel[] => {
     const series = found.flatMap((line) => (line.panel === name && 'series' in line.found ? [line.found.series] : []));
     if (series.length === 0) return [];

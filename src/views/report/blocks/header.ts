@@ -1,11 +1,17 @@
+import type { Adjustment } from '#domain/market/market-data.js';
 import type { RunFigures } from '../figures.js';
+import { basisPointsText } from '../numbers.js';
 import type { Part } from '../page/layout.js';
 import { INK, LEADING, MUTED, NAVY, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import type { Drawing } from './drawing.js';
 
 const BAR = 3;
+const STAMP_TOP = BAR + 9;
+const STAMP_LEADING = SIZE.label * 1.5;
 const STAMP_SHARE = 0.3;
+/** Longer lines end in an ellipsis. */
+const STAMP_SHARE_MAX = 0.45;
 const TITLE_LINES_MAX = 4;
 const REASON_LINES_MAX = 4;
 /** A title of several lines is set smaller. */
@@ -20,15 +26,34 @@ function stateOf({ stale }: RunFigures): string {
   return `Not current: ${parts.join(', ')}`;
 }
 
+const BASES: Readonly<Record<Adjustment, string>> = {
+  none: 'Prices as traded',
+  splits: 'Prices adjusted for splits',
+  total: 'Prices adjusted for splits and dividends',
+};
+
+/** What the figures of a report speak of: date, currency and return, price basis, costs, state. */
+function stampsOf(figures: RunFigures): string[] {
+  const { overview, currency, variant, terms } = figures;
+  const { transactionCostBps: cost, adjustment } = terms;
+  return [
+    `As of ${overview.end}`,
+    `${currency}, ${VARIANTS[variant]}`,
+    ...(adjustment === null ? [] : [BASES[adjustment]]),
+    cost === 0 ? 'No transaction cost' : `Transaction cost ${basisPointsText(cost)}`,
+    ...(overview.parent === undefined ? [] : [`Derived from ${cleanLine(overview.parent.index_id)}`]),
+    stateOf(figures),
+  ];
+}
+
 /** The head of a report: a bar, the title in large type, and at the right what the figures speak of. */
 export const drawHeader: Drawing<'header'> = (
   { title, subtitle, stamp },
   { width, typesetter, figures, reportName },
 ) => {
-  const stamps =
-    stamp && figures !== null
-      ? [`As of ${figures.overview.end}`, `${figures.currency}, ${VARIANTS[figures.variant]}`, stateOf(figures)]
-      : [];
+  const stamps = (stamp && figures !== null ? stampsOf(figures) : []).flatMap((line) =>
+    typesetter.fit(line, { size: SIZE.label, maxWidth: STAMP_SHARE_MAX * width, linesMax: 1 }),
+  );
   const stampWidth = Math.max(0, ...stamps.map((line) => typesetter.width(line, { size: SIZE.label })));
   const room = stamps.length === 0 ? width : width - Math.max(stampWidth + 16, STAMP_SHARE * width);
   const text = cleanLine(title ?? figures?.overview.name ?? reportName);
@@ -52,7 +77,7 @@ export const drawHeader: Drawing<'header'> = (
   const titleBottom = BAR + 9 + titles.length * titleLeading + 4;
   const reasonsTop = Math.max(
     titleBottom + subtitles.length * subtitleLeading + 4,
-    BAR + 14 + stamps.length * SIZE.label * 1.5,
+    STAMP_TOP + stamps.length * STAMP_LEADING + 4,
   );
   const reasonLeading = SIZE.body * LEADING;
   const part: Part = {
@@ -88,7 +113,7 @@ export const drawHeader: Drawing<'header'> = (
           stamps.forEach((line, i) =>
             canvas.text(line, {
               x: x + width,
-              y: y + BAR + 9 + size * 0.92 + i * SIZE.label * 1.5,
+              y: y + STAMP_TOP + SIZE.label + i * STAMP_LEADING,
               size: SIZE.label,
               colour: i === 0 ? INK : MUTED,
               weight: i === 0 ? 'bold' : 'regular',

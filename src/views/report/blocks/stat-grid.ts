@@ -1,11 +1,11 @@
-import { statsOf, type Stat } from '#domain/reports/blocks/stat-grid.js';
+import { STATS, statsOf, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
 import type { RunFigures } from '../figures.js';
-import { countText, percentText, ratioText } from '../numbers.js';
+import { basisPointsText, countText, percentText, ratioText } from '../numbers.js';
 import type { Part } from '../page/layout.js';
 import { HAIRLINE, INK, LINE, MUTED, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import type { Typesetter } from '../text/typesetter.js';
-import { requireFigures, type Drawing } from './drawing.js';
+import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
 import { titlePart } from './titled.js';
 
 interface Figure {
@@ -13,36 +13,23 @@ interface Figure {
   readonly value: string;
 }
 
-const FIGURES: Record<Stat, { readonly label: string; readonly value: (figures: RunFigures) => string }> = {
-  total_return: { label: 'Total return', value: ({ overview: { metrics } }) => percentText(metrics.total_return) },
-  annualised_return: {
-    label: 'Annualised return',
-    value: ({ overview: { metrics } }) => percentText(metrics.annualised_return),
-  },
-  volatility: { label: 'Volatility', value: ({ overview: { metrics } }) => percentText(metrics.volatility) },
-  sharpe_ratio: { label: 'Sharpe ratio', value: ({ overview: { metrics } }) => ratioText(metrics.sharpe_ratio) },
-  max_drawdown: { label: 'Max drawdown', value: ({ overview: { metrics } }) => percentText(metrics.max_drawdown) },
-  tracking_error: {
-    label: 'Tracking error',
-    value: ({ overview: { metrics } }) => percentText(metrics.tracking_error),
-  },
-  tracking_difference: {
-    label: 'Tracking difference',
-    value: ({ overview: { metrics } }) => percentText(metrics.tracking_difference),
-  },
-  constituents: {
-    label: 'Constituents',
-    value: ({ overview: { concentration } }) => countText(concentration.constituents),
-  },
-  effective_assets: {
-    label: 'Effective assets',
-    value: ({ overview: { concentration } }) => ratioText(concentration.effective_assets),
-  },
-  largest: { label: 'Largest weight', value: ({ overview: { concentration } }) => percentText(concentration.largest) },
-  long_exposure: { label: 'Long exposure', value: ({ exposure }) => percentText(exposure().long) },
-  short_exposure: { label: 'Short exposure', value: ({ exposure }) => percentText(exposure().short) },
-  gross_exposure: { label: 'Gross exposure', value: ({ exposure }) => percentText(exposure().gross) },
-  net_exposure: { label: 'Net exposure', value: ({ exposure }) => percentText(exposure().net) },
+const FIGURES: Record<Stat, (figures: RunFigures) => string> = {
+  total_return: ({ overview: { metrics } }) => percentText(metrics.total_return),
+  annualised_return: ({ overview: { metrics } }) => percentText(metrics.annualised_return),
+  volatility: ({ overview: { metrics } }) => percentText(metrics.volatility),
+  sharpe_ratio: ({ overview: { metrics } }) => ratioText(metrics.sharpe_ratio),
+  max_drawdown: ({ overview: { metrics } }) => percentText(metrics.max_drawdown),
+  tracking_error: ({ overview: { metrics } }) => percentText(metrics.tracking_error),
+  tracking_difference: ({ overview: { metrics } }) => percentText(metrics.tracking_difference),
+  parent_tracking_error: ({ overview: { parent } }) => percentText(parent?.tracking_error ?? null),
+  constituents: ({ overview: { concentration } }) => countText(concentration.constituents),
+  effective_assets: ({ overview: { concentration } }) => ratioText(concentration.effective_assets),
+  largest: ({ overview: { concentration } }) => percentText(concentration.largest),
+  long_exposure: ({ exposure }) => percentText(exposure().long),
+  short_exposure: ({ exposure }) => percentText(exposure().short),
+  gross_exposure: ({ exposure }) => percentText(exposure().gross),
+  net_exposure: ({ exposure }) => percentText(exposure().net),
+  transaction_cost: ({ terms }) => basisPointsText(terms.transactionCostBps),
 };
 
 const GAP = 14;
@@ -55,9 +42,9 @@ const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
-    ...statsOf(block, context.figures?.overview.exposure !== undefined).map((stat): Figure => ({
-      label: FIGURES[stat].label,
-      value: FIGURES[stat].value(requireFigures(context)),
+    ...statsOf(block, kindOf(context)).map((stat): Figure => ({
+      label: STATS[stat].label,
+      value: FIGURES[stat](requireFigures(context)),
     })),
     ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({
       label: cleanLine(label),
@@ -77,6 +64,13 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
     rows.push(layRow(figures.slice(from, from + columns), { cell, size, typesetter }));
   return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
 };
+
+function kindOf({ figures }: DrawingContext): StatRun {
+  return {
+    isDerived: figures?.overview.parent !== undefined,
+    hasShorts: figures?.overview.exposure !== undefined,
+  };
+}
 
 /** Room for the longest word of a label and of a value in the smallest size. */
 function leastWidth({ label, value }: Figure, typesetter: Typesetter): number {

@@ -3,6 +3,7 @@ import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
 import type { RunFigures } from '../figures.js';
 import { countText, NOT_MEASURED, percentText, plainTexts } from '../numbers.js';
+import { rowsWithin } from '../rows-within.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable } from '../table/lay-table.js';
 import type { TableColumn, TableContent, TableRow } from '../table/table-content.js';
@@ -152,7 +153,7 @@ function tintOf(value: number | null, largest: number): string | null {
 
 function attributionTable({ attribution, nameOf }: RunFigures, limit: number): Table {
   const { contributions, total_return, cap_drag, cost_drag, start, end } = attribution();
-  const rows = contributions.slice(0, limit);
+  const { shown: rows, others } = rowsWithin(contributions, limit);
   const hasNames = rows.some(({ asset_id }) => nameOf(asset_id) !== null);
   const table = toTable<(typeof rows)[number]>(
     [
@@ -169,7 +170,6 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
     cells: [label, ...(hasNames ? [''] : []), '', '', percentText(value)],
     isTotal: true,
   });
-  const others = contributions.slice(limit);
   const rest =
     others.length === 0
       ? []
@@ -194,7 +194,7 @@ function riskTable({ risk, overview }: RunFigures, limit: number): Table {
   const found = risk();
   if ('missing' in found) return { columns: [], rows: [], note: found.missing };
   const { names, volatility, coveredWeight } = found;
-  const rows = names.slice(0, limit);
+  const { shown: rows, others } = rowsWithin(names, limit);
   const hasNames = rows.some(({ name }) => name !== null);
   const isCovered = coveredWeight > 1 - 1e-6;
   const share = (contribution: number): string => percentText(volatility > 0 ? contribution / volatility : 0);
@@ -213,7 +213,6 @@ function riskTable({ risk, overview }: RunFigures, limit: number): Table {
     cells: [label, ...(hasNames ? [''] : []), percentText(weight), percentText(contribution), share(contribution)],
     isTotal: true,
   });
-  const others = names.slice(limit);
   const rest = others.reduce(
     (sum, { weight, contribution }) => ({ weight: sum.weight + weight, contribution: sum.contribution + contribution }),
     { weight: 0, contribution: 0 },
@@ -229,7 +228,7 @@ function riskTable({ risk, overview }: RunFigures, limit: number): Table {
 }
 
 function literalTable({ index, columns, data }: LiteralTable, limit: number): Table {
-  const rows = data.slice(0, limit);
+  const { shown: rows, others } = rowsWithin(data, limit);
   const isNumbered = index.every((label, i) => label === i);
   const shown = columns.map((head, k) =>
     literalColumn(
@@ -239,13 +238,17 @@ function literalTable({ index, columns, data }: LiteralTable, limit: number): Ta
   );
   const labels = isNumbered
     ? []
-    : [{ column: text(''), cells: index.slice(0, limit).map((label) => cleanLine(String(label))) }];
+    : [{ column: text(''), cells: index.slice(0, rows.length).map((label) => cleanLine(String(label))) }];
   const all = [...labels, ...shown];
-  const left = data.length - rows.length;
   return {
     columns: all.map(({ column }) => column),
     rows: all.length === 0 ? [] : rows.map((_, r) => ({ cells: all.map(({ cells }) => cells[r]!) })),
-    note: data.length === 0 ? 'No rows.' : left > 0 ? `${countText(left)} more rows are not shown.` : null,
+    note:
+      data.length === 0
+        ? 'No rows.'
+        : others.length > 0
+          ? `${countText(others.length)} more rows are not shown.`
+          : null,
   };
 }
 

@@ -80,6 +80,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
   const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
 
+  // Its lines have these fields alone, none of them named in `redact`; keys and passwords in their values are still taken out.
+  const requestLog = log.child({}, { redact: [] });
   const failedKeys = createFailedKeys(() => performance.now());
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
   for (const [path, operations] of byPath(api, handlers, () => settledWithin(dataSettled(), DATA_WAIT_MS))) {
@@ -156,8 +158,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const { method } = request;
     const ms = performance.now() - startedMs;
     const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
-    if (log.isLevelEnabled(level)) {
-      log[level](
+    if (requestLog.isLevelEnabled(level)) {
+      requestLog[level](
         {
           request_id: requestId,
           ...spanOf(trace),

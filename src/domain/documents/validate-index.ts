@@ -74,10 +74,22 @@ export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
   return { document, findings: orderFindings(findings) };
 }
 
-/** A stored body as a document with its defaults, undefined when it does not satisfy the schema. */
+/** Documents of bodies that cannot change. */
+const documentsOf = new WeakMap<object, IndexDocument>();
+
+/**
+ * A stored body as a document with its defaults, undefined when it does not satisfy the schema.
+ * @cost one validation; nothing for a frozen body that was read before
+ */
 export function readIndex(body: unknown): IndexDocument | undefined {
+  const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
+  const known = isConstant ? documentsOf.get(body) : undefined;
+  if (known !== undefined) return known;
   const parsed = IndexDocument.safeParse(body);
-  return parsed.success ? withDefaultUniverse(parsed.data) : undefined;
+  if (!parsed.success) return undefined;
+  const document = withDefaultUniverse(parsed.data);
+  if (isConstant) documentsOf.set(body, document);
+  return document;
 }
 
 /** An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its source. */

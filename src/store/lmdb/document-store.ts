@@ -4,6 +4,7 @@ import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from '../files/artifact-owners.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
+import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
 import { documentKey, isDocumentId, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
 import type {
@@ -63,6 +64,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
   const owners = artifactOwners();
   const revisions = new Map<DocumentKind, number>();
+  const cache = createDocumentCache();
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
   for (const { key, value } of database.getRange({})) owners.own(keyText(key), namesIn(value));
 
@@ -72,6 +74,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
     admit: (bytes, options) => freeSpace.admit(bytes, options),
     commit: (writes) => commitDurably(database, writes),
     committed(writes) {
+      cache.drop(writes.keys());
       for (const kind of kindsOf(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
       const unreferenced: string[] = [];
       for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : namesIn(value)));
@@ -81,8 +84,19 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
     failed: (cause) => onFailure?.(cause),
   });
 
+  /** A document as the last commit left it. */
+  const find = (kind: DocumentKind, id: string): FoundDocument => {
+    if (!isDocumentId(id)) return undefined;
+    const key = documentKey(kind, id);
+    return cache.find(
+      key,
+      () => database.get(keyBytes(key)),
+      (value) => opened(id, key, value),
+    );
+  };
+
   return {
-    get: async (kind, id) => readDocument(kind, id, (key) => database.get(keyBytes(key))),
+    get: async (kind, id) => find(kind, id),
     ids: async (kind) =>
       idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
     revision: async (kind) => revisions.get(kind) ?? 0,
@@ -90,13 +104,13 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
       const { start, end } = kindRange(kind);
-      for (const { key, value } of database.getRange({ start: keyBytes(start), end: keyBytes(end) })) {
+      for (const key of database.getKeys({ start: keyBytes(start), end: keyBytes(end) })) {
         const id = idOf(kind, keyText(key));
-        const opened =
-          id === undefined ? 'unreadable' : openDocument(id, { key: keyText(key), value, schemaMax: SCHEMA_VERSION });
-        const document = typeof opened === 'string' ? undefined : read(opened.body, opened.id);
+        const found: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(kind, id);
+        if (found === undefined) continue; // Deleted since its key was read.
+        const document = 'unreadable' in found ? undefined : read(found.body, found.id);
         if (document !== undefined) documents.push(document);
-        else causes[typeof opened === 'string' ? opened : 'invalid']++;
+        else causes['unreadable' in found ? found.unreadable : 'invalid']++;
       }
       return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
     },
@@ -132,9 +146,13 @@ function readDocument(kind: DocumentKind, id: string, read: (key: string) => Buf
   if (!isDocumentId(id)) return undefined;
   const key = documentKey(kind, id);
   const value = read(key);
-  if (value === undefined) return undefined;
-  const opened = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
-  return typeof opened === 'string' ? { id, unreadable: opened } : opened;
+  return value === undefined ? undefined : opened(id, key, value);
+}
+
+/** The document of a stored value, or why it cannot be read. */
+function opened(id: string, key: string, value: Buffer): FoundDocument {
+  const document = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
+  return typeof document === 'string' ? { id, unreadable: document } : document;
 }
 
 function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[]): string[] {

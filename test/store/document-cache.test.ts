@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { createDocumentCache } from '#store/lmdb/document-cache.js';
+import type { StoredDocument } from '#store/port.js';
+
+const document = (id: string, body: unknown = { id, list: [1] }): StoredDocument => ({
+  id,
+  body,
+  etag: id,
+  updatedAt: '2024-01-02T00:00:00.000Z',
+});
+
+/** A store of values whose readings are counted. */
+function counted(values: Record<string, number>) {
+  const read: string[] = [];
+  const cache = createDocumentCache(100);
+  const find = (key: string) =>
+    cache.find(
+      key,
+      () => {
+        read.push(key);
+        return values[key] === undefined ? undefined : Buffer.alloc(values[key]);
+      },
+      () => document(key),
+    );
+  return { cache, find, read };
+}
+
+describe('a cache of documents', () => {
+  test('reads a document once, until a commit drops it', () => {
+    const { cache, find, read } = counted({ a: 10 });
+    expect(find('a')).toBe(find('a'));
+    cache.drop(['a', 'b']);
+    find('a');
+    expect(read).toEqual(['a', 'a']);
+  });
+
+  test('holds no more bytes than it may: the least recently read leave first', () => {
+    const { find, read } = counted({ a: 40, b: 40, c: 40 });
+    for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) find(key);
+    expect(read).toEqual(['a', 'b', 'c', 'b']);
+  });
+
+  test('does not hold a document larger than itself, an absent one or an unreadable one', () => {
+    const { find, read } = counted({ large: 101 });
+    for (const key of ['large', 'large', 'none', 'none']) find(key);
+    expect(read).toEqual(['large', 'large', 'none', 'none']);
+    const cache = createDocumentCache();
+    let opened = 0;
+    const open = () => (opened++, { id: 'x', unreadable: 'unreadable' as const });
+    for (let i = 0; i < 2; i++) cache.find('x', () => Buffer.alloc(1), open);
+    expect(opened).toBe(2);
+  });
+
+  test('gives what nobody can change', () => {
+    const found = counted({ a: 10 }).find('a') as StoredDocument;
+    const body = found.body as { list: number[] };
+    expect(() => body.list.push(2)).toThrow(TypeError);
+  });
+});

@@ -6,7 +6,7 @@ import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
-import { runBacktest } from '#domain/backtest/run.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';

@@ -1,5 +1,6 @@
 import type { Book } from '#domain/backtest/simulate/book.js';
-import { createComposer, inForce } from '#domain/backtest/simulate/compositions.js';
+import { inForce } from '#domain/backtest/simulate/compositions.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { indexBook } from '#domain/backtest/simulate/index-run.js';
 import { formatDay, type Day } from '#domain/days.js';

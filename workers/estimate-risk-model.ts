@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { marketOn } from '#domain/backtest/simulate/compositions.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom, formatDay } from '#domain/days.js';

@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/backtest/simulate/compositions.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/days.js';

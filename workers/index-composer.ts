@@ -1,5 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { createComposer, type Composer } from '#domain/backtest/simulate/compositions.js';
+import type { Composer } from '#domain/backtest/simulate/compositions.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import type { Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';

@@ -1,4 +1,4 @@
-import { createComposer } from '#domain/backtest/simulate/compositions.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { formatDay, dayFrom } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

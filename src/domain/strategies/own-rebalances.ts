@@ -1,4 +1,5 @@
-import { hasAnyBar, type Composition } from '../backtest/simulate/compositions.js';
+import type { Composition } from '../backtest/simulate/compositions.js';
+import { hasAnyBar } from '../backtest/simulate/due-rebalances.js';
 import { askedAt, type IndexRun } from '../backtest/simulate/index-run.js';
 import type { Day } from '../days.js';
 import type { RebalanceSpec } from '../documents/index-document.js';

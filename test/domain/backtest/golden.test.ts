@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { runBacktest, type Run } from '#domain/backtest/run.js';
+import type { Run } from '#domain/backtest/run.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { openCalendars } from '#market/serving/calendar-files.js';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
-import { runBacktest, type Run } from '#domain/backtest/run.js';
+import type { Run } from '#domain/backtest/run.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestRequest, StrategyTerms } from '#domain/backtest/plan.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

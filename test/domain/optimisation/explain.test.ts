@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { createComposer } from '#domain/backtest/simulate/compositions.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { explainWeight, isDerivedExplanation, type NameSolve } from '#domain/optimisation/explain.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/backtest/simulate/compositions.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { explainName, type ExplainedWeighting, type Explanation } from '#domain/rules/explain.js';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createComposer, type Composer } from '#domain/backtest/simulate/compositions.js';
+import type { Composer } from '#domain/backtest/simulate/compositions.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/documents/index-document.js';

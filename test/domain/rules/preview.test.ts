@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/backtest/simulate/compositions.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { dayFrom } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';

@@ -1,4 +1,5 @@
-import { runBacktest, type Run } from '#domain/backtest/run.js';
+import type { Run } from '#domain/backtest/run.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, dayFrom } from '#domain/days.js';

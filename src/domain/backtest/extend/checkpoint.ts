@@ -8,7 +8,8 @@ import type { Book, BriefEnd, FollowEnd } from '../simulate/book.js';
 import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
 import type { DecisionMemory } from '../simulate/decider.js';
 import { indexTerms } from '../simulate/index-run.js';
-import { briefEnd, type Run, type RunRemains } from '../run.js';
+import type { Run, RunRemains } from '../run.js';
+import { briefEnd } from '../return-variants.js';
 
 /** All that the dates after the last one of a run depend on, besides its stored columns: what it takes to resume it. */
 export interface RunCheckpoint {

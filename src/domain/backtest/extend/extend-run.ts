@@ -27,9 +27,12 @@ import type { BlockName } from '../run-file/schema.js';
 import { extendColumns } from './extend-columns.js';
 import { extendRecord, type ExtendedRecord } from './extend-record.js';
 import { CannotResume } from './reasons.js';
-import { resumeRun, type Continuation, type ResumeRunInput } from './resume.js';
+import { resumeRun } from './resume.js';
+import type { Continuation, ResumeRunInput } from './continuation.js';
 import { besideParent, type RunSummary } from '../run-summary.js';
-import { findingGroups, gapsWithin, reportedFindings, type FindingGroups, type RunRemains } from '../run.js';
+import type { FindingGroups, RunRemains } from '../run.js';
+import { gapsWithin } from '../simulate/gaps.js';
+import { findingGroups, reportedFindings } from '../run-findings.js';
 import { tradesOf } from '../simulate/trades.js';
 
 export interface ExtendInput extends ResumeRunInput {

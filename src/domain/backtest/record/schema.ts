@@ -1,7 +1,7 @@
 import type { BacktestMetrics } from '../../analytics/series.js';
 import type { Finding } from '../../findings.js';
 import { LIMITS } from '../../limits.js';
-import type { Continuation, IndexContinuation } from '../extend/resume.js';
+import type { Continuation, IndexContinuation } from '../extend/continuation.js';
 import { isEqual } from '../numbers.js';
 import type { Run } from '../run.js';
 import type { Book } from '../simulate/book.js';

@@ -1,7 +1,7 @@
 import type { RelativeMetrics } from '../../analytics/relative.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import type { ExtendedRecord } from '../extend/extend-record.js';
-import type { Continuation } from '../extend/resume.js';
+import type { Continuation } from '../extend/continuation.js';
 import type { Numbers, NumbersOf, NumberType } from '../numbers.js';
 import type { BacktestPlan } from '../plan.js';
 import type { PackedRecord } from '../record/pack.js';

@@ -1,6 +1,6 @@
 import type { ReturnVariant } from '../../market/market-data.js';
 import { UNTAXED_TWINS, variantOn, variantsOn } from '../../market/price-basis.js';
-import type { Continuation } from '../extend/resume.js';
+import type { Continuation } from '../extend/continuation.js';
 import type { Numbers, NumberType } from '../numbers.js';
 import type { Book } from '../simulate/book.js';
 import type { AddedSessions, Addition, Block, Comparison, Filling, WholeRun } from './block.js';

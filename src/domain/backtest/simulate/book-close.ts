@@ -6,7 +6,6 @@ import type { Conversion, Gap, Move, PendingNames, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
 import {
   append,
-  assertAffordable,
   beginStretch,
   drop,
   hold,
@@ -16,6 +15,7 @@ import {
   writeRow,
   type BookState,
 } from './book-state.js';
+import { assertAffordable } from './book-limits.js';
 import { spreadSides, type Sides } from './proceeds.js';
 import { trade, type TradeInput } from './trade.js';
 import { tradeBeyond } from './trade-beyond.js';

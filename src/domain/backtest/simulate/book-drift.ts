@@ -5,7 +5,6 @@ import { panelRow } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
 import {
-  assertWorth,
   beginStretch,
   dropAll,
   hold,
@@ -16,6 +15,7 @@ import {
   type BookState,
   type Child,
 } from './book-state.js';
+import { assertWorth } from './book-limits.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {

@@ -1,12 +1,8 @@
-import { formatDay } from '../../days.js';
-import { absencesOf, type Absences } from '../../market/absences.js';
-import { exchangeRates } from '../../market/exchange-rates.js';
-import { effectTable, shortTerms, valueIndexOf, type EffectTable } from '../../market/growth.js';
+import type { Absences } from '../../market/absences.js';
+import type { EffectTable } from '../../market/growth.js';
 import { panelRow } from '../../market/session-market.js';
-import { Refusal } from '../../refusal.js';
-import type { BookEnd, BookEvent, BookInput, BookResume, Gap, PendingNames, Targets, UnfilledOrder } from './book.js';
+import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
-import { bookNames } from './book-names.js';
 
 export interface BookState extends EventTerms {
   readonly input: BookInput;
@@ -79,104 +75,6 @@ export interface Child {
   units: number;
 }
 
-export function openBook(input: BookInput): BookState {
-  const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
-  const { resume } = input;
-  const columns = resume
-    ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
-    : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
-  const slotOf = new Int32Array(sm.names).fill(-1);
-  columns.forEach((column, slot) => (slotOf[column] = slot));
-  const length = to - from + 1;
-  const H = columns.length;
-  const ofShorts = shortTerms(growth);
-  const state: BookState = {
-    input,
-    sm,
-    treatment,
-    growth,
-    columns,
-    slotOf,
-    rates: exchangeRates(sm, growth.currency),
-    index: valueIndexOf(sm, indexTerms),
-    effects: effectTable(sm, growth),
-    ofShorts: effectTable(sm, ofShorts),
-    inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
-    absences: absencesOf(sm),
-    targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
-    value: new Float64Array(length),
-    gross: new Float64Array(length).fill(1),
-    paths: new Float64Array(length).fill(1),
-    begins: new Uint8Array(length),
-    divisor: new Float64Array(length).fill(1),
-    costs: new Float64Array(length),
-    weights: input.roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H),
-    cash: new Float64Array(length),
-    counts: new Int32Array(length),
-    everHeld: new Uint8Array(H),
-    events: [],
-    gaps: [],
-    silent: [],
-    orders: [],
-    waiting: [],
-    held: new Int32Array(H),
-    isHeld: new Uint8Array(H),
-    count: 0,
-    units: new Float64Array(H),
-    heldColumns: new Int32Array(H),
-    places: new Int32Array(H),
-    isOneRun: false,
-    asked: new Float64Array(H),
-    before: new Float64Array(H),
-    slots: new Int32Array(H),
-    stretchValue: input.initialValue,
-    stretchCash: 1,
-    path: 1,
-    rowSession: from,
-    missing: NONE,
-    children: [],
-    renamed: new Map(),
-    today: undefined,
-  };
-  if (resume) resumeFrom(state, resume);
-  return state;
-}
-
-/** Stands where the book stood that is resumed. */
-function resumeFrom(state: BookState, { end, orders }: BookResume): void {
-  const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
-  state.count = end.held.length;
-  for (let k = 0; k < end.held.length; k++) {
-    const slot = slotOf[end.held[k]!]!;
-    held[k] = slot;
-    heldColumns[k] = columns[slot]!;
-    places[slot] = k;
-    units[k] = end.units[k]!;
-    weights[slot] = end.weights[k]!;
-    isHeld[slot] = 1;
-    everHeld[slot] = 1;
-  }
-  state.isOneRun = isOneRunOf(heldColumns, state.count);
-  state.value[0] = end.value;
-  state.cash[0] = end.cash;
-  state.divisor[0] = end.divisor;
-  state.counts[0] = state.count;
-  state.stretchValue = end.stretchValue;
-  state.stretchCash = end.stretchCash;
-  state.path = end.path;
-  state.paths[0] = end.path;
-  waitFor(state, end);
-  state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
-  state.waiting = end.waiting.map((position) => state.orders[position]!);
-  state.rowSession = input.from;
-}
-
-function pendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
-  return pending
-    ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }]
-    : [];
-}
-
 /** Waits for the prices that another book waits for, with the same holdings per unit of value. */
 export function waitFor(state: BookState, { children, renamed }: PendingNames): void {
   state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
@@ -224,7 +122,7 @@ export function endOf(state: BookState, session: number): BookEnd {
   };
 }
 
-const NONE: readonly number[] = [];
+export const NONE: readonly number[] = [];
 
 /** Beginning of a session's row of weights. */
 export function rowOf({ input, columns }: BookState, session: number): number {
@@ -283,7 +181,7 @@ export function beginStretch(state: BookState, session: number): void {
 }
 
 /** Columns and slots both ascend, and slots are never further apart than columns. */
-function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
+export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
   return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
 }
 
@@ -314,36 +212,6 @@ export function drop(state: BookState, slot: number, row: number): void {
   held.copyWithin(k, k + 1, state.count);
   state.count--;
   state.isHeld[slot] = 0;
-}
-
-/**
- * Short positions can lose more than there is.
- * @throws Refusal NUMERIC_FAILURE when a book is worth less than nothing
- */
-export function assertWorth({ input, sm, value }: BookState, session: number, worth: number): void {
-  if (!(worth < 0)) return;
-  const date = formatDay(sm.sessions[session]!);
-  const before = value[session - input.from - 1] ?? input.initialValue;
-  throw new Refusal(
-    'NUMERIC_FAILURE',
-    `${input.title} is worth ${worth} on ${date} after ${before} the session before: its short positions lost more than there was. A run that ends before ${date} can be measured.`,
-    { date },
-  );
-}
-
-/**
- * Trades of a book that is short by many times its value can cost more than there is.
- * @param kept value after costs as a fraction of the value before
- * @throws Refusal NUMERIC_FAILURE when nothing is left
- */
-export function assertAffordable({ title, sm, costRate }: BookInput, session: number, kept: number): void {
-  if (kept > 0) return;
-  const date = formatDay(sm.sessions[session]!);
-  throw new Refusal(
-    'NUMERIC_FAILURE',
-    `The trades of ${date} cost more than ${title.charAt(0).toLowerCase()}${title.slice(1)} is worth, at ${costRate * 10_000} basis points.`,
-    { date },
-  );
 }
 
 /** Nothing is worth anything any more. */

@@ -1,7 +1,7 @@
 import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
 import { exitSides } from './book-close.js';
 import { frozenSlots } from './book-orders.js';
-import { assertAffordable } from './book-state.js';
+import { assertAffordable } from './book-limits.js';
 import { moveWeights } from './trades.js';
 import { trade } from './trade.js';
 

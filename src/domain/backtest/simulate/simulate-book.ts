@@ -1,7 +1,8 @@
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession, findGaps } from './book-close.js';
 import { driftTo } from './book-drift.js';
-import { beginStretch, endOf, openBook, pendingOf, writeRow } from './book-state.js';
+import { beginStretch, endOf, pendingOf, writeRow } from './book-state.js';
+import { openBook } from './open-book.js';
 
 /** Sessions between two looks at the cancel flag. */
 const TICK_SESSIONS = 64;

@@ -1,0 +1,62 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Calendars } from '../../calendars/calendar.js';
+import type { Day } from '../../days.js';
+import type { Finding } from '../../findings.js';
+import type { MarketData, ReturnVariant } from '../../market/market-data.js';
+import type { Constrained } from '../../strategies/constrained-rebalances.js';
+import type { BenchmarkRun, SeriesEnd } from '../simulate/benchmark.js';
+import type { Book } from '../simulate/book.js';
+import type { DatedSeries } from '../../analytics/relative.js';
+import type { IndexContext, KnownIndex, RunCheckpoint } from './checkpoint.js';
+import type { DecisionMemory } from '../simulate/decider.js';
+import type { Composition, DeciderFactory } from '../simulate/compositions.js';
+import type { BacktestPlan } from '../plan.js';
+import type { RequestedRange } from '../simulate/window.js';
+
+export interface ResumeRunInput {
+  readonly plan: BacktestPlan;
+  readonly checkpoint: RunCheckpoint;
+  readonly calendars: Calendars;
+  /** The market, without cash paid on days that the checkpoint has behind it. */
+  readonly market: MarketData;
+  /** The market without cash paid on days up to one, for decisions. */
+  readonly marketSince: (day: Day) => MarketData;
+  /** The whole of it, for decisions that look back further than they say. */
+  readonly wholeMarket: () => MarketData;
+  readonly createDecider: DeciderFactory;
+  /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
+  readonly engine?: Engine;
+  readonly report: (fraction: number, message: string) => void;
+}
+
+/** The sessions that a run has more: every book begins with the session that the stored run ended on. */
+export interface Continuation {
+  readonly range: RequestedRange;
+  readonly index: IndexContinuation;
+  readonly portfolio: Book;
+  readonly parent: IndexContinuation | null;
+  readonly benchmark: IndexContinuation | null;
+  readonly series: {
+    readonly added: DatedSeries;
+    readonly end: SeriesEnd;
+    readonly variant: BenchmarkRun['variant'];
+  } | null;
+  readonly variants: Readonly<Partial<Record<ReturnVariant, Book>>>;
+  readonly uncapped: Book | null;
+  /** Rebalances of the run itself. */
+  readonly rebalances: readonly Composition[];
+  /** Of a strategy's constraint set: warnings of the solves, and what they left. */
+  readonly solves: Pick<Constrained, 'findings'> & { readonly memory: DecisionMemory | null };
+  /** Every index that the run reaches, with what it decided last. */
+  readonly reached: readonly KnownIndex[];
+}
+
+/** An index over the sessions that its book has more. */
+export interface IndexContinuation extends IndexContext {
+  /** Session that the stored book ended on, and the last one. */
+  readonly from: number;
+  readonly to: number;
+  readonly book: Book;
+  readonly composed: readonly Composition[];
+  readonly findings: readonly Finding[];
+}

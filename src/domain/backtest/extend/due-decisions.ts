@@ -1,0 +1,144 @@
+import type { Day } from '../../days.js';
+import { isDerivedDocument, isRuleDocument, type DerivedDocument } from '../../documents/index-document.js';
+import type { MarketData } from '../../market/market-data.js';
+import { alignMarket, BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
+import { derivedLookBack } from '../../optimisation/derived-look-back.js';
+import { lookBackOf, type LookBack } from '../../rules/look-back.js';
+import { treatmentOf } from './checkpoint.js';
+import type { DecisionMemory } from '../simulate/decider.js';
+import type { ResumedIndex, Composer, Composition, Compositions } from '../simulate/compositions.js';
+import { createComposer } from '../simulate/create-composer.js';
+import type { BacktestPlan } from '../plan.js';
+import type { ResumeRunInput } from './continuation.js';
+
+export interface DueInput {
+  /** By calendar, the market from the last sessions on. */
+  readonly marked: ReadonlyMap<string, SessionMarket>;
+  readonly resumed: ReadonlyMap<string, ResumedIndex>;
+  readonly day: Day;
+}
+
+/** What indices decide on rebalances that are due. */
+export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
+  const ids = [...due.resumed.keys()];
+  if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
+  return composingOn(input, due, {
+    looks: looksOf(input, due),
+    work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])),
+  });
+}
+
+/** How far back something looks on a calendar. */
+export interface Look {
+  readonly code: string;
+  readonly lookBack: LookBack;
+}
+
+/** How far back the decisions that are due look. */
+function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
+  return [...resumed].flatMap(([id, { due, memory }]) =>
+    due.flatMap(({ decision }): Look[] => {
+      const document = documents[id]!;
+      if (isRuleDocument(document))
+        return [
+          {
+            code: document.calendar,
+            lookBack: lookBackOf({ document, sessions: marked.get(document.calendar)!.sessions, decision }),
+          },
+        ];
+      if (!isDerivedDocument(document)) return [];
+      const { source_index_id: parentId } = document.derivation;
+      return [solveLook({ documents, marked, document, decision, parents: resumed.get(parentId)!.before, memory })];
+    }),
+  );
+}
+
+interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'documents'> {
+  readonly document: DerivedDocument;
+  readonly decision: number;
+  readonly parents: readonly Pick<Composition, 'decision'>[];
+  readonly memory: DecisionMemory | null;
+}
+
+/** How far back an optimisation looks, on the calendar of the index that it is made towards. */
+export function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
+  const { source_index_id: parentId } = document.derivation;
+  const { calendar: code } = documents[parentId]!;
+  const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents, parentId);
+  return {
+    code,
+    lookBack: derivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),
+  };
+}
+
+interface ComposingWork<T> {
+  readonly looks: readonly Look[];
+  readonly work: (composer: Composer) => T;
+}
+
+/** Work on as much of the market as it looks back on; on the whole where that is more than it says. */
+export function composingOn<T>(
+  input: ResumeRunInput,
+  { marked, resumed, day }: DueInput,
+  { looks, work }: ComposingWork<T>,
+): T {
+  const {
+    plan: { documents },
+    calendars,
+    createDecider,
+    report,
+  } = input;
+  const on = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
+    const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
+    return work(
+      createComposer({
+        market,
+        calendars,
+        documents,
+        until: day,
+        createDecider,
+        resumed,
+        tick,
+        ...(aligned ? { aligned } : {}),
+      }),
+    );
+  };
+  const seen = marketOver(input, { marked, looks });
+  if (seen !== null) {
+    try {
+      return on(seen.market, seen.aligned);
+    } catch (thrown) {
+      if (!(thrown instanceof BeforeMarket)) throw thrown;
+    }
+  }
+  return on(input.wholeMarket());
+}
+
+/** The market from the sessions on that are looked back to; null where that is its beginning. */
+function marketOver(
+  { calendars, checkpoint, marketSince }: ResumeRunInput,
+  { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] },
+) {
+  const first = new Map<string, number>();
+  for (const {
+    code,
+    lookBack: { session },
+  } of looks)
+    first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
+  if ([...first.values()].some((session) => session <= 0)) return null;
+  const market = marketSince(Math.min(...looks.map(({ lookBack }) => lookBack.paidAfter)));
+  const aligned = new Map(marked);
+  for (const [code, session] of first) {
+    const calendar = calendars.get(code)!; // that of an aligned market
+    aligned.set(
+      code,
+      alignMarket({
+        market,
+        calendar,
+        calendars,
+        mark: markWindow({ market, calendar, session, later: checkpoint.marks.get(code)! }),
+      }),
+    );
+  }
+  return { market, aligned };
+}

@@ -1,0 +1,112 @@
+import type { IndexDocument } from '../../documents/index-document.js';
+import { alignMarket, type SessionMarket } from '../../market/session-market.js';
+import { lastAtMost } from '../../search.js';
+import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
+import type { Composer } from '../simulate/compositions.js';
+import { dueAfter, type DueRebalance } from '../simulate/due-rebalances.js';
+import { CannotResume } from './reasons.js';
+import { lastPriced } from '../simulate-run.js';
+import { requestedRange, type RequestedRange } from '../simulate/window.js';
+import type { ResumeRunInput, IndexContinuation } from './continuation.js';
+import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';
+
+/** The market as the indices of a run see it from their last sessions on, and what they decide there. */
+export interface MarketView {
+  readonly range: RequestedRange;
+  contextOf(indexId: string): IndexContext;
+  spanOf(indexId: string): Span;
+  decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
+  /** Does work with a composer on as much of the market as is looked back on, on the whole where that is not enough. */
+  composing<T>(looks: readonly Look[], work: (composer: Composer) => T): T;
+  /** Every index that the run reaches, with what it has decided. */
+  readonly reached: readonly KnownIndex[];
+}
+
+/** First and last session of what an index has more: the one that it was simulated to, and the one that it is now. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function viewOf(input: ResumeRunInput): MarketView {
+  const {
+    plan: { documents, indexId, request },
+    checkpoint,
+    market,
+  } = input;
+  const ids = [...checkpoint.recent.keys()];
+  const marked = markedMarkets(input, ids);
+  const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
+  const main = smOf(indexId);
+  const range = requestedRange({
+    document: documents[indexId]!,
+    calendar: main.calendar,
+    dates: market.dates,
+    request,
+  });
+  const from = main.mark!.session;
+  const last = lastAtMost(main.sessions, range.end);
+  const to = last <= from ? from : lastPriced(main, last);
+  if (to <= from) throw new CannotResume('no_new_session');
+  const day = main.sessions[to]!;
+  const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: lastAtMost(smOf(id).sessions, day) });
+  const resumed = new Map(
+    ids.map((id) => {
+      const { first, list, memory } = checkpoint.recent.get(id)!;
+      return [id, { first, before: list, memory, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
+    }),
+  );
+  const due: DueInput = { marked, resumed, day };
+  const composed = decideDue(input, due);
+  return {
+    range,
+    spanOf,
+    composing: (looks, work) => composingOn(input, due, { looks, work }),
+    contextOf: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
+    decided(id) {
+      const found = composed.get(id);
+      return found === undefined ? NOTHING : { composed: found.list, findings: found.findings };
+    },
+    reached: ids.map((id) => {
+      const { first, before, memory } = resumed.get(id)!;
+      const found = composed.get(id) ?? { list: [], memory };
+      return {
+        document: documents[id]!,
+        sm: smOf(id),
+        first,
+        list: [...before, ...found.list],
+        memory: found.memory,
+        to: spanOf(id).to,
+      };
+    }),
+  };
+}
+
+/** By calendar, the market from the mark of the checkpoint on. */
+function markedMarkets(
+  { plan: { documents }, checkpoint, calendars, market }: ResumeRunInput,
+  ids: readonly string[],
+): ReadonlyMap<string, SessionMarket> {
+  const marked = new Map<string, SessionMarket>();
+  for (const id of ids) {
+    const { calendar: code } = documents[id]!;
+    if (marked.has(code)) continue;
+    // A plan whose calendar is not known is not queued.
+    const calendar = calendars.get(code)!;
+    marked.set(code, alignMarket({ market, calendar, calendars, mark: checkpoint.marks.get(code)! }));
+  }
+  return marked;
+}
+
+const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
+
+/** @throws CannotResume when a rebalance is priced from a session that has been simulated: nothing traded on the one it was due on */
+function dueOf(
+  document: IndexDocument,
+  sm: SessionMarket,
+  { first, from, to }: Span & { readonly first: number },
+): DueRebalance[] {
+  const due = to === from ? [] : dueAfter(document, sm, { first: Math.max(first, from), after: from, last: to });
+  if (due.some(({ session }) => session <= from)) throw new CannotResume('rebalance');
+  return due;
+}

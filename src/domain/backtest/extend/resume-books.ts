@@ -1,0 +1,129 @@
+import { referenceEngine } from '#kernels/engines/reference.js';
+import type { ReturnVariant } from '../../market/market-data.js';
+import { constrainedDocument, constrainRebalances, type Constrained } from '../../strategies/constrained-rebalances.js';
+import { laterRebalances } from '../../strategies/own-rebalances.js';
+import { movedOrder, type Book, type BookInput, type BookResume, type Targets } from '../simulate/book.js';
+import type { StoredBook } from './checkpoint.js';
+import type { DecisionMemory } from '../simulate/decider.js';
+import type { Composition } from '../simulate/compositions.js';
+import { followBook } from '../simulate/follow-book.js';
+import { CannotResume } from './reasons.js';
+import { indexTerms } from '../simulate/index-run.js';
+import { simulateBook } from '../simulate/simulate-book.js';
+import type { ResumeRunInput, IndexContinuation } from './continuation.js';
+import { solveLook } from './due-decisions.js';
+import type { MarketView } from './market-view.js';
+
+export function resumeIndex(seen: MarketView, stored: StoredBook, indexId: string): IndexContinuation {
+  const index = { ...seen.contextOf(indexId), ...seen.decided(indexId), ...seen.spanOf(indexId) };
+  return { ...index, book: resumeBook(index, { stored }) };
+}
+
+interface ResumeBook {
+  readonly stored: StoredBook;
+  /** Another variant than the index's own, for its levels alone. */
+  readonly variant?: ReturnVariant;
+  /** On the weights before capping, for its levels alone. */
+  readonly isUncapped?: boolean;
+}
+
+/** The book of an index resumed, on the terms that `indexBook` begins it on. */
+export function resumeBook(
+  index: Omit<IndexContinuation, 'book'>,
+  { stored, variant, isUncapped = false }: ResumeBook,
+): Book {
+  const { sm, treatment, document, composed, from, to } = index;
+  return simulateBook({
+    title: `The index ${document.id}`,
+    sm,
+    treatment,
+    from,
+    to,
+    growth: indexTerms(index, variant),
+    ...(variant ? { indexTerms: indexTerms(index) } : {}),
+    isBrief: isUncapped || variant !== undefined,
+    targets: composed.map(({ session, columns, weights, uncapped }) => ({
+      session,
+      columns,
+      weights: isUncapped ? uncapped : weights,
+    })),
+    initialValue: document.base_value,
+    costRate: 0,
+    fills: 'all',
+    resume: resumeOf(stored, from),
+  });
+}
+
+/** A stored book as it is resumed from a session, which its orders are placed from. */
+function resumeOf({ end, first, columns, orders }: StoredBook, from: number): BookResume {
+  const shift = from - first;
+  return { end, first, columns, orders: orders.map((order) => movedOrder(order, -shift)) };
+}
+
+/**
+ * Rebalances of the run on the new sessions: those of its index, but for a strategy that has its own by a cadence, or solves their weights.
+ * @throws CannotResume when one is priced from a session that has been simulated
+ */
+export function rebalancesAfter(
+  { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
+  seen: MarketView,
+  index: IndexContinuation,
+): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
+  const { solves: memory } = checkpoint.remains;
+  const { document, from, to, composed } = index;
+  const dated = strategy?.rebalance
+    ? laterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to })
+    : composed;
+  if (dated === undefined) throw new CannotResume('rebalance');
+  const rows = strategy?.constraints;
+  if (rows === undefined || dated.length === 0) return { rebalances: dated, findings: [], memory };
+  const marked = new Map([[document.calendar, index.sm]]);
+  const looks = dated.map((rebalance) =>
+    solveLook({
+      documents,
+      marked,
+      document: constrainedDocument(document, rows),
+      decision: rebalance.decision,
+      parents: [rebalance],
+      memory,
+    }),
+  );
+  const tick = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
+  return seen.composing(looks, (composer) =>
+    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick }),
+  );
+}
+
+export function resumePortfolio(
+  { plan: { request, strategy }, checkpoint: { portfolio } }: ResumeRunInput,
+  index: IndexContinuation,
+  rebalances: readonly Composition[],
+): Book {
+  const { sm, treatment, from, to, book } = index;
+  const exposure = strategy?.exposure ?? 1;
+  const targets =
+    strategy === undefined
+      ? rebalances
+      : rebalances.map(({ session, columns, weights }): Targets => ({
+          session,
+          columns,
+          weights: weights.map((weight) => exposure * weight),
+        }));
+  const following: BookInput = {
+    title: 'The portfolio',
+    sm,
+    treatment,
+    from,
+    to,
+    targets,
+    growth: indexTerms(index),
+    initialValue: request.initial_capital,
+    costRate: request.transaction_cost_bps / 10_000,
+    fills: 'priceable',
+    ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
+  };
+  if ('end' in portfolio) return simulateBook({ ...following, resume: resumeOf(portfolio, from) });
+  const followed = followBook(following, book, portfolio);
+  if (!followed) throw new CannotResume('holdings_diverged');
+  return followed;
+}

@@ -1,0 +1,44 @@
+import type { ReturnVariant } from '../market/market-data.js';
+import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
+import type { Book, BookEnd, BriefEnd } from './simulate/book.js';
+import { indexBook, type IndexRun } from './simulate/index-run.js';
+import type { Run, VariantLevel, RunRemains } from './run.js';
+
+interface Variants {
+  readonly variants: Run['variants'];
+  readonly ends: RunRemains['variants'];
+}
+
+export function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
+  const {
+    treatment,
+    sm: { market },
+  } = compositions;
+  const own = variantOn(market, treatment.dividends);
+  const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
+  const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};
+  for (const variant of variantsOn(market)) {
+    if (known.has(variant)) continue;
+    const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
+    const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
+    if (other) ends[variant] = briefEnd(other);
+    known.set(variant, twin ?? levelOf(other!)); // one of them is there
+  }
+  const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
+  return { variants: { price: levelIn('price'), total: levelIn('total'), net: levelIn('net') }, ends };
+}
+
+function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {
+  return { level, divisor };
+}
+
+/** Where a book stands that is simulated for its levels alone. */
+export function briefEnd(book: Book): BriefEnd {
+  return { end: ownEnd(book), orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })) };
+}
+
+/** The end of a book that follows no other. */
+export function ownEnd({ end }: Pick<Book, 'end'>): BookEnd {
+  if ('held' in end) return end;
+  throw new Error('a book that follows another has no holdings of its own');
+}

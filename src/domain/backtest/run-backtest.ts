@@ -1,0 +1,84 @@
+import { assumptionFindings } from '../documents/assumptions.js';
+import { isDerivedDocument } from '../documents/index-document.js';
+import { lastAtMost } from '../search.js';
+import { annualReturns, drawdownOf, returnsOf } from '../analytics/series.js';
+import { runBenchmark } from './simulate/benchmark.js';
+import type { Composer } from './simulate/compositions.js';
+import { indexBook, isCapped, type IndexRun } from './simulate/index-run.js';
+import { countStale, fillsByRebalance, staleFindings } from './simulate/stale-fills.js';
+import { tradesOf } from './simulate/trades.js';
+import { findingGroups, reportedFindings } from './run-findings.js';
+import { gapsWithin } from './simulate/gaps.js';
+import { variantsOf, briefEnd } from './return-variants.js';
+import { simulateRun, runIndex } from './simulate-run.js';
+import type { Run, RunInput } from './run.js';
+
+/**
+ * Runs a backtest: the index from its definition, the portfolio that follows it, what both are measured against.
+ * Deterministic: the same market and plan give the same bits.
+ * @throws Refusal of every kind a definition, a range or a market can give
+ */
+export function runBacktest(input: RunInput): Run {
+  const { plan, report } = input;
+  const { request } = plan;
+  const simulated = simulateRun(input);
+  const { composer, document, index, portfolio, days, level, indexLevel, rebalances, range, from, to } = simulated;
+  const { compositions } = index;
+  report(0.7, 'measuring');
+  const benchmark =
+    request.benchmark &&
+    runBenchmark({
+      composer,
+      reference: request.benchmark,
+      compositions,
+      level: { days, values: level },
+      from,
+      to,
+      range,
+    });
+  const parent = isDerivedDocument(document)
+    ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!)
+    : null;
+  const findings = findingGroups({
+    decisions: compositions.findings,
+    solves: simulated.warnings,
+    index: index.book,
+    portfolio,
+  });
+  const staleFills = fillsByRebalance(portfolio, rebalances);
+  const stale = countStale(staleFills);
+  const assumptions = assumptionFindings({ document, treatment: compositions.treatment, market: input.market });
+  const { variants, ends } = variantsOf(index, to);
+  const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
+  return {
+    plan,
+    document,
+    days,
+    level,
+    indexLevel,
+    portfolio,
+    index,
+    parent,
+    benchmark,
+    rebalances,
+    staleFills,
+    reached: composer.composed(),
+    trades: tradesOf(portfolio),
+    returns: returnsOf(level),
+    drawdown: drawdownOf(level),
+    annualReturns: annualReturns(days, level),
+    metrics: simulated.metrics,
+    totalCosts: simulated.totalCosts,
+    rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
+    gaps: gapsWithin([index.book, portfolio], from),
+    findings: reportedFindings(findings, [...assumptions, ...staleFindings(stale)]),
+    variants,
+    uncapped: uncapped && uncapped.value,
+    remains: { variants: ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: simulated.solves },
+  };
+}
+
+function parentRun(composer: Composer, parentId: string, end: number): IndexRun {
+  const compositions = composer.compositions(parentId);
+  return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
+}

@@ -1,0 +1,65 @@
+import { formatDay } from '../days.js';
+import type { Finding } from '../findings.js';
+import type { Book, Gap } from './simulate/book.js';
+import type { FindingGroups } from './run.js';
+
+/** Warnings of one run before the rest is only counted. */
+const FINDINGS_MAX = 200;
+
+interface FindingsInput {
+  readonly decisions: readonly Finding[];
+  readonly solves: readonly Finding[];
+  readonly index: Book;
+  readonly portfolio: Book;
+}
+
+export function findingGroups({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
+  const { sm } = index;
+  const exits = ({ silent }: Book): Finding[] =>
+    silent.map(({ session, column }) => ({
+      severity: 'warning',
+      code: 'SILENT_DELISTING',
+      message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no bar on ${sm.barAge(session, column)} sessions of its exchange and no action ended it.`,
+      path: '',
+    }));
+  const rights = unadjustedRights(index).map(({ session, column }): Finding => ({
+    severity: 'warning',
+    code: 'RIGHTS_NOT_ADJUSTED',
+    message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price and was not adjusted for.`,
+    path: '',
+  }));
+  return { decisions, solves, indexExits: exits(index), portfolioExits: exits(portfolio), rights };
+}
+
+/** Findings as they are reported: each once, and so many at most. @param assumptions of the market, reported first */
+export function reportedFindings(
+  { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
+  assumptions: readonly Finding[],
+): Finding[] {
+  const warnings = new Map<string, Finding>();
+  for (const finding of [...assumptions, ...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights])
+    warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
+  const all = [...warnings.values()];
+  if (all.length <= FINDINGS_MAX) return all;
+  const more: Finding = {
+    severity: 'warning',
+    code: 'MORE_FINDINGS',
+    message: `${all.length - FINDINGS_MAX} more findings are not listed.`,
+    path: '',
+  };
+  return [...all.slice(0, FINDINGS_MAX), more];
+}
+
+/** Rights issues without a subscription price of names that the book held. */
+function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
+  const { all, starts } = sm.actions;
+  const found: Gap[] = [];
+  for (let a = starts[from + 1]!; a < starts[from + length]!; a++) {
+    const { session, column, action } = all[a]!;
+    if (action.type !== 'RIGHTS_ISSUE' || action.subscriptionPrice !== null || sm.market.adjustment === 'total')
+      continue;
+    const slot = columns.indexOf(column);
+    if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0) found.push({ session, column });
+  }
+  return found;
+}

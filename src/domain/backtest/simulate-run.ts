@@ -1,0 +1,159 @@
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
+import { firstAtLeast, lastAtMost } from '../search.js';
+import { backtestMetrics, rebase } from '../analytics/series.js';
+import type { Book, BookInput } from './simulate/book.js';
+import { inForce, type Composer, type Composition, type Compositions } from './simulate/compositions.js';
+import { createComposer } from './simulate/create-composer.js';
+import { marketOn } from './simulate/market-on.js';
+import { hasAnyBar } from './simulate/due-rebalances.js';
+import { followBook } from './simulate/follow-book.js';
+import { bookDays, indexBook, indexTerms, type IndexRun } from './simulate/index-run.js';
+import { roomForColumns } from './run-file/room.js';
+import { simulateBook } from './simulate/simulate-book.js';
+import { requestedRange, type CalendarCoverage } from './simulate/window.js';
+import type { SimulatedRun, SimulateInput } from './run.js';
+import { followIndex, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
+
+/** Simulates what a plan describes. @throws Refusal as `runBacktest` does, but for its benchmark */
+export function simulateRun({
+  market,
+  calendars,
+  plan,
+  createDecider,
+  engine = referenceEngine,
+  report,
+  inPlace = false,
+  composer: known,
+}: SimulateInput): SimulatedRun {
+  const { indexId, request, documents } = plan;
+  const document = documents[indexId]!;
+  const sm = marketOn({ market, calendars, code: document.calendar });
+  const range = requestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
+  const to = lastPriced(sm, lastAtMost(sm.sessions, range.end));
+  const composer =
+    known ??
+    createComposer({
+      market,
+      calendars,
+      documents,
+      createDecider,
+      until: sm.sessions[to] ?? range.end,
+      tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
+    });
+  const compositions = composer.compositions(indexId);
+  const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
+  report(0.5, 'simulating the index');
+  const index = runIndex(compositions, { from, to, coverage: range.coverage, inPlace });
+  const { own, warnings, solves } = ownTerms(index, {
+    plan,
+    composer,
+    engine,
+    from,
+    to,
+    tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set'),
+  });
+  const portfolio = simulatePortfolio(index, { plan, from, to, own, report });
+  const level = rebase(portfolio.value, 100);
+  const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
+  return {
+    document,
+    composer,
+    range,
+    warnings,
+    solves,
+    from,
+    to,
+    index,
+    portfolio,
+    level,
+    indexLevel,
+    days: bookDays(portfolio),
+    rebalances: own ?? rebalancesOf(compositions, from),
+    metrics: backtestMetrics(level, indexLevel),
+    totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
+  };
+}
+
+interface PortfolioSpan extends Pick<SimulateInput, 'plan' | 'report'> {
+  readonly from: number;
+  readonly to: number;
+  /** Rebalances of its own; null follows those of the index. */
+  readonly own: readonly Composition[] | null;
+}
+
+/** The portfolio: the book of the index where it does nothing but hold it, else a book of its own. */
+function simulatePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
+  const { compositions, book } = index;
+  const { request, strategy } = plan;
+  const holdsIndex = strategy === undefined || isPlain(strategy);
+  const input: BookInput = {
+    title: 'The portfolio',
+    sm: compositions.sm,
+    treatment: compositions.treatment,
+    growth: indexTerms(compositions),
+    from,
+    to,
+    targets: strategy ? strategyTargets(index, strategy, { from, own }) : followIndex(index, from),
+    initialValue: request.initial_capital,
+    costRate: request.transaction_cost_bps / 10_000,
+    fills: 'priceable',
+    ...(holdsIndex && book.pending ? { pending: book.pending } : {}),
+    ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
+    tick: (fraction) => report(0.6 + 0.1 * fraction, 'simulating the portfolio'),
+  };
+  return (holdsIndex ? followBook(input, book) : undefined) ?? simulateBook(input);
+}
+
+/** The last session at or before one on which any name has a bar. */
+export function lastPriced(sm: SessionMarket, session: number): number {
+  let last = session;
+  while (last >= 0 && !hasAnyBar(sm, last)) last--;
+  return last;
+}
+
+interface FirstInput {
+  readonly indexId: string;
+  readonly start: number;
+  readonly first: number;
+  readonly to: number;
+}
+
+function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
+  const sm = composer.market(indexId);
+  let from = Math.max(first, firstAtLeast(sm.sessions, start));
+  const isPriced = (session: number) =>
+    composer.universe(indexId, session).some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
+  while (from <= to && from > first && !isPriced(from)) from++;
+  if (from < to) return from;
+  const count = Math.max(0, to - from + 1);
+  throw new Refusal(
+    'RANGE_TOO_SHORT',
+    `The range holds ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs 2.`,
+  );
+}
+
+interface IndexSpan {
+  /** First session of the portfolio that follows the index. */
+  readonly from?: number;
+  readonly to: number;
+  readonly coverage: CalendarCoverage | null;
+  readonly inPlace?: boolean;
+}
+
+export function runIndex(compositions: Compositions, { from, to, coverage, inPlace = false }: IndexSpan): IndexRun {
+  const book = indexBook({
+    compositions,
+    to,
+    ...(from === undefined ? {} : { followedFrom: from }),
+    ...(inPlace ? { roomForWeights: (cells: number) => roomForColumns(compositions, { cells, to }) } : {}),
+  });
+  return { compositions, book, days: bookDays(book), coverage };
+}
+
+function rebalancesOf({ list }: Compositions, from: number): Composition[] {
+  const within = list.filter(({ session }) => session >= from);
+  const before = inForce(list, from - 1);
+  return before && within[0]?.session !== from ? [before, ...within] : within;
+}

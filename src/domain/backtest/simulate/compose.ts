@@ -1,0 +1,114 @@
+import { dayFrom, formatDay, type Day } from '../../days.js';
+import type { Finding } from '../../findings.js';
+import { panelRow } from '../../market/session-market.js';
+import { Refusal } from '../../refusal.js';
+import { firstAtLeast, lastAtMost } from '../../search.js';
+import { type DueRebalance, dueRebalances } from './due-rebalances.js';
+import { takeEffect, emptyIndex, heldFinding } from './take-effect.js';
+import { type Composition, type Compositions, type Composer, type ResumedIndex, inForce } from './compositions.js';
+
+interface ComposeInput {
+  readonly indexId: string;
+  readonly until: Day;
+  readonly tick: ((fraction: number) => void) | undefined;
+}
+
+export function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Compositions {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const treatment = composer.treatment(indexId);
+  const last = lastAtMost(sm.sessions, until);
+  const first = firstPriced(composer, { indexId, until });
+  const { list, findings } = decideAll(composer, {
+    indexId,
+    due: dueRebalances(document, sm, { first, last }),
+    before: [],
+    tick,
+  });
+  return { document, treatment, sm, first, list, findings, memory: composer.decider(indexId).memory?.() ?? null };
+}
+
+interface ComposeOnInput {
+  readonly indexId: string;
+  readonly known: ResumedIndex;
+  readonly tick: ((fraction: number) => void) | undefined;
+}
+
+/** The compositions that come after those known. */
+export function composeOn(
+  composer: Composer,
+  { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput,
+): Compositions {
+  const { list, findings } = decideAll(composer, { indexId, due, before, tick });
+  const context = {
+    document: composer.document(indexId),
+    treatment: composer.treatment(indexId),
+    sm: composer.market(indexId),
+  };
+  // A decider that is not asked is not made.
+  return {
+    ...context,
+    first,
+    list,
+    findings,
+    memory: due.length === 0 ? memory : (composer.decider(indexId).memory?.() ?? null),
+  };
+}
+
+interface DueInput {
+  readonly indexId: string;
+  /** Ascending. */
+  readonly due: readonly DueRebalance[];
+  /** The compositions before them: as many as those that were in force when they are decided. */
+  readonly before: readonly Composition[];
+  readonly tick?: ((fraction: number) => void) | undefined;
+}
+
+/**
+ * Decides rebalances one after the other.
+ * @throws Refusal EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of it
+ */
+function decideAll(
+  composer: Composer,
+  { indexId, due, before, tick }: DueInput,
+): Pick<Compositions, 'list' | 'findings'> {
+  const sm = composer.market(indexId);
+  const list: Composition[] = [];
+  const known = [...before];
+  const findings: Finding[] = [];
+  due.forEach((rebalance, position) => {
+    tick?.(position / due.length);
+    const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
+    const decision = composer.decider(indexId).decide(rebalance.decision, incumbents);
+    if (decision.kind === 'decided') {
+      const composition = takeEffect(sm, rebalance, decision);
+      if (composition) {
+        findings.push(...decision.findings);
+        list.push(composition);
+        known.push(composition);
+        return;
+      }
+    }
+    if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
+    findings.push(heldFinding(rebalance, decision));
+  });
+  return { list, findings };
+}
+
+/** The first session on or after the base date with a bar of a name of the universe. */
+function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const last = lastAtMost(sm.sessions, until);
+  for (let session = firstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
+    if (sm.rowOf[session]! < 0) continue;
+    const bars = panelRow(sm, session);
+    for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
+  }
+  const day = formatDay(until);
+  const why =
+    day < document.base_date
+      ? `The base date ${document.base_date} of ${indexId} is after ${day}`
+      : `The store holds no price of the universe of ${indexId} from ${document.base_date} to ${day}`;
+  throw new Refusal('NO_DATA_IN_RANGE', `${why}.`);
+}

@@ -1,0 +1,165 @@
+import type { Calendars } from '../../calendars/calendar.js';
+import type { Day } from '../../days.js';
+import { isDerivedDocument, type IndexDocument } from '../../documents/index-document.js';
+import { exchangeRates } from '../../market/exchange-rates.js';
+import type { MarketData, Membership } from '../../market/market-data.js';
+import { panelRow, type SessionMarket } from '../../market/session-market.js';
+import { Refusal } from '../../refusal.js';
+import { lastAtMost } from '../../search.js';
+import type { Decider } from './decider.js';
+import { marketOn } from './market-on.js';
+import { compose, composeOn } from './compose.js';
+import {
+  type Composition,
+  type Compositions,
+  type Composer,
+  type ResumedIndex,
+  type DeciderFactory,
+  inForce,
+} from './compositions.js';
+
+export interface ComposerInput {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  /** The index and every document it reaches, by id. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  /** Last day of which anything is known. */
+  readonly until: Day;
+  /** Makes the decider of a document; asked once per index. */
+  readonly createDecider: DeciderFactory;
+  /** By calendar, the market as it is aligned where that is not what `marketOn` gives. */
+  readonly aligned?: ReadonlyMap<string, SessionMarket>;
+  /** By index, what is not to be decided again. */
+  readonly resumed?: ReadonlyMap<string, ResumedIndex>;
+  /** Called between decisions; stops the work by throwing. */
+  readonly tick?: (fraction: number) => void;
+}
+
+export function createComposer({
+  market,
+  calendars,
+  documents,
+  until,
+  createDecider,
+  aligned: given,
+  resumed,
+  tick,
+}: ComposerInput): Composer {
+  const byId = new Map(Object.entries(documents));
+  const deciders = new Map<string, Decider>();
+  const composed = new Map<string, Compositions>();
+  const running = new Set<string>();
+  const memberships = new Map<string, Membership[]>();
+
+  const composer: Composer = {
+    document(indexId) {
+      const document = byId.get(indexId);
+      if (!document) throw new Error(`the plan lacks the document ${indexId}`);
+      return document;
+    },
+    market(indexId) {
+      const { calendar: code } = composer.document(indexId);
+      return given?.get(code) ?? marketOn({ market, calendars, code });
+    },
+    treatment(indexId) {
+      const document = composer.document(indexId);
+      if (document.pipeline) return document.pipeline.treatment;
+      return composer.treatment(document.derivation!.source_index_id);
+    },
+    universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
+    decider(indexId) {
+      let decider = deciders.get(indexId);
+      if (!decider) deciders.set(indexId, (decider = createDecider(composer.document(indexId), composer)));
+      return decider;
+    },
+    compositions(indexId) {
+      let result = composed.get(indexId);
+      if (result) return result;
+      if (running.has(indexId))
+        throw new Refusal(
+          'VALIDATION_FAILED',
+          `The index ${indexId} reaches itself through its universe or derivation.`,
+        );
+      running.add(indexId);
+      const known = resumed?.get(indexId);
+      result =
+        known === undefined
+          ? compose(composer, { indexId, until, tick })
+          : composeOn(composer, { indexId, known, tick });
+      running.delete(indexId);
+      composed.set(indexId, result);
+      return result;
+    },
+    inForce(indexId, session) {
+      const { list } = composer.compositions(indexId);
+      return inForce(list, session) ?? inForce(resumed?.get(indexId)?.before ?? [], session);
+    },
+    decidedOn(indexId, session) {
+      const { list } = composer.compositions(indexId);
+      const isDecided = ({ decision }: Composition): boolean => decision <= session;
+      return list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
+    },
+    memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
+    incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
+    composed: () => [...composed.values()],
+  };
+  const membersOf = (universe: string): readonly Membership[] => {
+    let members = memberships.get(universe);
+    if (!members)
+      memberships.set(universe, (members = market.universes.filter((entry) => entry.universe === universe)));
+    return members;
+  };
+  return composer;
+}
+
+interface UniverseInput {
+  readonly indexId: string;
+  readonly session: number;
+}
+
+function universeOn(
+  composer: Composer,
+  membersOf: (universe: string) => readonly Membership[],
+  { indexId, session }: UniverseInput,
+): Int32Array {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const day = sm.sessions[session]!;
+  const staleMax = composer.treatment(indexId).max_stale_sessions;
+  const candidates = new Uint8Array(sm.names);
+  const add = (identifier: string): void => {
+    const column = sm.columnOf(identifier);
+    if (column >= 0) candidates[column] = 1;
+  };
+  const universe = isDerivedDocument(document)
+    ? { kind: 'index' as const, id: document.derivation.source_index_id }
+    : document.universe;
+  switch (universe?.kind ?? 'all') {
+    case 'all': {
+      candidates.fill(1);
+      for (const column of exchangeRates(sm, document.currency).pairColumns) candidates[column] = 0;
+      break;
+    }
+    case 'named':
+      for (const { identifier, start, end } of membersOf(universe!.id!))
+        if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
+      break;
+    case 'list':
+      for (const identifier of document.universe!.identifiers ?? []) add(identifier);
+      break;
+    case 'index': {
+      const parentId = universe!.id!;
+      const columns = composer.inForce(parentId, lastAtMost(composer.market(parentId).sessions, day))?.columns ?? [];
+      for (const column of columns) candidates[column] = 1;
+      break;
+    }
+  }
+  const columns = new Int32Array(sm.names);
+  let count = 0;
+  const bars = panelRow(sm, session);
+  for (let column = 0; column < sm.names; column++) {
+    if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax))
+      columns[count++] = column;
+  }
+  return columns.slice(0, count);
+}

@@ -1,0 +1,10 @@
+import type { Book, Gap } from './book.js';
+
+/** Gaps of several books from a session on, each name and session once. */
+export function gapsWithin(books: readonly Book[], from: number): Gap[] {
+  const seen = new Map<string, Gap>();
+  for (const { gaps } of books) {
+    for (const gap of gaps) if (gap.session >= from) seen.set(`${gap.session} ${gap.column}`, gap);
+  }
+  return [...seen.values()].toSorted((a, b) => a.session - b.session || a.column - b.column);
+}

@@ -5,7 +5,8 @@ import { isPlace, lengthOf, poolsBehind, type AddedNumbers, type StoredNumbers }
 import { assertFinite } from '../record/pack.js';
 import { readDescription, type Description } from '../record/read.js';
 import type { RecordedGaps, RecordedPricing } from '../record/rows.js';
-import { BOOK, GAPS, PLAIN, PRICING, REST, type AddedRecord } from '../record/schema.js';
+import { BOOK, GAPS, PLAIN, PRICING, REST } from '../record/schema.js';
+import type { AddedRecord } from '../record/sources.js';
 
 /** The record of an extended run: a description that refers to what was stored and to what is added behind it. */
 export interface ExtendedRecord {

@@ -33,7 +33,7 @@ import { besideParent, type RunSummary } from '../run-summary.js';
 import type { FindingGroups, RunRemains } from '../run.js';
 import { gapsWithin } from '../simulate/gaps.js';
 import { findingGroups, reportedFindings } from '../run-findings.js';
-import { tradesOf } from '../simulate/trades.js';
+import { tradesOf, type Trades } from '../simulate/trades.js';
 
 export interface ExtendInput extends ResumeRunInput {
   readonly stored: RunColumns;
@@ -88,19 +88,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     market: input.market,
   });
   const findings = reportedFindings(remains.findings, [...assumptions, ...staleFindings(remains.stale)]);
-  const record = extendRecord({
-    stored: storedNumbers(stored),
-    description: stored.u8('record'),
-    market: index.sm.identifiers,
-    added: {
-      continuation,
-      trades,
-      metrics,
-      findings,
-      gaps: newGaps(continuation),
-      unfilled: 'end' in next.portfolio ? unfilledOf(ordersOf(next.portfolio, portfolio)) : [],
-    },
-  });
+  const record = recordAfter(input, continuation, { trades, metrics, findings, portfolio: next.portfolio });
   const relative = record.benchmark && relativeMetrics({ days: series.days, values: series.level }, record.benchmark);
   report(0.7, 'writing the result');
   const { bytes: columns, earlierFiles } = extendColumns({
@@ -132,6 +120,32 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     sessions: portfolio.length - 1,
     summary: summaryAfter(input, continuation, { series, record, relative, metrics, findings }),
   };
+}
+
+interface RecordAdditions extends Pick<RunSummary, 'metrics' | 'findings'> {
+  readonly trades: Trades;
+  /** As the next checkpoint has it. */
+  readonly portfolio: RunCheckpoint['portfolio'];
+}
+
+function recordAfter(
+  { stored }: ExtendInput,
+  continuation: Continuation,
+  { trades, metrics, findings, portfolio }: RecordAdditions,
+): ExtendedRecord {
+  return extendRecord({
+    stored: storedNumbers(stored),
+    description: stored.u8('record'),
+    market: continuation.index.sm.identifiers,
+    added: {
+      continuation,
+      trades,
+      metrics,
+      findings,
+      gaps: newGaps(continuation),
+      unfilled: 'end' in portfolio ? unfilledOf(ordersOf(portfolio, continuation.portfolio)) : [],
+    },
+  });
 }
 
 /** Series of the whole run. */

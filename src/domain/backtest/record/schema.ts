@@ -1,16 +1,10 @@
-import type { BacktestMetrics } from '../../analytics/series.js';
-import type { Finding } from '../../findings.js';
 import { LIMITS } from '../../limits.js';
-import type { Continuation, IndexContinuation } from '../extend/continuation.js';
 import { isEqual } from '../numbers.js';
 import type { Run } from '../run.js';
-import type { Book } from '../simulate/book.js';
 import type { Composition } from '../simulate/compositions.js';
-import { coverageOf, type CalendarCoverage } from '../simulate/window.js';
-import { staleFillsOf, type StaleFills } from '../simulate/stale-fills.js';
-import type { Trades } from '../simulate/trades.js';
-import { fieldsOf, group, type Field, type WeightsFrame } from './field.js';
-import { FRAME, frameOf, sameFrame, type AddedFrame } from './frame.js';
+import type { StaleFills } from '../simulate/stale-fills.js';
+import { fieldsOf, group, type Field } from './field.js';
+import { FRAME, frameOf } from './frame.js';
 import {
   gapsOf,
   positionRows,
@@ -24,6 +18,25 @@ import {
   type RecordedPricing,
   type TransactionRows,
 } from './rows.js';
+import {
+  type ShownComposition,
+  shownWith,
+  never,
+  type WholeBook,
+  type AddedBook,
+  shownOf,
+  served,
+  both,
+  type WholeRecord,
+  type AddedRecord,
+  wholeIndex,
+  wholeBenchmark,
+  addedIndex,
+  addedBenchmark,
+  daysAfter,
+  withoutFirst,
+  dayBefore,
+} from './sources.js';
 
 /*
  * The catalogue of the record: one field an entry, with what a whole run has for it and what an extension adds. Types of the
@@ -37,11 +50,6 @@ const STALE_FILLS = group({
   lastBars: fill.i32({ whole: ({ lastBars }) => lastBars }),
   ages: fill.i32({ whole: ({ ages }) => ages }),
 });
-
-/** A composition with the trades to it that had the price of an earlier session. */
-interface ShownComposition extends Composition {
-  readonly staleFills: StaleFills | null;
-}
 
 /** A composition as it is recorded: weights in which nothing was capped are stored once. */
 const composition = fieldsOf<ShownComposition, never>();
@@ -71,35 +79,7 @@ export function snapshotsOf(compositions: readonly Composition[], fills: Readonl
   return compositions.map((one) => SNAPSHOT.whole(shownWith(one, fills)));
 }
 
-function shownWith(one: Composition, fills: ReadonlyMap<number, StaleFills>): ShownComposition {
-  return { ...one, staleFills: fills.get(one.session) ?? null };
-}
-
-function never(): null {
-  return null;
-}
-
 type Recorded<F> = F extends Field<infer T, never, never> ? T : never;
-
-/** An index, or a bare series of levels, over a whole run. */
-interface WholeBook {
-  readonly days: Int32Array;
-  readonly levels: Float64Array;
-  readonly coverage: CalendarCoverage | null;
-  /** Null for a bare series. */
-  readonly index: { readonly book: Book; readonly compositions: { readonly list: readonly Composition[] } } | null;
-  readonly frame: WeightsFrame | null;
-}
-
-/** The same over the sessions that are added. */
-interface AddedBook {
-  readonly days: Int32Array;
-  readonly levels: Float64Array;
-  readonly coverage: CalendarCoverage | null;
-  readonly index: Pick<IndexContinuation, 'composed' | 'book'> | null;
-  readonly divisor: Float64Array | null;
-  readonly frame: AddedFrame | null;
-}
 
 const book = fieldsOf<WholeBook, AddedBook>();
 const numbers = fieldsOf<Float64Array, Float64Array>();
@@ -131,22 +111,6 @@ export const BOOK = group({
 });
 export type RecordedBook = Recorded<typeof BOOK>;
 
-/** Compositions with what an index traded to them at carried prices. */
-function shownOf(index: { readonly book: Book } | null, compositions: readonly Composition[]): ShownComposition[] {
-  if (index === null || compositions.length === 0) return [];
-  const fills = staleFillsOf(index.book);
-  return compositions.map((one) => shownWith(one, fills));
-}
-
-/** Compositions that took effect. */
-function served({ index }: WholeBook): readonly Composition[] {
-  return index === null
-    ? []
-    : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
-}
-
-const both = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
-
 const position = fieldsOf<PositionRows, PositionRows>();
 const stayingPositions = ({ at }: PositionRows): number => LIMITS.MAX_POSITION_ROWS - at.length;
 const POSITIONS = group({
@@ -170,26 +134,6 @@ const TRANSACTIONS = group({
   reason: transaction.u8({ ...both(({ reason }) => reason), stay: stayingTransactions }),
   isFree: transaction.u8({ ...both(({ isFree }) => isFree), stay: stayingTransactions }),
 });
-
-/** A whole run with the frame of its portfolio. */
-export interface WholeRecord {
-  readonly run: Run;
-  readonly frame: WeightsFrame;
-}
-
-/** The sessions added to a stored run. */
-export interface AddedRecord {
-  readonly continuation: Continuation;
-  /** Stored dates of the run, and of its books. */
-  readonly dates: number;
-  readonly before: { readonly [K in 'target' | 'optimised' | 'benchmark']: number };
-  readonly trades: Trades;
-  readonly gaps: Run['gaps'];
-  /** Of the whole run. */
-  readonly metrics: BacktestMetrics;
-  readonly findings: readonly Finding[];
-  readonly unfilled: readonly RecordedOrder[];
-}
 
 const record = fieldsOf<WholeRecord, AddedRecord>();
 
@@ -307,95 +251,4 @@ export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST>
 export function recordOf(run: Run): RunRecord {
   const source = { run, frame: frameOf(run.portfolio) };
   return { identifiers: run.portfolio.sm.identifiers, ...PLAIN.whole(source), ...REST.whole(source) };
-}
-
-type ShownIndex = Pick<Run['index'], 'book' | 'compositions' | 'days' | 'coverage'>;
-
-function wholeIndex({ run: { portfolio }, frame }: WholeRecord, index: ShownIndex): WholeBook {
-  const { days, coverage } = index;
-  return {
-    days,
-    coverage,
-    index,
-    levels: index.book.value,
-    frame: sameFrame(index.book, portfolio) ? frame : frameOf(index.book),
-  };
-}
-
-function wholeBenchmark(source: WholeRecord): WholeBook | null {
-  const { benchmark } = source.run;
-  if (!benchmark) return null;
-  const {
-    level: { days, values },
-    index,
-  } = benchmark;
-  return index
-    ? wholeIndex(source, { ...index, days })
-    : { days, levels: values, coverage: null, index: null, frame: null };
-}
-
-interface AddedIndex {
-  readonly index: IndexContinuation;
-  /** Stored dates of the book. */
-  readonly before: number;
-  readonly coverage: CalendarCoverage | null;
-}
-
-function addedIndex({ continuation: { portfolio } }: AddedRecord, { index, before, coverage }: AddedIndex): AddedBook {
-  const { book: added } = index;
-  return {
-    index,
-    coverage,
-    days: daysAfter(added),
-    levels: added.value.subarray(1),
-    divisor: added.divisor.subarray(1),
-    frame: { book: added, portfolio, before },
-  };
-}
-
-function addedBenchmark(added: AddedRecord): AddedBook | null {
-  const { benchmark, series, range } = added.continuation;
-  if (benchmark) {
-    const { sm } = benchmark;
-    return addedIndex(added, {
-      index: benchmark,
-      before: added.before.benchmark,
-      coverage: coverageOf(sm.calendar, sm.market.dates, range),
-    });
-  }
-  return (
-    series && {
-      days: series.added.days,
-      levels: series.added.values,
-      coverage: null,
-      index: null,
-      divisor: null,
-      frame: null,
-    }
-  );
-}
-
-/** Days of a book that begins with a session known before. */
-function daysAfter({ sm, from, length }: Book): Int32Array {
-  return sm.sessions.slice(from + 1, from + length);
-}
-
-/** A book without the session that it was resumed from. */
-function withoutFirst(whole: Book): Book {
-  const { from, length, columns, weights, value, counts } = whole;
-  return {
-    ...whole,
-    from: from + 1,
-    length: length - 1,
-    weights: weights.subarray(columns.length),
-    value: value.subarray(1),
-    counts: counts.subarray(1),
-  };
-}
-
-/** The session of the calendar before the first of the run; the calendar day before where the calendar begins there. */
-function dayBefore({ sm, from }: Book): number {
-  const { sessions } = sm.calendar;
-  const first = sm.sessions[from]!;
-  return sessions[sessions.indexOf(first) - 1] ?? first - 1;
 }

@@ -1,0 +1,178 @@
+import type { BacktestMetrics } from '../../analytics/series.js';
+import type { Finding } from '../../findings.js';
+import type { Continuation, IndexContinuation } from '../extend/continuation.js';
+import type { Run } from '../run.js';
+import type { Book } from '../simulate/book.js';
+import type { Composition } from '../simulate/compositions.js';
+import { coverageOf, type CalendarCoverage } from '../simulate/window.js';
+import { staleFillsOf, type StaleFills } from '../simulate/stale-fills.js';
+import type { Trades } from '../simulate/trades.js';
+import type { WeightsFrame } from './field.js';
+import { frameOf, sameFrame, type AddedFrame } from './frame.js';
+import type { RecordedOrder } from './rows.js';
+
+/** A composition with the trades to it that had the price of an earlier session. */
+export interface ShownComposition extends Composition {
+  readonly staleFills: StaleFills | null;
+}
+
+export function shownWith(one: Composition, fills: ReadonlyMap<number, StaleFills>): ShownComposition {
+  return { ...one, staleFills: fills.get(one.session) ?? null };
+}
+
+export function never(): null {
+  return null;
+}
+
+/** An index, or a bare series of levels, over a whole run. */
+export interface WholeBook {
+  readonly days: Int32Array;
+  readonly levels: Float64Array;
+  readonly coverage: CalendarCoverage | null;
+  /** Null for a bare series. */
+  readonly index: { readonly book: Book; readonly compositions: { readonly list: readonly Composition[] } } | null;
+  readonly frame: WeightsFrame | null;
+}
+
+/** The same over the sessions that are added. */
+export interface AddedBook {
+  readonly days: Int32Array;
+  readonly levels: Float64Array;
+  readonly coverage: CalendarCoverage | null;
+  readonly index: Pick<IndexContinuation, 'composed' | 'book'> | null;
+  readonly divisor: Float64Array | null;
+  readonly frame: AddedFrame | null;
+}
+
+/** Compositions with what an index traded to them at carried prices. */
+export function shownOf(
+  index: { readonly book: Book } | null,
+  compositions: readonly Composition[],
+): ShownComposition[] {
+  if (index === null || compositions.length === 0) return [];
+  const fills = staleFillsOf(index.book);
+  return compositions.map((one) => shownWith(one, fills));
+}
+
+/** Compositions that took effect. */
+export function served({ index }: WholeBook): readonly Composition[] {
+  return index === null
+    ? []
+    : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
+}
+
+export const both = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
+
+/** A whole run with the frame of its portfolio. */
+export interface WholeRecord {
+  readonly run: Run;
+  readonly frame: WeightsFrame;
+}
+
+/** The sessions added to a stored run. */
+export interface AddedRecord {
+  readonly continuation: Continuation;
+  /** Stored dates of the run, and of its books. */
+  readonly dates: number;
+  readonly before: { readonly [K in 'target' | 'optimised' | 'benchmark']: number };
+  readonly trades: Trades;
+  readonly gaps: Run['gaps'];
+  /** Of the whole run. */
+  readonly metrics: BacktestMetrics;
+  readonly findings: readonly Finding[];
+  readonly unfilled: readonly RecordedOrder[];
+}
+
+type ShownIndex = Pick<Run['index'], 'book' | 'compositions' | 'days' | 'coverage'>;
+
+export function wholeIndex({ run: { portfolio }, frame }: WholeRecord, index: ShownIndex): WholeBook {
+  const { days, coverage } = index;
+  return {
+    days,
+    coverage,
+    index,
+    levels: index.book.value,
+    frame: sameFrame(index.book, portfolio) ? frame : frameOf(index.book),
+  };
+}
+
+export function wholeBenchmark(source: WholeRecord): WholeBook | null {
+  const { benchmark } = source.run;
+  if (!benchmark) return null;
+  const {
+    level: { days, values },
+    index,
+  } = benchmark;
+  return index
+    ? wholeIndex(source, { ...index, days })
+    : { days, levels: values, coverage: null, index: null, frame: null };
+}
+
+interface AddedIndex {
+  readonly index: IndexContinuation;
+  /** Stored dates of the book. */
+  readonly before: number;
+  readonly coverage: CalendarCoverage | null;
+}
+
+export function addedIndex(
+  { continuation: { portfolio } }: AddedRecord,
+  { index, before, coverage }: AddedIndex,
+): AddedBook {
+  const { book: added } = index;
+  return {
+    index,
+    coverage,
+    days: daysAfter(added),
+    levels: added.value.subarray(1),
+    divisor: added.divisor.subarray(1),
+    frame: { book: added, portfolio, before },
+  };
+}
+
+export function addedBenchmark(added: AddedRecord): AddedBook | null {
+  const { benchmark, series, range } = added.continuation;
+  if (benchmark) {
+    const { sm } = benchmark;
+    return addedIndex(added, {
+      index: benchmark,
+      before: added.before.benchmark,
+      coverage: coverageOf(sm.calendar, sm.market.dates, range),
+    });
+  }
+  return (
+    series && {
+      days: series.added.days,
+      levels: series.added.values,
+      coverage: null,
+      index: null,
+      divisor: null,
+      frame: null,
+    }
+  );
+}
+
+/** Days of a book that begins with a session known before. */
+export function daysAfter({ sm, from, length }: Book): Int32Array {
+  return sm.sessions.slice(from + 1, from + length);
+}
+
+/** A book without the session that it was resumed from. */
+export function withoutFirst(whole: Book): Book {
+  const { from, length, columns, weights, value, counts } = whole;
+  return {
+    ...whole,
+    from: from + 1,
+    length: length - 1,
+    weights: weights.subarray(columns.length),
+    value: value.subarray(1),
+    counts: counts.subarray(1),
+  };
+}
+
+/** The session of the calendar before the first of the run; the calendar day before where the calendar begins there. */
+export function dayBefore({ sm, from }: Book): number {
+  const { sessions } = sm.calendar;
+  const first = sm.sessions[from]!;
+  return sessions[sessions.indexOf(first) - 1] ?? first - 1;
+}

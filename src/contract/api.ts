@@ -1,4 +1,4 @@
-import { analyticsRoutes } from './analytics.js';
+import { analyticsRoutes } from './analytics/routes.js';
 import { calendarRoutes } from './calendars.js';
 import { changelogRoutes } from './changelog.js';
 import { dataRoutes } from './data.js';
@@ -14,7 +14,7 @@ import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
 import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
-import { storeRoutes } from './stores.js';
+import { storeRoutes } from './stores/routes.js';
 import { strategyRoutes } from './strategies.js';
 import { sweepRoutes } from './sweeps.js';
 import { watchlistRoutes } from './watchlists.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RANKINGS, SweepRequest, type RankingName } from '#domain/sweeps/sweep-request.js';
-import { BacktestMetrics } from './analytics.js';
+import { BacktestMetrics } from './analytics/metrics.js';
 import { ErrorDetail } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';

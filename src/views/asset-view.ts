@@ -1,4 +1,4 @@
-import type { AssetView } from '#contract/analytics.js';
+import type { AssetView } from '#contract/analytics/asset.js';
 import { relativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';

@@ -1,4 +1,4 @@
-import type { AttributionView } from '#contract/analytics.js';
+import type { AttributionView } from '#contract/analytics/attribution.js';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';

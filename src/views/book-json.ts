@@ -1,4 +1,4 @@
-import type { BookPayload, CalendarCoveragePayload } from '#contract/analytics.js';
+import type { BookPayload, CalendarCoveragePayload } from '#contract/analytics/record.js';
 import type { WeightsFrame } from '#domain/backtest/record/field.js';
 import type { RecordedBook } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';

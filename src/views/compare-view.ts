@@ -1,4 +1,4 @@
-import type { CompareEntry, CompareView } from '#contract/analytics.js';
+import type { CompareEntry, CompareView } from '#contract/analytics/compare.js';
 import { rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { StaleState } from '#domain/backtest/stale.js';

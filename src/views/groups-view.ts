@@ -1,4 +1,4 @@
-import type { GroupAttributionView } from '#contract/analytics.js';
+import type { GroupAttributionView } from '#contract/analytics/attribution.js';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
 import { reconciles } from '#domain/analytics/linking.js';

@@ -1,4 +1,4 @@
-import type { LevelsView } from '#contract/analytics.js';
+import type { LevelsView } from '#contract/analytics/levels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { dayFrom } from '#domain/days.js';

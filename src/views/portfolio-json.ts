@@ -1,4 +1,4 @@
-import type { PortfolioBookPayload, UnfilledOrderPayload } from '#contract/analytics.js';
+import type { PortfolioBookPayload, UnfilledOrderPayload } from '#contract/analytics/record.js';
 import type { RecordedOrder } from '#domain/backtest/record/rows.js';
 import type { RecordedPortfolio, RunRecord } from '#domain/backtest/record/schema.js';
 import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';

@@ -1,4 +1,5 @@
-import type { BacktestRunResult, PriceGapPayload, RebalancePricingPayload } from '#contract/analytics.js';
+import type { BacktestRunResult } from '#contract/analytics/run.js';
+import type { PriceGapPayload, RebalancePricingPayload } from '#contract/analytics/prices.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
 import type { StoredFullRunReason } from '#domain/backtest/extend/reasons.js';

@@ -1,4 +1,4 @@
-import type { BacktestResultSummary, BookPayload } from '#contract/analytics.js';
+import type { BacktestResultSummary, BookPayload } from '#contract/analytics/record.js';
 import type { RecordedBook, RunRecord } from '#domain/backtest/record/schema.js';
 import { BOOK, bookSource, createFrameWriter, type FrameWriter } from './book-json.js';
 import { jsonObject, objectMember, textMember, valueMember, type Member } from './json-object.js';

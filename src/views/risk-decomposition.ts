@@ -1,4 +1,4 @@
-import type { RiskDecomposition } from '#contract/analytics.js';
+import type { RiskDecomposition } from '#contract/analytics/weights.js';
 import type { FactorRisk } from '#domain/risk/factor-risk.js';
 
 /** Parts of a variance that differ from the whole by no more than this add up. */

@@ -1,4 +1,6 @@
-import type { BacktestRunResult, OverviewView, ParentPayload, RelativeMetricsPayload } from '#contract/analytics.js';
+import type { OverviewView, ParentPayload } from '#contract/analytics/overview.js';
+import type { BacktestRunResult } from '#contract/analytics/run.js';
+import type { RelativeMetricsPayload } from '#contract/analytics/metrics.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import type { Composition } from '#domain/backtest/simulate/compositions.js';

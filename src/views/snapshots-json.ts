@@ -1,4 +1,5 @@
-import type { RebalanceSnapshot, StaleFillPayload } from '#contract/analytics.js';
+import type { RebalanceSnapshot } from '#contract/analytics/record.js';
+import type { StaleFillPayload } from '#contract/analytics/prices.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
 import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';

@@ -1,4 +1,4 @@
-import type { WeightsView } from '#contract/analytics.js';
+import type { WeightsView } from '#contract/analytics/weights.js';
 import { concentration, drift } from '#domain/analytics/concentration.js';
 import { shortExposure } from '#domain/analytics/exposure.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';

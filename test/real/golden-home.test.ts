@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { BacktestJobStatus, BacktestResultSummary } from '#contract/analytics.js';
+import { BacktestJobStatus } from '#contract/analytics/run.js';
+import { BacktestResultSummary } from '#contract/analytics/record.js';
 import type { Route } from '#contract/route.js';
 import { liveService, type LiveService } from './live.js';
 

@@ -1,4 +1,4 @@
-import type { analyticsRoutes } from '#contract/analytics.js';
+import type { analyticsRoutes } from '#contract/analytics/routes.js';
 import type { Analytics } from '#services/runs/analytics.js';
 import type { StoredBytes } from '#services/runs/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';

@@ -1,4 +1,4 @@
-import type { storeRoutes } from '#contract/stores.js';
+import type { storeRoutes } from '#contract/stores/routes.js';
 import type { Stores } from '#services/datasets/stores.js';
 import type { Handlers } from '../handler.js';
 

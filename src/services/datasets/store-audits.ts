@@ -1,4 +1,6 @@
-import type { DataAudit, DataStore, ImportResult, RepairRequest } from '#contract/stores.js';
+import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
+import type { ImportResult } from '#contract/stores/import.js';
+import type { DataStore } from '#contract/stores/store.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';

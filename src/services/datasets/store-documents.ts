@@ -1,4 +1,4 @@
-import type { DataStore } from '#contract/stores.js';
+import type { DataStore } from '#contract/stores/store.js';
 import { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { GENERATOR } from '#market/synthetic/spec.js';

@@ -1,4 +1,5 @@
-import type { DataStore, ImportResult } from '#contract/stores.js';
+import type { ImportResult } from '#contract/stores/import.js';
+import type { DataStore } from '#contract/stores/store.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';

@@ -1,4 +1,4 @@
-import type { GenerateSyntheticRequest } from '#contract/stores.js';
+import type { GenerateSyntheticRequest } from '#contract/stores/synthetic.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom } from '#domain/days.js';
 import { orderFindings } from '#domain/findings.js';

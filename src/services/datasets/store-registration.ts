@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores.js';
+import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';

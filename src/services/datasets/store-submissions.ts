@@ -1,4 +1,5 @@
-import type { GenerateSyntheticRequest, RefreshRequest } from '#contract/stores.js';
+import type { GenerateSyntheticRequest } from '#contract/stores/synthetic.js';
+import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';

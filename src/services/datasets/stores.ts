@@ -1,4 +1,6 @@
-import type { DataAudit, DataStore, DataStoreCollection, ImportResult, RepairRequest } from '#contract/stores.js';
+import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
+import type { ImportResult } from '#contract/stores/import.js';
+import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/days.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
+import type { BacktestRecordCollection } from '#contract/analytics/record.js';
+import type { BacktestRequest } from '#contract/analytics/request.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { Finding } from '#domain/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';

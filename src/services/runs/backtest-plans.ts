@@ -1,4 +1,4 @@
-import type { BacktestRequest } from '#contract/analytics.js';
+import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
 import { requestedRange } from '#domain/backtest/simulate/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { BacktestRequest } from '#contract/analytics.js';
+import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';

@@ -1,4 +1,4 @@
-import type { ReconciliationView } from '#contract/analytics.js';
+import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 
 /** One identity of a stored run, with both sides. */
 export type Check = ReconciliationView['checks'][number];

@@ -1,4 +1,4 @@
-import type { ReconciliationView } from '#contract/analytics.js';
+import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';

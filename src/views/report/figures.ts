@@ -1,4 +1,6 @@
-import type { AttributionView, OverviewView, WeightsView } from '#contract/analytics.js';
+import type { WeightsView } from '#contract/analytics/weights.js';
+import type { AttributionView } from '#contract/analytics/attribution.js';
+import type { OverviewView } from '#contract/analytics/overview.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import { monthlyReturns, rollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
 import { annualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';

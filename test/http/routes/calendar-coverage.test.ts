@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { BookPayload } from '#contract/analytics.js';
+import type { BookPayload } from '#contract/analytics/record.js';
 import type { CalendarList } from '#contract/calendars.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { liveService, type LiveService } from '../../real/live.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores.js';
+import type { DataStore } from '#contract/stores/store.js';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores.js';
+import type { DataStore } from '#contract/stores/store.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { runService, type RunningService } from '../running-service.js';
 

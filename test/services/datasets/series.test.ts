@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SeriesCollection } from '#contract/data.js';
-import type { DataStore } from '#contract/stores.js';
+import type { DataStore } from '#contract/stores/store.js';
 import { formatDay } from '#domain/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';

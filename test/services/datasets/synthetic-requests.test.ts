@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
+import type { ImportResult } from '#contract/stores/import.js';
+import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Finding } from '#domain/findings.js';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { BacktestRunResult } from '#contract/analytics.js';
+import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PreviewResponse } from '#contract/indices.js';
 import type { ConstraintSetCollection, ConstraintTypes, OptimisationRunResult } from '#contract/optimise.js';
 import type { JobStatus } from '#jobs/status.js';

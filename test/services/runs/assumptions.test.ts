@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { OverviewView } from '#contract/analytics.js';
+import type { OverviewView } from '#contract/analytics/overview.js';
 import type { Methodology, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
 import type { Finding } from '#domain/findings.js';
 import { readPdf } from '../../views/report/read-pdf.js';

@@ -1,4 +1,4 @@
-import type { AttributionView } from '#contract/analytics.js';
+import type { AttributionView } from '#contract/analytics/attribution.js';
 import type { BarSource } from '#domain/reports/blocks/bar-chart.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawColumns, layBars, type Bar } from '../chart/bars.js';

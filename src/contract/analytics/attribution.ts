@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { stale, type Stateless } from '../run-state.js';
+
+export const ContributionPayload = z
+  .strictObject({
+    asset_id: z.string(),
+    average_weight: z.number(),
+    contribution: z.number(),
+    total_return: z.number(),
+  })
+  .meta({ id: 'ContributionPayload' });
+
+export const AttributionView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    contributions: z
+      .array(ContributionPayload)
+      .meta({ description: 'By contribution, largest first, then identifier.' }),
+    total_return: z.number(),
+    periods: z.int(),
+    reconciles: z.boolean(),
+    residual: z.number(),
+    cap_drag: z.number().nullable(),
+    cost_drag: z.number().nullable(),
+    requested_start: z.string().nullable(),
+    requested_end: z.string().nullable(),
+    start: z.string(),
+    end: z.string(),
+  })
+  .meta({ id: 'AttributionView' });
+export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
+
+const effect = (description: string) =>
+  z
+    .number()
+    .nullable()
+    .meta({ description: `${description} Null without a benchmark.` });
+
+export const GroupAttributionRow = z
+  .strictObject({
+    group: z.string(),
+    average_weight: z.number(),
+    benchmark_average_weight: effect('Mean weight of the group in the benchmark.'),
+    contribution: z.number().meta({ description: 'What the group added to the total return; the groups sum to it.' }),
+    allocation: effect('From holding another weight of the group than the benchmark.'),
+    selection: effect("From the group's names doing otherwise than the benchmark's."),
+    interaction: effect('From both together.'),
+  })
+  .meta({ id: 'GroupAttributionRow' });
+export const GroupAttributionView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    by: z.string().meta({
+      description:
+        'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.',
+    }),
+    benchmark: z.string().nullable(),
+    groups: z.array(GroupAttributionRow),
+    total_return: z.number(),
+    benchmark_return: z.number().nullable(),
+    active_return: z
+      .number()
+      .nullable()
+      .meta({ description: 'total_return less benchmark_return; the effects of all groups sum to it.' }),
+    periods: z.int(),
+    residual: z.number(),
+    reconciles: z.boolean(),
+    requested_start: z.string(),
+    requested_end: z.string(),
+    start: z.string(),
+    end: z.string(),
+  })
+  .meta({ id: 'GroupAttributionView' });
+export type GroupAttributionView = Stateless<z.infer<typeof GroupAttributionView>>;

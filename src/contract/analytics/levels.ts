@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { SeriesPayload } from '../common.js';
+import { stale, type Stateless } from '../run-state.js';
+
+export const LevelsView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    variant: z.enum(RETURN_VARIANTS),
+    levels: SeriesPayload,
+    divisor: SeriesPayload,
+  })
+  .meta({ id: 'LevelsView' });
+export type LevelsView = Stateless<z.infer<typeof LevelsView>>;

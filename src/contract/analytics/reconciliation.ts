@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { stale, type Stateless } from '../run-state.js';
+
+export const ReconciliationCheck = z
+  .strictObject({
+    name: z.string(),
+    meaning: z.string(),
+    left: z
+      .number()
+      .nullable()
+      .meta({ description: 'The side that was computed again; null where bytes are compared.' }),
+    right: z.number().nullable(),
+    residual: z.number(),
+    tolerance: z.number().meta({ description: 'Relative to the larger side, at least to 1.' }),
+    holds: z.boolean(),
+  })
+  .meta({ id: 'ReconciliationCheck' });
+export const ReconciliationView = z
+  .strictObject({ ...stale, index_id: z.string(), reconciles: z.boolean(), checks: z.array(ReconciliationCheck) })
+  .meta({ id: 'ReconciliationView' });
+export type ReconciliationView = Stateless<z.infer<typeof ReconciliationView>>;

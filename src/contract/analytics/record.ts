@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
+import { stale, type Stateless } from '../run-state.js';
+import { date, weightMap } from './fields.js';
+import { BacktestMetrics } from './metrics.js';
+import { StaleFillPayload, gapsAndPricing } from './prices.js';
+import { provenance } from './provenance.js';
+
+export const RebalanceSnapshot = z
+  .strictObject({
+    date: date('Date the weights took effect.'),
+    schedule_dates: z.array(z.string()).meta({
+      description:
+        'Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.',
+    }),
+    weights: weightMap('Applied weights, summing to 1.'),
+    uncapped_weights: weightMap('Weights before capping; equal to weights where no cap was applied.'),
+    cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
+    capped: z.array(z.string()).meta({ description: 'Names held at the cap.' }),
+    redistributed: z.number().meta({ description: 'Weight moved off capped names.' }),
+    stale_fills: z
+      .array(StaleFillPayload)
+      .meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
+    announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
+  })
+  .meta({ id: 'RebalanceSnapshot' });
+export type RebalanceSnapshot = z.infer<typeof RebalanceSnapshot>;
+
+export const CalendarCoveragePayload = z
+  .strictObject({
+    calendar: z.string(),
+    requested_start: z.string(),
+    requested_end: z.string(),
+    covered_start: z.string(),
+    covered_end: z.string(),
+    trimmed_start: z.boolean(),
+    trimmed_end: z.boolean(),
+  })
+  .meta({ id: 'CalendarCoveragePayload' });
+export type CalendarCoveragePayload = z.infer<typeof CalendarCoveragePayload>;
+
+export const BookPayload = z
+  .strictObject({
+    levels: SeriesPayload.meta({
+      description: 'Index points from the base value on; a bare series is rebased to 100.',
+    }),
+    weights: TableFrame.meta({
+      description: 'Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.',
+    }),
+    weights_dates_total: z.int(),
+    rebalances: z.array(RebalanceSnapshot),
+    rebalances_total: z.int(),
+    calendar_coverage: CalendarCoveragePayload.nullable(),
+    divisor: SeriesPayload.optional().meta({
+      description: 'Market value over level, 1 at the start; absent for a bare level series.',
+    }),
+  })
+  .meta({ id: 'BookPayload' });
+export type BookPayload = z.infer<typeof BookPayload>;
+
+export const UnfilledOrderPayload = z
+  .strictObject({
+    date: z.string(),
+    asset_id: z.string(),
+    side: z.enum(['buy', 'sell']),
+    target_weight: z.number(),
+    held_weight: z.number(),
+    notional: z.number(),
+    reason: z.enum(['no_price', 'stale_price', 'delisted']),
+    filled_on: z.string().nullable(),
+  })
+  .meta({ id: 'UnfilledOrderPayload' });
+export type UnfilledOrderPayload = z.infer<typeof UnfilledOrderPayload>;
+
+export const PortfolioBookPayload = z
+  .strictObject({
+    cash: SeriesPayload,
+    initial_capital: z.number(),
+    nav: SeriesPayload.meta({
+      description: 'Value after each close, preceded by a day-zero row with the initial capital.',
+    }),
+    portfolio_id: z.string(),
+    positions: TableFrame,
+    positions_total: z.int(),
+    transactions: TableFrame,
+    transactions_total: z.int().meta({
+      description: 'Rows of the whole table: more than served only beyond a million, the most recent being served.',
+    }),
+    weights: TableFrame,
+    weights_dates_total: z.int(),
+  })
+  .meta({ id: 'PortfolioBookPayload' });
+export type PortfolioBookPayload = z.infer<typeof PortfolioBookPayload>;
+
+export const BacktestResultSummary = z
+  .strictObject({
+    ...stale,
+    benchmark: BookPayload.nullable(),
+    index: z
+      .strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() })
+      .meta({ id: 'IndexBooksPayload' }),
+    metrics: BacktestMetrics,
+    portfolio: PortfolioBookPayload,
+    ...gapsAndPricing,
+    run_at: z.string().nullable(),
+    unfilled: z.array(UnfilledOrderPayload),
+    ...provenance,
+  })
+  .meta({ id: 'BacktestResultSummary' });
+export type BacktestResultSummary = Stateless<z.infer<typeof BacktestResultSummary>>;
+
+export const BacktestRecordRow = z
+  .strictObject({ ...stale, index_id: z.string(), run_at: z.string().nullable() })
+  .meta({ id: 'BacktestRecordRow' });
+export const BacktestRecordCollection = z
+  .strictObject({ backtests: z.array(BacktestRecordRow), ...skippedFields })
+  .meta({ id: 'BacktestRecordCollection' });
+export type BacktestRecordCollection = z.infer<typeof BacktestRecordCollection>;

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+
+/** A field that may be left out, with what stands for it then unless a strategy has its own. */
+const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
+const terms = BacktestFields.shape;
+
+/** What is not given is the strategy's, or for an index the default. */
+export const BacktestRequest = z
+  .strictObject({
+    benchmark: terms.benchmark.unwrap().optional().meta(given(terms.benchmark)),
+    start: terms.start.unwrap().optional().meta(given(terms.start)),
+    end: terms.end.unwrap().optional().meta(given(terms.end)),
+    initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
+    transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
+    if_stale: z.boolean().default(false).meta({
+      description:
+        'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.',
+    }),
+  })
+  .meta({
+    id: 'BacktestRequest',
+    description: 'A field that is not given is that of the strategy, when one is run, else its default.',
+  });
+/** What is asked of a run, whether or not it has to be made. */
+export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale'>;

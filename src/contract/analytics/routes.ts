@@ -1,0 +1,233 @@
+import { z } from 'zod';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { LIMITS } from '#domain/limits.js';
+import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { compositionErrors, listingQuery } from '../common.js';
+import { routes } from '../route.js';
+import { BacktestRequest } from './request.js';
+import { BacktestResultSummary, BacktestRecordCollection } from './record.js';
+import { BacktestRunResult, BacktestJobStatus } from './run.js';
+import { OverviewView } from './overview.js';
+import { AttributionView, GroupAttributionView } from './attribution.js';
+import { ReconciliationView } from './reconciliation.js';
+import { AssetView } from './asset.js';
+import { CompareView } from './compare.js';
+import { WeightsView, RiskDecomposition } from './weights.js';
+import { LevelsView } from './levels.js';
+
+const params = z.strictObject({ index_id: Id });
+const window = {
+  start: IsoDate.optional().meta({ description: 'First day wanted; the first of the run by default.' }),
+  end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
+};
+const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
+/** What comes of a view that needs prices while another store is served than that of its run. */
+const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
+/** What can come of running the benchmark from its definition, beside its risk. */
+const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
+const tag = 'analytics';
+
+export const analyticsRoutes = routes({
+  startBacktest: {
+    method: 'POST',
+    path: '/analytics/{index_id}/backtest',
+    scope: 'run',
+    tag,
+    summary: 'Backtest an index, or a strategy, as a job.',
+    description:
+      'Everything that can be refused without running is refused here: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
+    params,
+    body: {
+      schema: BacktestRequest,
+      optional: true,
+      example: { start: '2020-01-02', end: '2024-12-31', transaction_cost_bps: 10 },
+    },
+    success: { status: 202, description: 'The job; see Location.', schema: BacktestJobStatus },
+    unchanged: {
+      status: 200,
+      description: 'With `if_stale`: the result of the stored run, which a run of this request would give again.',
+      schema: BacktestRunResult,
+    },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'BENCHMARK_NOT_FOUND',
+      'INVALID_RANGE',
+      'CALENDAR_NOT_COVERED',
+      'NO_DATA_IN_RANGE',
+      'RANGE_TOO_SHORT',
+      'JOB_RUNNING',
+      'NO_DATA_SOURCE',
+      'NOT_SUPPORTED',
+    ],
+  },
+  listBacktests: {
+    method: 'GET',
+    path: '/analytics/backtests',
+    scope: 'read',
+    tag,
+    summary: 'Stored records, by id.',
+    query: listingQuery,
+    success: { status: 200, description: 'The records.', schema: BacktestRecordCollection },
+    errors: [],
+  },
+  compareRuns: {
+    method: 'GET',
+    path: '/analytics/compare',
+    scope: 'read',
+    tag,
+    summary: 'Levels of several stored runs on the dates that all of them have.',
+    query: z.strictObject({
+      ids: z
+        .array(Id)
+        .min(1)
+        .max(LIMITS.MAX_COMPARE_IDS)
+        .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids.` }),
+    }),
+    success: { status: 200, description: 'The comparison.', schema: CompareView },
+    errors: [...runErrors, 'NO_COMMON_DATES'],
+  },
+  getRecord: {
+    method: 'GET',
+    path: '/analytics/{index_id}/record',
+    scope: 'read',
+    tag,
+    summary: 'The stored record of the latest run.',
+    params,
+    success: { status: 200, description: 'The record.', schema: BacktestResultSummary },
+    errors: runErrors,
+  },
+  deleteRecord: {
+    method: 'DELETE',
+    path: '/analytics/{index_id}/record',
+    scope: 'write',
+    tag,
+    summary: 'Forget the stored run.',
+    params,
+    success: { status: 204, description: 'Forgotten.' },
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND'],
+  },
+  getOverview: {
+    method: 'GET',
+    path: '/analytics/{index_id}/overview',
+    scope: 'read',
+    tag,
+    summary: 'Level, metrics and concentration of the latest run.',
+    params,
+    success: { status: 200, description: 'The overview.', schema: OverviewView },
+    errors: runErrors,
+  },
+  getAttribution: {
+    method: 'GET',
+    path: '/analytics/{index_id}/attribution',
+    scope: 'read',
+    tag,
+    summary: 'Contributions of the names to the return of a window, linked so that they add up exactly.',
+    params,
+    query: z.strictObject(window),
+    success: { status: 200, description: 'The attribution.', schema: AttributionView },
+    errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS'],
+  },
+  getGroupAttribution: {
+    method: 'GET',
+    path: '/analytics/{index_id}/attribution/groups',
+    scope: 'read',
+    tag,
+    summary: 'Contributions by group, and allocation, selection and interaction against a benchmark index.',
+    description:
+      'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
+    params,
+    query: z.strictObject({
+      by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
+      benchmark: AssetIdentifier.optional().meta({
+        description: 'Index to compare with; otherwise an identifier of the served store: one name or one series.',
+      }),
+      ...window,
+    }),
+    success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
+    errors: [...priceErrors, ...benchmarkErrors, 'INVALID_RANGE', 'TOTAL_LOSS', 'NO_COMMON_DATES'],
+  },
+  reconcileRun: {
+    method: 'GET',
+    path: '/analytics/{index_id}/reconcile',
+    scope: 'read',
+    tag,
+    summary: 'The identities of the stored run, computed again.',
+    description:
+      'Each check with both sides, residual, tolerance and verdict. Stored bytes are hashed again, so that a changed record is found.',
+    params,
+    success: { status: 200, description: 'The checks.', schema: ReconciliationView },
+    errors: runErrors,
+  },
+  getRunAsset: {
+    method: 'GET',
+    path: '/analytics/{index_id}/assets/{identifier}',
+    scope: 'read',
+    tag,
+    summary: 'One name of a run: its price, its weights, how it moved with the run.',
+    params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
+    success: { status: 200, description: 'The name.', schema: AssetView },
+    errors: [...priceErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
+  },
+  getWeights: {
+    method: 'GET',
+    path: '/analytics/{index_id}/weights',
+    scope: 'read',
+    tag,
+    summary: 'What the index holds on a date, with concentration, drift and risk.',
+    params,
+    query: z.strictObject({
+      as_of: IsoDate.optional().meta({
+        description: 'The latest date of the run at or before it; the last by default.',
+      }),
+      benchmark: AssetIdentifier.optional().meta({
+        description:
+          'Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.',
+      }),
+      risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
+    }),
+    success: { status: 200, description: 'The weights.', schema: WeightsView },
+    errors: [...priceErrors, ...benchmarkErrors],
+  },
+  getFactorRisk: {
+    method: 'GET',
+    path: '/analytics/{index_id}/factor-risk',
+    scope: 'read',
+    tag,
+    summary: 'Active variance against a benchmark index, split into factors and the rest.',
+    params,
+    query: z.strictObject({
+      as_of: IsoDate.optional().meta({
+        description: 'The latest date of the run at or before it; the last by default.',
+      }),
+      benchmark: AssetIdentifier.meta({
+        description:
+          'Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.',
+      }),
+      model: z
+        .enum(FACTOR_MODELS)
+        .default('market_sector')
+        .meta({ description: 'Market and sectors, or principal components.' }),
+      factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
+    }),
+    success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
+    errors: [...priceErrors, ...benchmarkErrors],
+  },
+  getLevels: {
+    method: 'GET',
+    path: '/analytics/{index_id}/levels',
+    scope: 'read',
+    tag,
+    summary: 'Index levels of the latest run in any return variant, with the divisor.',
+    params,
+    query: z.strictObject({
+      variant: z
+        .enum(RETURN_VARIANTS)
+        .optional()
+        .meta({ description: "The index's own by default; a run on prices that include dividends has only `total`." }),
+      ...window,
+    }),
+    success: { status: 200, description: 'The levels: a window is cut, not rebased.', schema: LevelsView },
+    errors: [...runErrors, 'INVALID_RANGE', 'VARIANT_NOT_AVAILABLE'],
+  },
+});

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { SeriesPayload } from '../common.js';
+import { jobStatus } from '../jobs.js';
+import { BacktestMetrics, RelativeMetricsPayload } from './metrics.js';
+import { gapsAndPricing } from './prices.js';
+import { provenance } from './provenance.js';
+import { RebalanceSnapshot } from './record.js';
+
+export const BacktestRunResult = z
+  .strictObject({
+    annual_returns: z
+      .record(z.string(), z.number())
+      .meta({ description: 'Calendar year to return; they compound to the total.' }),
+    benchmark: RelativeMetricsPayload.nullable(),
+    drawdown: SeriesPayload,
+    index_level: SeriesPayload,
+    initial_capital: z.number(),
+    level: SeriesPayload,
+    metrics: BacktestMetrics,
+    ...gapsAndPricing,
+    rebalances: z
+      .array(RebalanceSnapshot)
+      .meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
+    rebalances_total: z
+      .int()
+      .meta({ description: 'All of them: more than served only where the weights would not fit a result.' }),
+    returns: SeriesPayload,
+    total_costs: z.number(),
+    ...provenance,
+  })
+  .meta({ id: 'BacktestRunResult' });
+export type BacktestRunResult = z.infer<typeof BacktestRunResult>;
+
+export const BacktestJobStatus = jobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
+import { stale, type Stateless } from '../run-state.js';
+import { ConcentrationPayload, ExposurePayload } from './overview.js';
+
+export const ConstituentRow = z
+  .strictObject({
+    identifier: z.string(),
+    weight: z.number().meta({ description: 'Held at as_of.' }),
+    raw_weight: z.number().meta({ description: 'Before capping, at the rebalance.' }),
+    capped: z.boolean(),
+    active_weight: z.number().nullable(),
+    active_risk_contribution: z.number().nullable(),
+    risk_contribution: z.number().nullable(),
+    delta_since_rebalance: z.number().nullable(),
+    shares_outstanding: z.number().nullable(),
+  })
+  .meta({ id: 'ConstituentRow' });
+
+export const DriftPayload = z
+  .strictObject({ maximum: z.number(), since: z.string(), total_absolute: z.number(), turnover: z.number() })
+  .meta({ id: 'DriftPayload' });
+
+const riskWindow = {
+  uncovered: z.array(z.string()),
+  window_start: z.string().nullable(),
+  window_end: z.string().nullable(),
+};
+export const RiskPayload = z
+  .strictObject({ volatility: z.number(), covered_weight: z.number(), ...riskWindow })
+  .meta({ id: 'RiskPayload' });
+export const ActiveRiskPayload = z
+  .strictObject({
+    benchmark: z.string(),
+    tracking_error: z.number(),
+    covered_weight: z.number(),
+    contributions_not_held: z.record(z.string(), z.number()),
+    ...riskWindow,
+  })
+  .meta({ id: 'ActiveRiskPayload' });
+
+export const WeightsView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string(),
+    rebalance_date: z.string(),
+    cap: z.number().nullable(),
+    weights: z.array(ConstituentRow),
+    concentration: ConcentrationPayload,
+    exposure: ExposurePayload.optional().meta({
+      description: 'Long, short, gross and net exposure of the held weights; absent without a short position.',
+    }),
+    drift: DriftPayload.nullable(),
+    risk: RiskPayload.nullable(),
+    active_risk: ActiveRiskPayload.nullable(),
+  })
+  .meta({ id: 'WeightsView' });
+export type WeightsView = Stateless<z.infer<typeof WeightsView>>;
+
+export const RiskDecomposition = z
+  .strictObject({
+    ...stale,
+    contributions: z
+      .record(z.string(), z.number())
+      .meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
+    factor_share: z.number(),
+    factor_variance: z.number(),
+    specific_variance: z.number(),
+    total_variance: z.number(),
+    tracking_error: z.number(),
+    residual: z.number(),
+    reconciles: z.boolean(),
+    model: z.enum(FACTOR_MODELS),
+    factors: z.array(z.string()),
+    exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
+    benchmark: z.string().meta({ description: 'Index or identifier compared with.' }),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string().meta({ description: 'Date of the weights.' }),
+    covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures speak for.' }),
+    ...riskWindow,
+  })
+  .meta({ id: 'RiskDecomposition' });
+export type RiskDecomposition = Stateless<z.infer<typeof RiskDecomposition>>;

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { Id } from '#domain/shape.js';
+import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
+import { Name } from './store.js';
+
+const ActionRow = z.strictObject({ identifier: z.string(), type: z.string(), value: z.number(), ex_date: z.string() });
+const cells = { identifier: z.string(), from: z.string(), to: z.string(), columns: z.array(z.string()) };
+
+export const DataRepair = z
+  .discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('scale'),
+      ...cells,
+      factor: z.number(),
+      inverse_columns: z.array(z.string()).optional(),
+    }),
+    z.strictObject({ kind: z.literal('remove_values'), ...cells }),
+    z.strictObject({ kind: z.literal('insert_action'), action: ActionRow }),
+    z.strictObject({ kind: z.literal('replace_action'), action: ActionRow, value: z.number() }),
+    z.strictObject({ kind: z.literal('remove_action'), action: ActionRow }),
+  ])
+  .meta({ id: 'DataRepair', description: 'A change that would settle a doubt; days are inclusive.' });
+
+export const DataDoubt = z
+  .strictObject({
+    id: z.string().meta({ description: 'Names the doubt in a request for repairs; the same data has the same ids.' }),
+    kind: z.enum(DOUBT_KINDS),
+    identifier: z.string(),
+    date: z.string(),
+    confidence: z.number().min(0).max(1),
+    message: z.string(),
+    evidence: z.record(z.string(), z.union([z.number(), z.string()])).meta({ description: 'The figures it rests on.' }),
+    repair: DataRepair.nullable().meta({ description: 'Null where the data itself does not say what is right.' }),
+  })
+  .meta({ id: 'DataDoubt' });
+
+export const DataAudit = z
+  .strictObject({
+    store_id: z.string(),
+    content_hash: z.string().meta({ description: 'Of the content that was looked through.' }),
+    doubts: z.array(DataDoubt).meta({ description: 'By date and identifier, at most 1000: the most certain ones.' }),
+    total: z.int(),
+  })
+  .meta({ id: 'DataAudit' });
+export type DataAudit = z.infer<typeof DataAudit>;
+
+export const RepairRequest = z
+  .strictObject({
+    doubts: z
+      .array(z.string().min(1).max(200))
+      .min(1)
+      .max(1000)
+      .meta({ description: 'Ids of the doubts whose repairs to apply.' }),
+    store_id: Id.optional().meta({ description: 'Id of the new store; default {store_id}-repaired-{n}.' }),
+    name: Name.optional(),
+    activate: z.boolean().default(false).meta({ description: 'Serve the new store at once.' }),
+  })
+  .meta({ id: 'RepairRequest' });
+export type RepairRequest = z.infer<typeof RepairRequest>;

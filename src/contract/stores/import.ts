@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { ImportHeader } from '#domain/documents/import-request.js';
+import { Finding, TableFrame } from '../common.js';
+import { jobStatus } from '../jobs.js';
+import { DataStore } from './store.js';
+
+export const ImportRequest = ImportHeader.extend({
+  content: z.string().min(1).nullable().default(null).meta({ description: 'The file in base64.' }),
+  tables: z.record(z.string(), TableFrame).nullable().default(null).meta({
+    description: 'Inline tables instead of content: market, reference, corporate_actions, universes, series.',
+  }),
+}).meta({ id: 'ImportRequest' });
+
+export const ImportResult = z
+  .strictObject({
+    store: DataStore,
+    rows: z.record(z.string(), z.int()).meta({ description: 'Rows read per dataset.' }),
+    identifiers: z.int(),
+    start: z.string().nullable(),
+    end: z.string().nullable(),
+    findings: z.array(Finding).meta({ description: 'Doubts that did not refuse the import.' }),
+  })
+  .meta({ id: 'ImportResult' });
+export type ImportResult = z.infer<typeof ImportResult>;
+
+export const LoadJobStatus = jobStatus('LoadJobStatus', 'load', DataStore);

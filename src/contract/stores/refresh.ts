@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { STORE_DATASETS } from '#domain/documents/store-document.js';
+import { IsoDate } from '#domain/shape.js';
+import { Finding } from '../common.js';
+import { jobStatus } from '../jobs.js';
+
+export const RefreshRequest = z
+  .strictObject({
+    until: IsoDate.nullable().default(null).meta({
+      description:
+        'Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.',
+    }),
+    full: z.boolean().default(false).meta({
+      description:
+        'Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported.',
+    }),
+  })
+  .meta({ id: 'RefreshRequest' });
+export type RefreshRequest = z.infer<typeof RefreshRequest>;
+
+const rowCounts = {
+  added: z.int().min(0).meta({
+    description:
+      'New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.',
+  }),
+  changed: z.int().min(0).meta({ description: 'Rows held whose values are others now.' }),
+  removed: z.int().min(0).meta({ description: 'Rows held that the source has no more.' }),
+};
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
+
+export const RefreshResult = z
+  .strictObject({
+    store_id: z.string(),
+    rows_added: z.int().meta({ description: 'Rows of all datasets that were not held.' }),
+    rows_changed: z
+      .int()
+      .meta({ description: 'Rows of all datasets that were held and that the source has changed or removed.' }),
+    datasets: z
+      .record(z.enum(STORE_DATASETS), z.strictObject(rowCounts))
+      .meta({ description: 'What was taken, by dataset.' }),
+    dates_added: z.int(),
+    identifiers_added: z.int(),
+    start: z.string(),
+    end: z.string(),
+    restatements: z
+      .array(
+        z.strictObject({
+          dataset: z.enum(STORE_DATASETS),
+          identifier: z.string(),
+          date: z.string().nullable(),
+          column: z.string(),
+          before: scalar,
+          after: scalar,
+        }),
+      )
+      .meta({
+        description:
+          'Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.',
+      }),
+    restatements_total: z.int(),
+    left_out: z
+      .strictObject({
+        ...rowCounts,
+        columns: z
+          .array(z.string())
+          .meta({ description: 'Columns with values of dates that are held, which are not held themselves.' }),
+        identifiers: z
+          .array(z.string())
+          .meta({ description: 'Names with bars of those dates that are not held, at most 20.' }),
+        identifiers_total: z.int().min(0).meta({ description: 'All of them.' }),
+      })
+      .nullable()
+      .meta({
+        description:
+          'Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.',
+      }),
+    findings: z
+      .array(Finding)
+      .meta({ description: 'HISTORY_CHANGED, one for each dataset concerned, with what to do.' }),
+  })
+  .meta({ id: 'RefreshResult' });
+
+export const RefreshJobStatus = jobStatus('RefreshJobStatus', 'refresh', RefreshResult);
+export const SyncJobStatus = jobStatus('SyncJobStatus', 'sync', RefreshResult);

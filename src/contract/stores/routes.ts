@@ -1,0 +1,225 @@
+import { z } from 'zod';
+import { LIMITS } from '#domain/limits.js';
+import { Id } from '#domain/shape.js';
+import { listingQuery } from '../common.js';
+import { routes } from '../route.js';
+import { DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate } from './store.js';
+import { RefreshRequest, RefreshJobStatus, SyncJobStatus } from './refresh.js';
+import { ImportResult, ImportRequest, LoadJobStatus } from './import.js';
+import { GenerateSyntheticRequest, GenerateJobStatus } from './synthetic.js';
+import { DataAudit, RepairRequest } from './audit.js';
+
+const storeParams = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
+
+export const storeRoutes = routes({
+  listStores: {
+    method: 'GET',
+    path: '/data/stores',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'Every data store, and the one being served.',
+    query: listingQuery,
+    success: { status: 200, description: 'Stores by id.', schema: DataStoreCollection },
+    errors: [],
+  },
+  createStore: {
+    method: 'POST',
+    path: '/data/stores',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Registers a folder or database after reading it in full.',
+    description:
+      'Files are called market, reference, corporate_actions, universes and series with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding, and nothing is registered then.',
+    body: {
+      schema: DataStoreCreate,
+      example: { name: 'US large caps', kind: 'folder', location: '/data/us-large', activate: true },
+    },
+    success: {
+      status: 201,
+      description: 'The store, read and registered; served already when it was to be activated.',
+      schema: DataStore,
+    },
+    errors: ['STORE_EXISTS', 'FOLDER_REGISTERED', 'STORE_LOADING', 'NOT_SUPPORTED'],
+  },
+  getStore: {
+    method: 'GET',
+    path: '/data/stores/{store_id}',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'One data store.',
+    params: storeParams,
+    success: { status: 200, description: 'The store with its files and findings.', schema: DataStore },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  updateStore: {
+    method: 'PATCH',
+    path: '/data/stores/{store_id}',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Renames a store, or changes its source, price basis or currency.',
+    params: storeParams,
+    body: { schema: DataStoreUpdate, example: { name: 'US large caps, adjusted' } },
+    success: { status: 200, description: 'The store.', schema: DataStore },
+    errors: [
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'PRECONDITION_FAILED',
+      'FOLDER_REGISTERED',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+      'NOT_SUPPORTED',
+    ],
+  },
+  deleteStore: {
+    method: 'DELETE',
+    path: '/data/stores/{store_id}',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Forgets a store; the folder of a managed store is deleted.',
+    params: storeParams,
+    success: { status: 204, description: 'Forgotten.' },
+    errors: ['STORE_NOT_FOUND', 'PRECONDITION_FAILED', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  activateStore: {
+    method: 'POST',
+    path: '/data/stores/{store_id}/activate',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Reads a store afresh and serves it.',
+    description:
+      'The previous store is served until the new one is fully read. A failure changes nothing. Job load:{store_id}, result DataStore.',
+    params: storeParams,
+    success: { status: 202, description: 'The load job.', schema: LoadJobStatus },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  refreshStore: {
+    method: 'POST',
+    path: '/data/stores/{store_id}/refresh',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Brings a store up to date from its own source.',
+    description:
+      'Later dates are added; with full every value is read again and what was restated is reported. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
+    params: storeParams,
+    body: { schema: RefreshRequest, optional: true, example: { full: true } },
+    success: { status: 202, description: 'The refreshing job.', schema: RefreshJobStatus },
+    errors: [
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NOTHING_TO_REFRESH',
+      'STORE_NOT_SERVED',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+    ],
+  },
+  syncData: {
+    method: 'POST',
+    path: '/data/sync',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Brings the served store up to date.',
+    description: 'As a refresh of it. Job sync:{store_id}, result RefreshResult.',
+    body: { schema: RefreshRequest, optional: true, example: {} },
+    success: { status: 202, description: 'The syncing job.', schema: SyncJobStatus },
+    errors: ['NO_DATA_SOURCE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  auditStore: {
+    method: 'GET',
+    path: '/data/stores/{store_id}/audit',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'What is probably wrong in a store.',
+    description:
+      'Jumps without a cause, splits that are missing, other units, repeated bars, stale tails, volume without a price, and dividends of the wrong size, duplicated or missing from adjusted prices: each with its evidence and, where the data says what is right, a repair.',
+    params: storeParams,
+    success: { status: 200, description: 'The doubts.', schema: DataAudit },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
+  },
+  repairStore: {
+    method: 'POST',
+    path: '/data/stores/{store_id}/repairs',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Writes a new store with the chosen repairs applied; the old one stays as it is.',
+    params: storeParams,
+    body: { schema: RepairRequest, example: { doubts: ['missed_split CSX 2011-06-16'] } },
+    success: { status: 201, description: 'The new store.', schema: ImportResult },
+    errors: [
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'STORE_EXISTS',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+      'OVERLOADED',
+    ],
+  },
+  importStore: {
+    method: 'POST',
+    path: '/data/import',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Writes tables or an uploaded file into a new store.',
+    description:
+      'Exactly one of content and tables. Every problem is one finding, at the sheet, row and column it has; nothing is written when one is an error.',
+    body: {
+      schema: ImportRequest,
+      bytesMax: LIMITS.MAX_IMPORT_BYTES,
+      raw: true,
+      example: {
+        name: 'Two names',
+        tables: {
+          market: {
+            index: [0, 1],
+            columns: ['identifier', 'date', 'CLOSE'],
+            data: [
+              ['A', '2024-01-02', 100],
+              ['B', '2024-01-02', 50],
+            ],
+          },
+        },
+      },
+    },
+    success: {
+      status: 201,
+      description: 'The store; served already when it was to be activated.',
+      schema: ImportResult,
+    },
+    errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
+  },
+  getImportTemplate: {
+    method: 'GET',
+    path: '/data/import/template',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'A blank import template with one example row a sheet.',
+    query: z.strictObject({
+      format: z
+        .enum(['xlsx', 'csv'])
+        .default('xlsx')
+        .meta({ description: 'An Excel workbook, or a zip of CSV files.' }),
+    }),
+    success: {
+      status: 200,
+      description: 'The template; it imports as it is.',
+      media: ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'application/zip'],
+    },
+    errors: [],
+  },
+  generateSynthetic: {
+    method: 'POST',
+    path: '/data/synthetic',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Generates a synthetic market into a new store and serves it.',
+    description:
+      'A market of sectors and fat tails with listings, delistings, mergers, spin-offs, splits and dividends, and yearly accounts in the reference data (FISCAL_PERIOD_END, PUBLISHED, SALES, EARNINGS, DIVIDENDS, BOOK_VALUE, EARNINGS_YIELD, BOOK_TO_PRICE, RETURN_ON_EQUITY) that hold from the day they were published. ' +
+      'The store is listed at once with the status writing; it is removed again when the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
+    body: {
+      schema: GenerateSyntheticRequest,
+      optional: true,
+      example: { store_id: 'market', seed: 42, assets: 150, start: '2018-01-01', end: '2024-12-31' },
+    },
+    success: { status: 202, description: 'The generating job.', schema: GenerateJobStatus },
+    errors: ['STORE_EXISTS', 'STORE_LOADING', 'CALENDAR_NOT_COVERED', 'INVALID_RANGE'],
+  },
+});

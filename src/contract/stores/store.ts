@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { Adjustment, DeclaredCurrency, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
+import { Id } from '#domain/shape.js';
+import { ErrorDetail, Finding, skippedFields } from '../common.js';
+
+export const Name = z.string().min(1).max(200);
+
+export const DataStore = z
+  .strictObject({
+    store_id: z.string(),
+    name: z.string(),
+    kind: z.enum(STORE_KINDS),
+    managed: z.boolean().meta({ description: 'The engine created the folder and deletes it with the store.' }),
+    active: z.boolean().meta({ description: 'The store being served; at most one.' }),
+    status: z
+      .enum(['writing', 'ready', 'loading', 'refreshing', 'error'])
+      .meta({ description: 'writing: being generated, not readable yet.' }),
+    location: z.string().nullable().meta({ description: 'Folder, or database URL with the password replaced by ***.' }),
+    source: z.string().nullable().meta({ description: 'Where a refresh takes data from.' }),
+    refreshable: z.boolean().meta({ description: 'False exactly when a refresh is refused with NOTHING_TO_REFRESH.' }),
+    adjustment: Adjustment,
+    currency: DeclaredCurrency,
+    created_at: z.string(),
+    last_loaded_at: z.string().nullable(),
+    last_refreshed_at: z.string().nullable(),
+    identifiers: z
+      .int()
+      .nullable()
+      .meta({ description: 'Distinct identifiers of the market dataset; null before the first load.' }),
+    start: z.string().nullable().meta({ description: 'First market date held.' }),
+    end: z.string().nullable().meta({ description: 'Last market date held.' }),
+    size_bytes: z
+      .int()
+      .nullable()
+      .meta({ description: 'Bytes of its files; null before the first load and for a database server.' }),
+    content_hash: z.string().nullable().meta({
+      description: 'SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.',
+    }),
+    rows: z.record(z.string(), z.int()).nullable().meta({ description: 'Rows read per dataset at the last load.' }),
+    files: z
+      .array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() }))
+      .optional()
+      .meta({ description: 'Every file of the last load with its SHA-256; left out of listings.' }),
+    findings: z
+      .array(Finding)
+      .optional()
+      .meta({ description: 'Doubts about the data at the last load, at most 201; left out of listings.' }),
+    error: ErrorDetail.nullable().meta({ description: 'Why the status is error.' }),
+  })
+  .meta({ id: 'DataStore' });
+export type DataStore = z.infer<typeof DataStore>;
+
+export const DataStoreCollection = z
+  .strictObject({
+    stores: z.array(DataStore),
+    active: z.string().nullable().meta({ description: 'Id of the store being served.' }),
+    ...skippedFields,
+  })
+  .meta({ id: 'DataStoreCollection' });
+export type DataStoreCollection = z.infer<typeof DataStoreCollection>;
+
+export const DataStoreCreate = z
+  .strictObject({
+    store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
+    name: Name,
+    kind: z.enum(['folder', 'database']),
+    location: z.string().min(1).max(4096).meta({
+      description:
+        'Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows.',
+    }),
+    tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
+    adjustment: Adjustment.default('none'),
+    currency: DeclaredCurrency.default(null),
+    activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
+  })
+  .meta({ id: 'DataStoreCreate' });
+export type DataStoreCreate = z.infer<typeof DataStoreCreate>;
+
+export const DataStoreUpdate = z
+  .strictObject({
+    name: Name.optional(),
+    source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Where a refresh takes data from.' }),
+    adjustment: Adjustment.optional(),
+    currency: DeclaredCurrency.optional(),
+  })
+  .refine((update) => Object.keys(update).length > 0, {
+    params: { finding: 'REQUIRED' },
+    error: 'needs at least one of name, source, adjustment and currency',
+  })
+  .meta({ id: 'DataStoreUpdate' });
+export type DataStoreUpdate = z.infer<typeof DataStoreUpdate>;

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { CHANGE_EVENTS, type ChangeEvent } from '#domain/backtest/simulate/constituent-changes.js';
 import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { THRESHOLDS, type ThresholdType } from '#domain/rules/thresholds.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, Finding, listingQuery, skippedFields, TypeSpec, ValidationReport } from './common.js';
 import { routes } from './route.js';
@@ -208,22 +210,48 @@ export const ExplainedDatapoint = z
   })
   .meta({ id: 'ExplainedDatapoint' });
 
+export const ExplainedThreshold = z
+  .strictObject({
+    type: z.enum(Object.keys(THRESHOLDS) as [ThresholdType, ...ThresholdType[]]).meta({
+      description: `${Object.entries(THRESHOLDS)
+        .map(([type, { help }]) => `\`${type}\` ${help}`)
+        .join('; ')}.`,
+    }),
+    rank: z.int().nullable().meta({ description: 'Last rank that reaches it; null off a ranking.' }),
+    value: z.number().nullable().meta({
+      description: 'The bound itself, of a ranking the value of the name at that rank; null where that has none.',
+    }),
+    met: z.boolean().meta({ description: 'Whether the name reached it.' }),
+    distance: z.number().nullable().meta({
+      description: "Move of the name's value that reaches it; 0 when met, null off the number line.",
+    }),
+  })
+  .meta({ id: 'ExplainedThreshold', description: 'What a name had to reach under a rule.' });
+
 export const ExplainedRule = z
   .strictObject({
     position: z.int().min(1),
     rule_id: z.string(),
     rule_type: z.string(),
+    constituent: z.boolean().meta({ description: 'Whether the composition before had the name.' }),
     kept: z.boolean(),
     test: z.string().meta({ description: 'The condition in words.' }),
     value: Scalar.meta({ description: 'Value of the name; null when missing.' }),
     threshold: z.number().nullable().meta({
-      description: 'Bound the value was held against; for a ranking the value of the last name kept on rank.',
+      description:
+        'Bound the value was held against; for a ranking the value of the last name that reaches the threshold which the name faced.',
     }),
     rank: z.int().nullable(),
-    cutoff: z.int().nullable().meta({ description: 'Last rank kept on rank alone.' }),
+    cutoff: z.int().nullable().meta({
+      description: 'Last rank that reaches the threshold which the name faced: of a buffer, another for constituents.',
+    }),
     incumbent: z.boolean().meta({ description: 'Whether the name stayed because it was a constituent.' }),
     distance: z.number().nullable().meta({
-      description: 'Move of the value that would include an excluded name; 0 when kept; null off the number line.',
+      description: 'Move of the value of an excluded name to its threshold; 0 when kept; null off the number line.',
+    }),
+    thresholds: z.array(ExplainedThreshold).meta({
+      description:
+        'All that the name had to reach, the decisive one first: `threshold`, `cutoff` and `distance` are of that.',
     }),
     comparisons: z
       .array(
@@ -318,6 +346,42 @@ const DerivedSource = z
     description: "The chain behind the parent's weight on the rebalance that was optimised, and the optimisation.",
   });
 
+const ConstituentChange = z
+  .strictObject({
+    date: z.string().meta({ description: 'Session at whose close it happened.' }),
+    event: z.enum(Object.keys(CHANGE_EVENTS) as [ChangeEvent, ...ChangeEvent[]]).meta({
+      description: `${Object.entries(CHANGE_EVENTS)
+        .map(([event, words]) => `\`${event}\` ${words}`)
+        .join('; ')}.`,
+    }),
+    ex_date: z.string().nullable().meta({ description: 'Of the corporate action; null without one.' }),
+    related: z.string().nullable().meta({ description: 'Name into which it turned, or from which it came.' }),
+    ratio: z.number().nullable().meta({
+      description:
+        'Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that.',
+    }),
+    weight: z.number().meta({
+      description:
+        'Fraction of the index: with which the name left, at the price paid for it and before the trades of the close; with which it came, after them. Negative when short.',
+    }),
+    price: z.number().meta({ description: 'Money a share that was paid for it, in `currency`.' }),
+    currency: z.string().meta({ description: 'Currency in which the name is quoted.' }),
+    last_bar: z.string().nullable().meta({ description: 'Day of its latest bar by then.' }),
+    ordered_on: z.string().nullable().meta({
+      description: 'Rebalance that asked for it, where its order had waited for a bar; else null.',
+    }),
+  })
+  .meta({ id: 'ConstituentChange', description: 'How a name came into the index, or left it.' });
+
+const WaitingOrder = z
+  .strictObject({
+    date: z.string().meta({ description: 'Rebalance that asked for it.' }),
+    side: z.enum(['buy', 'sell']),
+    target_weight: z.number().meta({ description: 'Weight that was asked for.' }),
+    reason: z.enum(['no_price', 'stale_price', 'delisted']),
+  })
+  .meta({ id: 'WaitingOrder', description: 'An order that waits for a bar, with `stale_targets: "defer"`.' });
+
 export const IndexExplanation = z
   .strictObject({
     index_id: z.string(),
@@ -361,7 +425,17 @@ export const IndexExplanation = z
       description:
         'Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.',
     }),
-    weight: z.number().nullable().meta({ description: 'Applied weight.' }),
+    weight: z.number().nullable().meta({
+      description: 'Applied weight of the composition in force; null when that leaves the name out.',
+    }),
+    held_weight: z.number().nullable().meta({ description: 'Weight held at the close of as_of; null when not held.' }),
+    entered: ConstituentChange.nullable().meta({
+      description: 'How it came in last, by as_of; null when it never did.',
+    }),
+    left: ConstituentChange.nullable().meta({
+      description: 'How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.',
+    }),
+    order: WaitingOrder.nullable().meta({ description: 'What the index waits to trade of it; null for nothing.' }),
     drift: z
       .strictObject({ held_weight: z.number().nullable(), change: z.number() })
       .nullable()
@@ -547,6 +621,7 @@ export const indexRoutes = routes({
     summary: 'The chain behind one weight.',
     description:
       'From the datapoints that were read to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
+      'What has happened to the name since stands in `entered`, `left` and `order`. ' +
       "On a derived index the chain behind the parent's weight comes first (`derivation.source`), then every constraint row the name stands in and what held it: `solved_weight * scale / stayed` is the applied weight.",
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
     query: z.strictObject({ as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }) }),

@@ -1,5 +1,6 @@
 import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
-import { formatDay } from '#domain/days.js';
+import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
+import { formatDay, type Day } from '#domain/days.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import {
   isDerivedExplanation,
@@ -161,7 +162,8 @@ export interface ExplanationContext {
 /** The chain behind one weight, on the wire. */
 export function toIndexExplanation(explanation: NameExplanation, context: ExplanationContext): IndexExplanation {
   const { indexId, identifier, requestedAsOf } = context;
-  const { asOf, rebalance, decision, inUniverse, datapoints, stayed, weight, drift } = explanation;
+  const { asOf, rebalance, decision, inUniverse, datapoints, stayed, weight, drift, held, entered, left, order } =
+    explanation;
   return {
     index_id: indexId,
     identifier,
@@ -170,14 +172,39 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     rebalance_date: formatDay(rebalance),
     decision_date: formatDay(decision),
     in_universe: inUniverse,
-    included: weight !== null,
+    included: held !== null,
     datapoints: datapoints.map(({ path, field, value, read }) => ({ path, field, value, ...read })),
     ...(isDerivedExplanation(explanation)
       ? { ...NO_RULES, derivation: toDerivation(explanation, context) }
       : { ...toChain(explanation, context), derivation: null }),
     stayed,
     weight,
+    held_weight: held,
+    entered: toConstituentChange(entered),
+    left: toConstituentChange(left),
+    order:
+      order === null
+        ? null
+        : { date: formatDay(order.date), side: order.side, target_weight: order.target, reason: order.reason },
     drift: drift === null ? null : { held_weight: drift.held, change: drift.change },
+  };
+}
+
+function toConstituentChange(change: ConstituentChange | null): IndexExplanation['entered'] {
+  if (change === null) return null;
+  const { date, event, exDay, related, ratio, weight, price, currency, lastBar, orderedOn } = change;
+  const dayOrNull = (day: Day | null): string | null => (day === null ? null : formatDay(day));
+  return {
+    date: formatDay(date),
+    event,
+    ex_date: dayOrNull(exDay),
+    related,
+    ratio,
+    weight,
+    price,
+    currency,
+    last_bar: dayOrNull(lastBar),
+    ordered_on: dayOrNull(orderedOn),
   };
 }
 
@@ -191,12 +218,14 @@ function toChain(
 ): Chain {
   return {
     excluded_by: excludedBy,
-    rules: rules.map(({ position, ruleId, ruleType, kept, reason }) => ({
+    rules: rules.map(({ position, ruleId, ruleType, constituent, kept, reason }) => ({
       position,
       rule_id: ruleId,
       rule_type: ruleType,
+      constituent,
       kept,
       ...reason,
+      thresholds: [...reason.thresholds],
       comparisons: [...(reason.comparisons ?? [])],
     })),
     weighting:

@@ -700,6 +700,30 @@ export interface ConcentrationRICRow {
   readonly params?: ConcentrationRICParams | undefined;
 }
 
+/** How a name came into the index, or left it. */
+export interface ConstituentChange {
+  /** Session at whose close it happened. */
+  readonly date: string;
+  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
+  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'silence' | 'missing_price' | 'total_loss';
+  /** Of the corporate action; null without one. */
+  readonly ex_date: string | null;
+  /** Name into which it turned, or from which it came. */
+  readonly related: string | null;
+  /** Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that. */
+  readonly ratio: number | null;
+  /** Fraction of the index: with which the name left, at the price paid for it and before the trades of the close; with which it came, after them. Negative when short. */
+  readonly weight: number;
+  /** Money a share that was paid for it, in `currency`. */
+  readonly price: number;
+  /** Currency in which the name is quoted. */
+  readonly currency: string;
+  /** Day of its latest bar by then. */
+  readonly last_bar: string | null;
+  /** Rebalance that asked for it, where its order had waited for a bar; else null. */
+  readonly ordered_on: string | null;
+}
+
 export interface ConstituentRow {
   /** Asset identifier. */
   readonly identifier: string;
@@ -1291,22 +1315,26 @@ export interface ExplainedRule {
   readonly rule_id: string;
   /** Class of the rule; null for the universe. */
   readonly rule_type: string;
+  /** Whether the composition before had the name. */
+  readonly constituent: boolean;
   /** Whether the rule kept it. */
   readonly kept: boolean;
   /** The condition in words. */
   readonly test: string;
   /** Value of the name; null when missing. */
   readonly value: string | number | boolean | null;
-  /** Bound the value was held against; for a ranking the value of the last name kept on rank. */
+  /** Bound the value was held against; for a ranking the value of the last name that reaches the threshold which the name faced. */
   readonly threshold: number | null;
   /** Rank, 1 the best; null where the rule does not rank. */
   readonly rank: number | null;
-  /** Last rank kept on rank alone. */
+  /** Last rank that reaches the threshold which the name faced: of a buffer, another for constituents. */
   readonly cutoff: number | null;
   /** Whether the name stayed because it was a constituent. */
   readonly incumbent: boolean;
-  /** Move of the value that would include an excluded name; 0 when kept; null off the number line. */
+  /** Move of the value of an excluded name to its threshold; 0 when kept; null off the number line. */
   readonly distance: number | null;
+  /** All that the name had to reach, the decisive one first: `threshold`, `cutoff` and `distance` are of that. */
+  readonly thresholds: readonly ExplainedThreshold[];
   /** Of an expression: each comparison with the value it met. */
   readonly comparisons: readonly ({
     /** Where, as the client wrote it. */
@@ -1318,6 +1346,20 @@ export interface ExplainedRule {
     /** Null when unknown. */
     readonly outcome: boolean | null;
   })[];
+}
+
+/** What a name had to reach under a rule. */
+export interface ExplainedThreshold {
+  /** `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count. */
+  readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
+  /** Last rank that reaches it; null off a ranking. */
+  readonly rank: number | null;
+  /** The bound itself, of a ranking the value of the name at that rank; null where that has none. */
+  readonly value: number | null;
+  /** Whether the name reached it. */
+  readonly met: boolean;
+  /** Move of the name's value that reaches it; 0 when met, null off the number line. */
+  readonly distance: number | null;
 }
 
 export interface ExposurePayload {
@@ -2095,9 +2137,9 @@ export interface IndexExplanation {
   readonly rebalance_date: string;
   /** Session whose data decided it. */
   readonly decision_date: string;
-  /** Whether the name could be selected. */
+  /** Whether the name could be selected on the decision date. */
   readonly in_universe: boolean;
-  /** Whether it is in the index. */
+  /** Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too. */
   readonly included: boolean;
   /** First rule that excluded it; null when none did. */
   readonly excluded_by: string | null;
@@ -2142,8 +2184,16 @@ export interface IndexExplanation {
   readonly derivation: DerivedSource | null;
   /** Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it. */
   readonly stayed: number;
-  /** Applied weight. */
+  /** Applied weight of the composition in force; null when that leaves the name out. */
   readonly weight: number | null;
+  /** Weight held at the close of as_of; null when not held. */
+  readonly held_weight: number | null;
+  /** How it came in last, by as_of; null when it never did. */
+  readonly entered: ConstituentChange | null;
+  /** How it left last, by as_of; null when it never did. Earlier than `entered` where it came back. */
+  readonly left: ConstituentChange | null;
+  /** What the index waits to trade of it; null for nothing. */
+  readonly order: WaitingOrder | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
   readonly drift: {
     /** Weight held after the close. */
@@ -4748,6 +4798,18 @@ export interface VolatilityRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: VolatilityParams | undefined;
+}
+
+/** An order that waits for a bar, with `stale_targets: "defer"`. */
+export interface WaitingOrder {
+  /** Rebalance that asked for it. */
+  readonly date: string;
+  /** Bought or sold. */
+  readonly side: 'buy' | 'sell';
+  /** Weight that was asked for. */
+  readonly target_weight: number;
+  /** Why. */
+  readonly reason: 'no_price' | 'stale_price' | 'delisted';
 }
 
 export interface Watchlist {

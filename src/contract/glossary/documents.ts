@@ -99,8 +99,8 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   ref: 'Component schema the value must satisfy.',
 
   // Previews and what-if
-  in_universe: 'Whether the name could be selected.',
-  included: 'Whether it is in the index.',
+  in_universe: 'Whether the name could be selected on the decision date.',
+  included: 'Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too.',
   excluded_by: 'First rule that excluded it; null when none did.',
   datapoints: 'What the definition read for the name.',
   rules: 'Every rule and its verdict on the name.',

@@ -17,6 +17,8 @@ export interface ExchangeRates {
   readonly currency: string;
   /** Price in the target currency of one unit of the name's currency; NaN where the store has no rate. */
   rateAt(session: number, column: number): number;
+  /** Currency in which a name is quoted on a session; that of the index where neither name nor store has one. */
+  currencyAt(session: number, column: number): string;
   /** The rates of one name on every session, [S]. @cost O(S) when its currency changes over time, else none */
   seriesOf(column: number): Float64Array;
   /** Whether any name is not native. */
@@ -83,7 +85,7 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     if (!series.has(code)) series.set(code, rateSeries(sm, code, currency));
     return series.get(code);
   };
-  const codeAt = (session: number, column: number): string => {
+  const currencyAt = (session: number, column: number): string => {
     const value = spellAt(spells[column]!, sm.sessions[session]!);
     return typeof value === 'string' && !isBlank(value) ? value : currency;
   };
@@ -93,22 +95,23 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   );
   const rateAt = (session: number, column: number): number => {
     if (native[column]) return 1;
-    const code = codeAt(session, column);
+    const code = currencyAt(session, column);
     return code === currency ? 1 : (seriesOf(code)?.[session] ?? Number.NaN);
   };
   return {
     currency,
     isForeign: native.includes(false),
     rateAt,
+    currencyAt,
     isNative: (column) => native[column]!,
     seriesOf: (column) => {
       const list = spells[column]!;
-      const steady = list.length === 1 && list[0]!.from === -Infinity ? seriesOf(codeAt(0, column)) : undefined;
+      const steady = list.length === 1 && list[0]!.from === -Infinity ? seriesOf(currencyAt(0, column)) : undefined;
       return steady ?? Float64Array.from(sm.sessions, (_, session) => rateAt(session, column));
     },
     missingPair: (session, column) => {
       const rate = rateAt(session, column);
-      return rate === rate ? undefined : `${unitOf(codeAt(session, column)).major}${target.major}`;
+      return rate === rate ? undefined : `${unitOf(currencyAt(session, column)).major}${target.major}`;
     },
     pairColumns,
   };

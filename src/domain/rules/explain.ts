@@ -4,6 +4,7 @@ import {
   type Composition,
   type Compositions,
 } from '../backtest/simulate/compositions.js';
+import { presenceOf, type Presence } from '../backtest/simulate/constituent-changes.js';
 import { indexBook } from '../backtest/simulate/index-run.js';
 import { formatDay, type Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
@@ -16,8 +17,8 @@ import type { Trace } from './decide.js';
 import { ruleDecider, sessionWithData } from './preview.js';
 import type { Reason } from './selection-class.js';
 
-/** A name in the composition in force on a day. */
-export interface Holding {
+/** A name on a day: what the composition in force gives it, and what the index holds. */
+export interface Holding extends Presence {
   /** Session the explanation holds for. */
   readonly asOf: Day;
   /** Effective date of the composition in force. */
@@ -29,7 +30,7 @@ export interface Holding {
    * weight is the decided one over this.
    */
   readonly stayed: number;
-  /** Applied weight, null when the name is not held. */
+  /** Applied weight, null when the composition leaves the name out. */
   readonly weight: number | null;
   readonly drift: ExplainedDrift | null;
 }
@@ -58,6 +59,8 @@ export interface ExplainedRule {
   readonly position: number;
   readonly ruleId: string;
   readonly ruleType: string;
+  /** Whether the name was in the composition before. */
+  readonly constituent: boolean;
   readonly kept: boolean;
   readonly reason: Reason;
 }
@@ -140,17 +143,16 @@ export function holdingOf(
 ): Holding {
   const { sm } = compositions;
   const weight = weightIn(composition, column);
-  const book = session > composition.session ? indexBook({ compositions, to: session }) : undefined;
-  const heldAt = book === undefined ? -1 : book.columns.indexOf(column);
-  const held =
-    book === undefined || heldAt < 0 ? 0 : book.weights[(session - book.from) * book.columns.length + heldAt]!;
+  const presence = presenceOf(indexBook({ compositions, to: session }), compositions, column);
+  const { held } = presence;
   return {
+    ...presence,
     asOf: sm.sessions[session]!,
     rebalance: composition.date,
     decision: sm.sessions[composition.decision]!,
     stayed: decided === undefined ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
     weight,
-    drift: book === undefined ? null : { held: held !== 0 ? held : null, change: held - (weight ?? 0) },
+    drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
   };
 }
 
@@ -190,7 +192,8 @@ function chainOf(
     if (position < 0) break;
     const { id, type } = pipeline.rules[i]!;
     const kept = verdict.kept[position] === 1;
-    rules.push({ position: i + 1, ruleId: id, ruleType: type, kept, reason: verdict.because(position) });
+    const constituent = scope.incumbents?.[column] === 1;
+    rules.push({ position: i + 1, ruleId: id, ruleType: type, constituent, kept, reason: verdict.because(position) });
     if (!kept) excludedBy = id;
   }
   const datapoints = inUniverse

@@ -3,6 +3,7 @@ import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { CrossSection } from './datapoints/cross-section.js';
 import type { FieldUse } from './field-use.js';
+import type { Threshold } from './thresholds.js';
 
 /** What a rule decides on: the names that survived the rules before it, and the market as known at the decision. */
 export interface SelectionScope {
@@ -28,15 +29,17 @@ export interface Reason {
   readonly test: string;
   /** The value that was tested, null when it is missing or there is none. */
   readonly value: ReferenceValue;
+  /** All that the name had to reach, the decisive one first: threshold, cutoff and distance are of that. */
+  readonly thresholds: readonly Threshold[];
   /** Bound the value was held against. */
   readonly threshold: number | null;
   /** Position by the ranking of the rule, 1 the best; null without a ranking or a value. */
   readonly rank: number | null;
-  /** Last rank that is kept. */
+  /** Last rank that reaches the threshold. */
   readonly cutoff: number | null;
   /** Whether the name was kept because it was a constituent already. */
   readonly incumbent: boolean;
-  /** By how much the value would have to move for an excluded name to be kept; 0 when kept, null off the number line. */
+  /** By how much the value of an excluded name would have to move to reach the threshold; 0 when kept, null off the number line. */
   readonly distance: number | null;
   /** For expressions: each comparison with the value it met. */
   readonly comparisons?: readonly ComparisonReason[];

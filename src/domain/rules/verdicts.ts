@@ -2,6 +2,7 @@ import { requestText } from './datapoints/field-request.js';
 import type { FieldUse } from './field-use.js';
 import { allOf, ranked, withValue } from './ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
+import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
 
 /** What happens to names without the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
@@ -9,6 +10,7 @@ export type MissingPolicy = 'exclude' | 'include';
 const REASON: Reason = {
   test: '',
   value: null,
+  thresholds: [],
   threshold: null,
   rank: null,
   cutoff: null,
@@ -16,9 +18,16 @@ const REASON: Reason = {
   distance: null,
 };
 
-/** A reason, unsaid members empty. */
-export function reason(test: string, said: Partial<Reason> = {}): Reason {
-  return { ...REASON, test, ...said };
+/** A reason, unsaid members empty; threshold, cutoff and distance are of the decisive threshold unless said. */
+export function reason(
+  test: string,
+  { thresholds = [], ...said }: Partial<Omit<Reason, 'test' | 'threshold' | 'cutoff'>> = {},
+): Reason {
+  const faced = decisiveFirst(thresholds);
+  const [decisive] = faced;
+  const told =
+    decisive === undefined ? {} : { threshold: decisive.value, cutoff: decisive.rank, distance: decisive.distance };
+  return { ...REASON, test, ...told, ...said, thresholds: faced };
 }
 
 export interface Bounds {
@@ -55,6 +64,12 @@ export function keepWithin(
     const value = values[i]!;
     kept[i] = (Number.isNaN(value) ? missing === 'include' : passes(value, lowerOf(i))) ? 1 : 0;
   }
+  /** A bound, unless there is none, with what the value has to spare. */
+  const boundOf = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
+    if (bound === null) return [];
+    const met = inclusive ? spare >= 0 : spare > 0;
+    return [{ type, rank: null, value: bound, met, distance: met ? 0 : Math.abs(spare) }];
+  };
   return {
     kept,
     because(position) {
@@ -62,18 +77,14 @@ export function keepWithin(
       const lower = lowerOf(position);
       const test = `${what} ${rangeText(lower, maximum, inclusive)}`;
       if (Number.isNaN(value)) return reason(test, { distance: kept[position] === 1 ? 0 : null });
-      const failsLow = lower !== null && (inclusive ? value < lower : value <= lower);
-      const threshold = failsLow
-        ? lower
-        : maximum !== null && (lower === null || !passes(value, lower))
-          ? maximum
-          : lower;
-      const distance = kept[position] === 1 ? 0 : failsLow ? lower - value : value - (maximum ?? value);
+      const isOfConstituents = lower !== bounds.minimum;
       return reason(test, {
         value,
-        threshold,
-        distance,
-        incumbent: kept[position] === 1 && lower !== bounds.minimum && !passes(value, bounds.minimum),
+        thresholds: [
+          ...boundOf(isOfConstituents ? 'incumbent_minimum' : 'minimum', lower, value - (lower ?? 0)),
+          ...boundOf('maximum', maximum, (maximum ?? 0) - value),
+        ],
+        incumbent: kept[position] === 1 && isOfConstituents && !passes(value, bounds.minimum),
       });
     },
   };
@@ -120,15 +131,29 @@ export interface Ranking {
   readonly missing: MissingPolicy;
   /** What is ranked, in words. */
   readonly what: string;
-  /** Ranks kept of the best-first members of one group that take part in the ranking; others may stay as `choose` says. */
+  /** What is kept of the members of one group that take part in the ranking, best first. */
   choose(members: Int32Array): Chosen;
 }
 
 export interface Chosen {
   /** Kept positions. */
   readonly kept: Int32Array;
-  /** Last rank kept on rank alone. */
-  readonly cutoff: number;
+  /** Last rank kept on rank alone, of a rule that keeps constituents beyond it. */
+  readonly alone?: number;
+  /** All that a name has to reach; of those it misses the first decides, else the first. */
+  faced(name: RankedName): readonly RankThreshold[];
+}
+
+export interface RankedName {
+  /** Among the columns of the scope. */
+  readonly position: number;
+  /** 1 the best; 0 for a name that takes no part in the ranking. */
+  readonly rank: number;
+}
+
+/** Keeps so many of the best. */
+export function best(order: Int32Array, count: number, type: ThresholdType = 'count'): Chosen {
+  return { kept: order.slice(0, count), faced: () => [{ type, rank: count }] };
 }
 
 /** Keeps the best of each group by a ranking. @cost O(n log n) */
@@ -138,36 +163,62 @@ export function keepRanked(
 ): Verdict {
   const kept = new Uint8Array(scope.columns.length);
   const ranks = new Int32Array(scope.columns.length);
-  const cutoffs = new Int32Array(scope.columns.length);
-  const edges = new Float64Array(scope.columns.length).fill(NaN); // value of the last name kept on rank in the group
+  const groupOf = new Int32Array(scope.columns.length);
+  const chosenOf: { readonly order: Int32Array; readonly chosen: Chosen }[] = [];
   for (const members of groups.values()) {
     const order = ranked(values, missing === 'include' ? members : withValue(values, members), ascending);
-    const { kept: best, cutoff } = choose(order);
-    for (let i = 0; i < best.length; i++) kept[best[i]!] = 1;
+    const chosen = choose(order);
+    for (let i = 0; i < chosen.kept.length; i++) kept[chosen.kept[i]!] = 1;
     for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;
-    const last = Math.min(cutoff, order.length) - 1;
-    const edge = last < 0 ? NaN : values[order[last]!]!;
-    for (let i = 0; i < members.length; i++) {
-      cutoffs[members[i]!] = cutoff;
-      edges[members[i]!] = edge;
-    }
+    for (let i = 0; i < members.length; i++) groupOf[members[i]!] = chosenOf.length;
+    chosenOf.push({ order, chosen });
   }
   return {
     kept,
     because(position) {
       const value = values[position]!;
       const rank = ranks[position]!;
-      const cutoff = cutoffs[position]!;
-      const edge = edges[position]!;
-      return reason(`${what}, ${ascending ? 'smallest' : 'largest'} first, rank at most ${cutoff}`, {
-        value: Number.isNaN(value) ? null : value,
-        threshold: Number.isNaN(edge) ? null : edge,
-        rank: rank === 0 ? null : rank,
-        cutoff,
-        incumbent: kept[position] === 1 && rank > cutoff,
-        distance: kept[position] === 1 ? 0 : Number.isNaN(value) || Number.isNaN(edge) ? null : Math.abs(value - edge),
-      });
+      const { order, chosen } = chosenOf[groupOf[position]!]!;
+      const thresholds = decisiveFirst(
+        chosen.faced({ position, rank }).map((faced) => rankThreshold(faced, { value, rank, values, order })),
+      );
+      const { type, rank: cutoff } = thresholds[0]!; // Every ranking has one.
+      return reason(
+        `${what}, ${ascending ? 'smallest' : 'largest'} first, rank at most ${cutoff}${THRESHOLDS[type].words}`,
+        {
+          value: Number.isNaN(value) ? null : value,
+          thresholds,
+          rank: rank === 0 ? null : rank,
+          incumbent: kept[position] === 1 && rank > (chosen.alone ?? Infinity),
+        },
+      );
     },
+  };
+}
+
+interface RankedValue {
+  readonly value: number;
+  /** 0 for a name that takes no part in the ranking. */
+  readonly rank: number;
+  readonly values: Float64Array;
+  /** Positions, best first. */
+  readonly order: Int32Array;
+}
+
+function rankThreshold(
+  { type, rank: last, bound }: RankThreshold,
+  { value, rank, values, order }: RankedValue,
+): Threshold {
+  const at = Math.min(last, order.length) - 1;
+  const edge = bound ?? (at < 0 ? NaN : values[order[at]!]!);
+  const met = rank > 0 && rank <= last;
+  const move = Math.abs(value - edge);
+  return {
+    type,
+    rank: last,
+    value: Number.isNaN(edge) ? null : edge,
+    met,
+    distance: met ? 0 : Number.isNaN(move) ? null : move,
   };
 }
 

@@ -37,12 +37,19 @@ const buffered = documentOf(
   { id: 'BUFFERED', base_date: '2020-03-02', rebalance: { frequency: 'monthly' } },
 );
 
+const waiting: typeof buffered = {
+  ...buffered,
+  id: 'WAITING',
+  pipeline: { ...buffered.pipeline, treatment: { ...buffered.pipeline.treatment, stale_targets: 'defer' } },
+};
+
 describe('a preview of a decision date is the decision of the run', () => {
   const market = generatedMarket({ names: 60, sessions: 320, seed: 9 });
   const last = market.dates.at(-1)!;
 
   test.each([
     ['with buffers', buffered],
+    ['that waits for bars', waiting],
     ['with buffers and a lag', { ...buffered, id: 'LAGGED', rebalance: { ...buffered.rebalance, effective_lag: 3 } }],
     [
       'in the universe of another index',
@@ -102,6 +109,34 @@ describe('a preview of a decision date is the decision of the run', () => {
     }
   });
 
+  test('an index that waits for bars explains the order of each name that it could not trade', () => {
+    const { list, sm } = composerOn(market, [waiting], last).compositions('WAITING');
+    const seen = new Set<string>();
+    for (const [k, composition] of list.entries()) {
+      const asOf = sm.sessions[composition.session]!;
+      const ask = (column: number, day = asOf) =>
+        explainName(composerOn(market, [waiting], day), 'WAITING', { column, asOf: day });
+      const before = list[k - 1]?.columns ?? new Int32Array(0);
+      const unpriced = [...new Set([...before, ...composition.columns])].filter((column) =>
+        Number.isNaN(sm.closeAt(composition.session, column)),
+      );
+      for (const column of unpriced) {
+        const told = ask(column);
+        const held = k === 0 ? null : ask(column, sm.sessions[composition.session - 1]!).held;
+        expect(told.held === null).toBe(held === null);
+        const target = told.weight ?? 0;
+        if (target === 0 && held === null) expect(told.order).toBeNull();
+        else expect(told.order).toMatchObject({ date: asOf, target, side: target > told.held! ? 'buy' : 'sell' });
+        seen.add(`${held === null ? 'not held' : 'held'}, ${told.weight === null ? 'left out' : 'decided'}`);
+      }
+      const priced = composition.columns.filter((column) => !unpriced.includes(column));
+      for (const column of priced.slice(0, 3)) expect(ask(column).order).toBeNull();
+    }
+    expect([...seen].toSorted()).toEqual(
+      expect.arrayContaining(['held, decided', 'held, left out', 'not held, decided']),
+    );
+  });
+
   test('a name kept by its buffer alone is told so', () => {
     const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
     const reasons = list.slice(1).flatMap((composition) => {
@@ -114,7 +149,10 @@ describe('a preview of a decision date is the decision of the run', () => {
     });
     const stayed = reasons.filter(({ incumbent }) => incumbent);
     expect(stayed.length).toBeGreaterThan(0);
-    for (const { rank, cutoff } of stayed) expect(rank!).toBeGreaterThan(cutoff!);
+    for (const { rank, cutoff } of stayed) {
+      expect(rank!).toBeGreaterThan(8);
+      expect([cutoff, rank! <= cutoff!]).toEqual([20, true]);
+    }
   });
 });
 

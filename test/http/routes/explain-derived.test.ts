@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BookPayload } from '#contract/analytics/record.js';
 import type { IndexExplanation, PreviewResponse } from '#contract/indices.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
@@ -12,6 +13,10 @@ const DAYS = Array.from({ length: 560 }, (_, i) => new Date(Date.UTC(2023, 0, 2 
 /** After the last quarterly rebalance, so that weights have drifted. */
 const AS_OF = '2024-06-20';
 
+/** The last quarterly rebalance, on which N08 has no bar; and the day on which N09 is bought for cash. */
+const LAST_REBALANCE = '2024-06-28';
+const ACQUIRED = '2024-07-02';
+
 const table = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
 function marketRows(): unknown[][] {
@@ -19,10 +24,11 @@ function marketRows(): unknown[][] {
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
     const common = 0.008 * random.normal();
-    return NAMES.map((name, i) => {
+    const rows = NAMES.map((name, i) => {
       levels[i] = Math.round(levels[i]! * (1 + common * (0.6 + 0.07 * i) + 0.01 * random.normal()) * 1e4) / 1e4;
       return [name, day, levels[i]!, 1000 * (i + 1), 50_000];
     });
+    return rows.filter(([name]) => !(name === 'N08' && day === LAST_REBALANCE) && !(name === 'N09' && day >= ACQUIRED));
   });
 }
 
@@ -51,6 +57,11 @@ beforeAll(async () => {
     reference: table(
       ['identifier', 'SECTOR'],
       NAMES.map((name, i) => [name, SECTORS[i % 3]]),
+    ),
+    corporate_actions: table(['identifier', 'type', 'value', 'ex_date'], [['N09', 'ACQUISITION', 150, ACQUIRED]]),
+    universes: table(
+      ['universe', 'identifier', 'start', 'end'],
+      NAMES.map((name) => ['MEMBERS', name, null, name === 'N08' ? LAST_REBALANCE : null]),
     ),
   };
   await service.ok('POST', '/data/import', {
@@ -211,11 +222,122 @@ describe('the chain behind a weight of a derived index', () => {
     expect(Math.abs(bySolve(child) - told.derivation!.source_weight!)).toBeLessThan(1e-12);
   });
 
+  test('of a name that left since has the event, its date and what was paid, in every generation', async () => {
+    for (const id of ['BROAD', 'CHILD', 'GRANDCHILD']) {
+      const before = await explain(id, 'N09', '2024-07-01');
+      expect(before).toMatchObject({ included: true, left: null, rebalance_date: LAST_REBALANCE });
+      expect(before.held_weight).toBe(before.drift!.held_weight);
+      const after = await explain(id, 'N09', '2024-07-05');
+      expect(after).toMatchObject({
+        included: false,
+        weight: before.weight,
+        held_weight: null,
+        excluded_by: null,
+        drift: { held_weight: null },
+        entered: { event: 'rebalance' },
+        left: {
+          date: ACQUIRED,
+          event: 'acquisition',
+          ex_date: ACQUIRED,
+          price: 150,
+          related: null,
+          last_bar: '2024-07-01',
+        },
+        order: null,
+      });
+      // What the parent held when it was optimised is another question.
+      if (id !== 'BROAD') expect(after.derivation!.source).toMatchObject({ included: true, left: null });
+    }
+  });
+
+  test('is the same with and without a stored run, and its weights are those of the run', async () => {
+    const told = await Promise.all(['N05', 'N09'].map((name) => explain('BROAD', name, '2024-07-05')));
+    await service.job('/analytics/BROAD/backtest', {});
+    const record = await service.ok<{ index: { target: BookPayload } }>('GET', '/analytics/BROAD/record');
+    const { index, columns, data } = record.index.target.weights;
+    const held = data[index.indexOf('2024-07-05')]!;
+    expect(told.map(({ held_weight }) => held_weight)).toEqual([held[columns.indexOf('N05')], null]);
+    expect(held[columns.indexOf('N09')]).toBe(0);
+    expect(await Promise.all(['N05', 'N09'].map((name) => explain('BROAD', name, '2024-07-05')))).toEqual(told);
+  });
+
   test('before the first rebalance is refused', async () => {
     const { status, body } = await service.ask<{ error: ErrorDetail }>(
       'GET',
       '/indices/CHILD/explain/N06?as_of=2023-08-01',
     );
     expect([status, body.error.code]).toEqual([422, 'NO_DATA_IN_RANGE']);
+  });
+});
+
+describe('an index that waits for a bar', () => {
+  const waiting = (id: string, rest: object = {}) => ({
+    ...parent,
+    id,
+    name: id,
+    ...rest,
+    pipeline: { ...parent.pipeline, treatment: { stale_targets: 'defer' } },
+  });
+  const ORDER = { date: LAST_REBALANCE, reason: 'stale_price' };
+
+  test('previews what it decides, and explains what it holds', async () => {
+    await service.ok('POST', '/indices', waiting('WAITS', { base_date: LAST_REBALANCE }));
+    const preview = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
+    const asOf = { as_of: LAST_REBALANCE };
+    const decided = await service.ok<PreviewResponse>('POST', '/indices/WAITS/preview', asOf);
+    const carried = { ...parent, id: 'CARRIES', base_date: LAST_REBALANCE };
+    expect(decided.weights).toEqual((await preview({ document: carried, ...asOf })).weights);
+    expect(decided.weights['N08']).toBeGreaterThan(0);
+    expect(await explain('WAITS', 'N08', LAST_REBALANCE)).toMatchObject({
+      included: false,
+      weight: decided.weights['N08'],
+      held_weight: null,
+      entered: null,
+      left: null,
+      drift: null,
+      order: { ...ORDER, side: 'buy', target_weight: decided.weights['N08'] },
+    });
+    expect(await explain('WAITS', 'N08', '2024-07-01')).toMatchObject({
+      included: true,
+      weight: decided.weights['N08'],
+      order: null,
+      entered: { date: '2024-07-01', event: 'order', ordered_on: LAST_REBALANCE },
+    });
+  });
+
+  test('is waited for by what is derived from it, each with its own order', async () => {
+    await service.ok('POST', '/indices', waiting('WAITING'));
+    await service.ok('POST', '/indices/WAITING/optimise', { id: 'WAITING-CHILD', name: 'Child', constraints });
+    for (const id of ['WAITING', 'WAITING-CHILD']) {
+      const told = await explain(id, 'N08', LAST_REBALANCE);
+      const side = told.weight! > told.held_weight! ? 'buy' : 'sell';
+      expect(told).toMatchObject({ included: true, order: { ...ORDER, side, target_weight: told.weight } });
+      expect(await explain(id, 'N08', '2024-07-01')).toMatchObject({ included: true, order: null });
+    }
+    const { derivation } = await explain('WAITING-CHILD', 'N08', LAST_REBALANCE);
+    expect(derivation!.source).toMatchObject({ index_id: 'WAITING', order: ORDER });
+  });
+
+  test('holds a name that is sold by decision until it has a bar', async () => {
+    const rest = { base_date: '2024-06-03', universe: { kind: 'named', id: 'MEMBERS' } };
+    await service.ok('POST', '/indices', waiting('SELLS', rest));
+    expect(
+      (await service.ok<PreviewResponse>('POST', '/indices/SELLS/preview', { as_of: LAST_REBALANCE })).weights,
+    ).not.toHaveProperty('N08');
+    expect(await explain('SELLS', 'N08', LAST_REBALANCE)).toMatchObject({
+      in_universe: false,
+      included: true,
+      weight: null,
+      left: null,
+      order: { ...ORDER, side: 'sell', target_weight: 0 },
+    });
+    const before = await explain('SELLS', 'N08', '2024-06-27');
+    expect(await explain('SELLS', 'N08', '2024-07-01')).toMatchObject({
+      included: false,
+      held_weight: null,
+      order: null,
+      entered: before.entered,
+      left: { date: '2024-07-01', event: 'order', ordered_on: LAST_REBALANCE, last_bar: '2024-07-01' },
+    });
   });
 });

@@ -336,6 +336,23 @@ describe('names of every script', () => {
     expect(embedded.length).toBe(4);
   });
 
+  test('label the bars of what they name, an identifier those of a name without one', () => {
+    const labelled = (names: readonly (string | null)[]) => {
+      const run = sampleRun({ names: 2, end: '2021-03-01', companies: names });
+      const template = parse(
+        (['top_weights', 'contributions'] as const).map((source) => ({
+          kind: 'bar_chart',
+          index_id: 'SAMPLE',
+          source,
+        })),
+      );
+      return readPdf(render({ template, figures: run.figures }).bytes).text;
+    };
+    const text = labelled(['Газпром', null]);
+    for (const label of ['Газпром', 'N0001']) expect(text.split(label)).toHaveLength(3);
+    expect(text).not.toContain('N0000');
+  });
+
   test('lists are lists to those who hear a document', () => {
     const { source } = readPdf(
       render({ template: parse([{ kind: 'text', text: 'before\n- one\n- two\n\nbetween\n\n1. first' }]) }).bytes,

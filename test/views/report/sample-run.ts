@@ -19,7 +19,7 @@ export interface SampleOptions {
   readonly costs?: number;
   readonly name?: string;
   /** What companies are called, taken in turn. */
-  readonly companies?: readonly string[];
+  readonly companies?: readonly (string | null)[];
   readonly sectors?: readonly string[];
   /** Prices do not move. */
   readonly isFlat?: boolean;

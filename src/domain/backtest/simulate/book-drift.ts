@@ -142,7 +142,7 @@ function growThroughEvents(state: BookState, session: number, spunOff: readonly 
   const from = panelRow(sm, session);
   for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
   noteRenamed(state, session);
-  for (const [column, proceeds] of state.today?.exits ?? []) {
+  for (const [column, { proceeds }] of state.today?.exits ?? []) {
     if (proceeds !== undefined && isHeldColumn(state, column)) valueAt(state, session, { column, proceeds });
   }
   enterChildren(state, session, spunOff);

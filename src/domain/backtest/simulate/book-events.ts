@@ -1,16 +1,25 @@
 import type { TreatmentSpec } from '../../documents/index-document.js';
 import type { ExchangeRates } from '../../market/exchange-rates.js';
+import type { CorporateAction } from '../../market/market-data.js';
 import { effectOn, effectTable, type GrowthTerms } from '../../market/growth.js';
 import type { SessionMarket } from '../../market/session-market.js';
 
 /** What corporate actions do to a book on one session, by column. */
 export interface SessionEvents {
-  /** Names that leave at the close, and what a share brings; undefined for its last close. */
-  readonly exits: ReadonlyMap<number, number | undefined>;
+  /** Names that leave at the close. */
+  readonly exits: ReadonlyMap<number, Exit>;
   /** Names that turn into another at the close, and into which; what a share is worth then is in `exits`. */
   readonly conversions: ReadonlyMap<number, number>;
   /** Children of spin-offs. */
   readonly spinOffs: readonly SpinOff[];
+}
+
+/** A name that ends. */
+export interface Exit {
+  readonly type: 'DELISTING' | 'ACQUISITION' | 'MERGER';
+  readonly action: CorporateAction;
+  /** What a share brings; undefined for its last close. */
+  readonly proceeds: number | undefined;
 }
 
 export interface SpinOff {
@@ -33,7 +42,7 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
   const { sm, treatment } = terms;
   const { all, starts } = sm.actions;
   if (starts[session] === starts[session + 1]) return undefined;
-  const exits = new Map<number, number | undefined>();
+  const exits = new Map<number, Exit>();
   const conversions = new Map<number, number>();
   const spinOffs: SpinOff[] = [];
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
@@ -42,8 +51,10 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
     switch (action.type) {
       case 'DELISTING':
       case 'ACQUISITION':
-        if (!conversions.has(column))
-          exits.set(column, proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting));
+        if (!conversions.has(column)) {
+          const proceeds = proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting);
+          exits.set(column, { type: action.type, action, proceeds });
+        }
         break;
       case 'MERGER': {
         const priced =
@@ -51,12 +62,11 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
           related !== column &&
           action.value > 0 &&
           sm.isPriceable(session, related, treatment.max_stale_sessions);
-        if (priced) {
-          conversions.set(column, related);
-          exits.set(column, action.value * valueInUnitsOf(terms, session, { priced: related, quoted: column }));
-        } else {
-          exits.set(column, undefined);
-        }
+        if (priced) conversions.set(column, related);
+        const proceeds = priced
+          ? action.value * valueInUnitsOf(terms, session, { priced: related, quoted: column })
+          : undefined;
+        exits.set(column, { type: action.type, action, proceeds });
         break;
       }
       case 'SPIN_OFF':

@@ -94,7 +94,7 @@ function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number
 
 function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
   const { sm, rates, growth } = terms;
-  const proceeds = eventsOn(terms, session)?.exits.get(column) ?? sm.carriedClose(session, column);
+  const proceeds = eventsOn(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
   const cash = effectOn(effectTable(sm, isShort ? shortTerms(growth) : growth), session, column)?.cash ?? 0;
   return (proceeds + cash) * rates.rateAt(session, column);
 }

@@ -3,7 +3,8 @@ import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { wholeCeiling, wholeFloor } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
-import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import type { RankThreshold } from '../thresholds.js';
+import { best, groupsOf, keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';
 
 const rank = z.int().min(1).max(100_000).nullable().default(null);
 
@@ -72,26 +73,53 @@ export const bufferedTopN = selectionClass({
           ascending,
           missing,
           what: named(value),
-          choose(order) {
-            if (incumbents === null) return { kept: order.slice(0, count), cutoff: count };
-            const isKept = new Uint8Array(order.length).fill(1, 0, enter);
-            let size = Math.min(enter, order.length);
-            let cutoff = size;
-            for (let i = enter; i < Math.min(exit, order.length) && size < count; i++) {
-              if (incumbents[columns[order[i]!]!] !== 1) continue;
-              isKept[i] = 1;
-              size++;
-            }
-            for (let i = enter; i < order.length && size < count; i++) {
-              if (isKept[i] === 1) continue;
-              isKept[i] = 1;
-              size++;
-              cutoff = i + 1;
-            }
-            return { kept: order.filter((_, i) => isKept[i] === 1), cutoff };
-          },
+          choose: (order) =>
+            incumbents === null
+              ? best(order, count)
+              : buffered(order, { count, enter, exit, isConstituent: (name) => incumbents[columns[name]!] === 1 }),
         });
       },
     };
   },
 });
+
+interface Buffer {
+  readonly count: number;
+  readonly enter: number;
+  readonly exit: number;
+  /** Of a position among the columns of the scope. */
+  isConstituent(position: number): boolean;
+}
+
+/** Names on the enter rank, then constituents within the exit rank while places are left, then the best others. */
+function buffered(order: Int32Array, { count, enter, exit, isConstituent }: Buffer): Chosen {
+  const isKept = new Uint8Array(order.length).fill(1, 0, enter);
+  let size = Math.min(enter, order.length);
+  let stayed = size;
+  for (let i = enter; i < Math.min(exit, order.length) && size < count; i++) {
+    if (!isConstituent(order[i]!)) continue;
+    isKept[i] = 1;
+    size++;
+    stayed = i + 1;
+  }
+  const isFull = size >= count;
+  let alone = Math.min(enter, order.length);
+  for (let i = enter; i < order.length && size < count; i++) {
+    if (isKept[i] === 1) continue;
+    isKept[i] = 1;
+    size++;
+    alone = i + 1;
+  }
+  const enters: RankThreshold = { type: 'enter_rank', rank: enter };
+  const stays: RankThreshold = { type: 'exit_rank', rank: exit };
+  const ofOthers: RankThreshold = alone > enter ? { type: 'fill_up', rank: alone } : enters;
+  return {
+    kept: order.filter((_, i) => isKept[i] === 1),
+    alone,
+    faced({ position, rank }) {
+      const isAhead = rank > 0 && rank <= enter;
+      if (!isConstituent(position)) return [isAhead ? enters : ofOthers];
+      return isFull && !isAhead ? [stays, { type: 'places', rank: stayed }] : [stays];
+    },
+  };
+}

@@ -4,7 +4,8 @@ import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { allOf } from '../ranking.js';
 import { selectionClass } from '../selection-class.js';
-import { keepRanked, missingText, valuesOf } from '../verdicts.js';
+import type { RankThreshold } from '../thresholds.js';
+import { keepRanked, missingText, valuesOf, type Chosen } from '../verdicts.js';
 
 const Term = z
   .strictObject({
@@ -70,20 +71,39 @@ export const compositeScore = selectionClass({
           for (let i = 0; i < scores.length; i++)
             scores[i]! += (weight / total) * sign * Math.min(winsorise, Math.max(-winsorise, z[i]!));
         });
-        const passes = (score: number) => Number.isNaN(score) || minimum === null || score >= minimum;
         return keepRanked(scope, {
           values: scores,
           groups: new Map([['', allOf(scores)]]),
           ascending: false,
           missing,
           what: 'score',
-          choose(order) {
-            const good = order.filter((position) => passes(scores[position]!));
-            const chosen = good.slice(0, count ?? good.length);
-            return { kept: chosen, cutoff: chosen.length };
-          },
+          choose: (order) => bestScores(order, { scores, count, minimum }),
         });
       },
     };
   },
 });
+
+interface ScoreLimits {
+  readonly scores: Float64Array;
+  readonly count: number | null;
+  readonly minimum: number | null;
+}
+
+/** The best scores, as many as are asked for and none below the minimum; names without one come last. */
+function bestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
+  const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
+  const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);
+  const scored = good.filter(isScored).length;
+  const most: RankThreshold[] = count === null ? [] : [{ type: 'count', rank: count }];
+  const least: RankThreshold[] = minimum === null ? [] : [{ type: 'minimum', rank: scored, bound: minimum }];
+  // The one that fewer names reach comes first.
+  const ofScored = count !== null && count <= scored ? [...most, ...least] : [...least, ...most];
+  // Names without a score rank behind those below the minimum, but none of these takes a place.
+  const below = order.length - good.length;
+  const ofUnscored: RankThreshold[] = [{ type: 'count', rank: below + (count ?? good.length) }];
+  return {
+    kept: good.slice(0, count ?? good.length),
+    faced: ({ position, rank }) => (rank === 0 || isScored(position) ? ofScored : ofUnscored),
+  };
+}

@@ -52,10 +52,16 @@ export const cumulativeCoverage = selectionClass({
             const reached = (share: number): number => (total > 0 ? countUntil(sizes, share * total) : 0);
             const cutoff = reached(coverage);
             const stay = incumbents === null ? cutoff : reached(Math.min(1, coverage + buffer));
-            const kept = order.filter(
-              (position, i) => i < cutoff || (i < stay && incumbents?.[columns[position]!] === 1),
-            );
-            return { kept, cutoff };
+            const isConstituent = (position: number): boolean => incumbents?.[columns[position]!] === 1;
+            return {
+              kept: order.filter((position, i) => i < cutoff || (i < stay && isConstituent(position))),
+              alone: cutoff,
+              faced: ({ position }) => [
+                buffer > 0 && isConstituent(position)
+                  ? { type: 'coverage_buffer', rank: stay }
+                  : { type: 'coverage', rank: cutoff },
+              ],
+            };
           },
         });
       },

@@ -48,8 +48,15 @@ export const dividendFilter = selectionClass({
             if (paid === minimum_years) return byYield.because(position);
             return reason(`years with an ordinary dividend at least ${minimum_years}`, {
               value: paid,
-              threshold: minimum_years,
-              distance: minimum_years - paid,
+              thresholds: [
+                {
+                  type: 'minimum_years',
+                  rank: null,
+                  value: minimum_years,
+                  met: false,
+                  distance: minimum_years - paid,
+                },
+              ],
             });
           },
         };

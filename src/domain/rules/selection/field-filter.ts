@@ -45,11 +45,10 @@ export const fieldFilter = selectionClass({
             const [met] = comparisonReasons(node, cross, { columns, position });
             const threshold = typeof value === 'number' ? value : null;
             const onLine = threshold !== null && typeof met!.value === 'number' && comparison !== 'ne';
-            return reason(text, {
-              value: met!.value,
-              threshold,
-              distance: kept[position] === 1 ? 0 : onLine ? Math.abs((met!.value as number) - threshold) : null,
-            });
+            const isKept = kept[position] === 1;
+            const distance = isKept ? 0 : onLine ? Math.abs((met!.value as number) - threshold) : null;
+            const bound = { type: 'comparison', rank: null, value: threshold, met: isKept, distance } as const;
+            return reason(text, { value: met!.value, thresholds: threshold === null ? [] : [bound], distance });
           },
         };
       },

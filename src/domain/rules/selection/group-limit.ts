@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { category, numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
 
 export const groupLimit = selectionClass({
   type: 'GroupLimit',
@@ -34,7 +34,7 @@ export const groupLimit = selectionClass({
           ascending: false,
           missing,
           what: `${named(value)} in its ${field}`,
-          choose: (order) => ({ kept: order.slice(0, maximum), cutoff: maximum }),
+          choose: (order) => best(order, maximum),
         }),
     };
   },

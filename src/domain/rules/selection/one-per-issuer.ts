@@ -3,7 +3,7 @@ import { latest } from '../datapoints/field-request.js';
 import { category, numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
 
 const NONE = new Int32Array(0);
 
@@ -44,7 +44,7 @@ export const onePerIssuer = selectionClass({
           ascending: false,
           missing,
           what: `${named(value)} in its ${issuer_field}`,
-          choose: (order) => ({ kept: order.slice(0, 1), cutoff: 1 }),
+          choose: (order) => best(order, 1),
         });
       },
     };

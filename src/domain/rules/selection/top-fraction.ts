@@ -3,7 +3,7 @@ import { category, numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { wholeCeiling } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
-import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
 
 export const topFraction = selectionClass({
   type: 'TopFraction',
@@ -35,10 +35,7 @@ export const topFraction = selectionClass({
           ascending,
           missing,
           what: named(value),
-          choose(order) {
-            const count = wholeCeiling(fraction * order.length);
-            return { kept: order.slice(0, count), cutoff: count };
-          },
+          choose: (order) => best(order, wholeCeiling(fraction * order.length), 'fraction'),
         }),
     };
   },

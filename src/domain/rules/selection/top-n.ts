@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { category, numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
 
 export const topN = selectionClass({
   type: 'TopN',
@@ -30,7 +30,7 @@ export const topN = selectionClass({
           ascending,
           missing,
           what: named(value),
-          choose: (order) => ({ kept: order.slice(0, count), cutoff: count }),
+          choose: (order) => best(order, count),
         }),
     };
   },

@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'vitest';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { SELECTION_CLASSES, selectionClassOf } from '#domain/rules/catalogue.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import type { Verdict } from '#domain/rules/selection-class.js';
+import { aligned, generatedMarket, generator, marketOf } from './rule-market.js';
+
+/** Names of descending scores: the first has 100 and ranks first, the next 90, and so on. */
+const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
+const NAMES = SCORES.map((_, i) => `R${String(i + 1).padStart(2, '0')}`);
+
+interface Question {
+  readonly type: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Ranks of the names of the composition before; null at the first rebalance. */
+  readonly constituents?: readonly number[] | null;
+  readonly scores?: readonly (number | null)[];
+}
+
+/** The reason of each name by its rank. */
+function asked({ type, params, constituents = null, scores = SCORES }: Question) {
+  const market = marketOf({
+    identifiers: NAMES,
+    fields: { CLOSE: [scores.map(() => 10)], SHARES_OUTSTANDING: [scores.map(() => 1)], SCORE: [[...scores]] },
+  });
+  const verdict = decided(market, { type, params, constituents: constituents?.map((rank) => rank - 1) ?? null });
+  return (rank: number) => ({ kept: verdict.kept[rank - 1] === 1, ...verdict.because(rank - 1) });
+}
+
+interface Decided {
+  readonly type: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly constituents: readonly number[] | null;
+}
+
+/** A rule on the last session over every name that has a price there. */
+function decided(market: MarketData, { type, params, constituents }: Decided): Verdict {
+  const sm = aligned(market);
+  const session = sm.sessions.length - 1;
+  const columns = Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
+  const cross = crossSectionsOf({ market: sm, treatment: TreatmentSpec.parse({}), currency: 'USD' }).at(
+    session,
+    columns,
+  );
+  const incumbents = constituents === null ? null : new Uint8Array(sm.names);
+  for (const column of constituents ?? []) incumbents![column] = 1;
+  return selectionClassOf(type)!.bind(params).select({ cross, columns, identifiers: sm.identifiers, incumbents });
+}
+
+describe('a buffer', () => {
+  const buffered = (params: object, constituents: readonly number[] | null) =>
+    asked({ type: 'BufferedTopN', params: { field: 'SCORE', ...params }, constituents });
+
+  test('holds a constituent against the exit rank, a newcomer against the enter rank, others against the fill-up', () => {
+    // 1 and 2 enter, the constituent 6 stays within 7, and 3 and 4 fill up to five.
+    const why = buffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
+    expect(why(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
+    expect(why(2)).toMatchObject({ kept: true, threshold: 90, cutoff: 2, thresholds: [{ type: 'enter_rank' }] });
+    expect(why(4)).toMatchObject({ kept: true, threshold: 70, cutoff: 4, thresholds: [{ type: 'fill_up' }] });
+    expect(why(6)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: true });
+    expect(why(5)).toMatchObject({
+      kept: false,
+      threshold: 70,
+      cutoff: 4,
+      distance: 10,
+      thresholds: [{ type: 'fill_up', rank: 4, value: 70, met: false, distance: 10 }],
+      test: 'SCORE, largest first, rank at most 4, where the count was filled up',
+    });
+    expect(why(9)).toMatchObject({
+      kept: false,
+      threshold: 40,
+      cutoff: 7,
+      distance: 20,
+      thresholds: [{ type: 'exit_rank', rank: 7, value: 40, met: false, distance: 20 }],
+      test: 'SCORE, largest first, rank at most 7, the exit rank of constituents',
+    });
+  });
+
+  test('whose places are all taken tells a constituent where they ran out', () => {
+    // 1 to 3 enter, the constituent 4 takes the last place: 5 is within the exit rank, but not before 4.
+    const why = buffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
+    const places = { type: 'places', rank: 4, value: 70, met: false };
+    // A constituent that enters on rank needs no place left.
+    expect(why(2).thresholds).toEqual([{ type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 }]);
+    expect(why(5)).toMatchObject({ kept: false, threshold: 70, cutoff: 4, distance: 10, incumbent: false });
+    expect(why(5).thresholds).toEqual([
+      { ...places, distance: 10 },
+      { type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 },
+    ]);
+    // Behind the exit rank that is what it missed first.
+    expect(why(8)).toMatchObject({ kept: false, threshold: 50, cutoff: 6, distance: 20 });
+    expect(why(8).thresholds).toEqual([
+      { type: 'exit_rank', rank: 6, value: 50, met: false, distance: 20 },
+      { ...places, distance: 40 },
+    ]);
+    // Nothing is filled up: a newcomer would have had to enter.
+    expect(why(7)).toMatchObject({ threshold: 80, cutoff: 3, distance: 40, thresholds: [{ type: 'enter_rank' }] });
+  });
+
+  test('is none at the first rebalance', () => {
+    const why = buffered({ count: 4, enter_rank: 3, exit_rank: 6 }, null);
+    for (const rank of [1, 5, 8])
+      expect(why(rank)).toMatchObject({ threshold: 70, cutoff: 4, thresholds: [{ type: 'count', rank: 4 }] });
+  });
+
+  test('of coverage is that of constituents', () => {
+    // 100 + 90 + 80 of 550 are the first half, 340 of them with 70: the buffer reaches 60 % with the fourth.
+    const why = asked({
+      type: 'CumulativeCoverage',
+      params: { field: 'SCORE', coverage: 0.45, buffer: 0.15 },
+      constituents: [4, 6],
+    });
+    expect(why(3)).toMatchObject({ kept: true, cutoff: 3, thresholds: [{ type: 'coverage' }] });
+    expect(why(4)).toMatchObject({ kept: true, cutoff: 4, incumbent: true, thresholds: [{ type: 'coverage_buffer' }] });
+    expect(why(5)).toMatchObject({ kept: false, cutoff: 3, threshold: 80, distance: 20 });
+    expect(why(6)).toMatchObject({ kept: false, cutoff: 4, threshold: 70, distance: 20 });
+  });
+});
+
+describe('a bound', () => {
+  test('of constituents is what a constituent faced', () => {
+    const why = asked({
+      type: 'MarketCapFilter',
+      params: { minimum: 12, maximum: 40, incumbent_minimum: 9 },
+      constituents: [1],
+    });
+    const most = { type: 'maximum', rank: null, value: 40, met: true, distance: 0 };
+    expect(why(1)).toMatchObject({ kept: true, value: 10, threshold: 9, distance: 0, incumbent: true });
+    expect(why(1).thresholds).toEqual([
+      { type: 'incumbent_minimum', rank: null, value: 9, met: true, distance: 0 },
+      most,
+    ]);
+    expect(why(2)).toMatchObject({ kept: false, threshold: 12, distance: 2, incumbent: false });
+    expect(why(2).thresholds).toEqual([{ type: 'minimum', rank: null, value: 12, met: false, distance: 2 }, most]);
+  });
+
+  test('on a score is told beside the rank, the tighter of the two first', () => {
+    const composite = (params: object, scores?: readonly (number | null)[]) =>
+      asked({
+        type: 'CompositeScore',
+        params: { terms: [{ field: 'SCORE' }], missing: 'include', ...params },
+        ...(scores ? { scores } : {}),
+      });
+    // The z-scores of 100 to 10 are (score - 55) / sqrt(825): six of them lie above -0.5.
+    const deviation = Math.sqrt(825);
+    const few = composite({ count: 8, minimum: -0.5 });
+    expect(few(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
+    expect(few(8).distance).toBeCloseTo(25 / deviation - 0.5, 12);
+    expect(few(8).thresholds.map(({ type, met }) => [type, met])).toEqual([
+      ['minimum', false],
+      ['count', true],
+    ]);
+    const many = composite({ count: 3, minimum: -0.5 });
+    expect(many(5)).toMatchObject({ kept: false, cutoff: 3 });
+    expect(many(5).threshold).toBeCloseTo(25 / deviation, 12);
+    expect(many(5).distance).toBeCloseTo(20 / deviation, 12);
+    expect(many(5).thresholds.map(({ type, met }) => [type, met])).toEqual([
+      ['count', false],
+      ['minimum', true],
+    ]);
+    // A name without a score is kept as it is missing, not for being a constituent.
+    const missing = composite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
+    expect(missing(10)).toMatchObject({ kept: true, value: null, incumbent: false, distance: 0 });
+  });
+});
+
+/** Classes that rank or bound SCORE in a market of chance. */
+const MOVABLE = [
+  { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 8, exit_rank: 18 } },
+  { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 12, exit_rank: 12, ascending: true } },
+  { type: 'TopN', params: { field: 'SCORE', count: 3, group_by: 'SECTOR' } },
+  { type: 'TopFraction', params: { field: 'SCORE', fraction: 0.3 } },
+  { type: 'GroupLimit', params: { field: 'SECTOR', rank_field: 'SCORE', maximum: 3 } },
+  { type: 'RangeFilter', params: { field: 'SCORE', minimum: -0.5, maximum: 1 } },
+  { type: 'FieldFilter', params: { field: 'SCORE', comparison: 'ge', value: 0.5 } },
+];
+
+describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
+  const market = generatedMarket({ names: 50, sessions: 40, seed });
+  const random = generator(seed);
+  const constituents = market.identifiers.flatMap((_, column) => (random() < 0.35 ? [column] : []));
+
+  test.each(MOVABLE)('a name moved past all it missed under $type $params is kept', ({ type, params }) => {
+    const scores = market.fields.get('SCORE')!;
+    const last = scores.length - market.identifiers.length;
+    const sm = aligned(market);
+    const priced = [...sm.identifiers.keys()].filter((column) => sm.isPriceable(sm.sessions.length - 1, column, 5));
+    const before = decided(market, { type, params, constituents });
+    let moved = 0;
+    priced.forEach((column, position) => {
+      const { value, thresholds, distance, threshold, cutoff } = before.because(position);
+      const [decisive] = thresholds;
+      if (value === null || Number.isNaN(scores[last + column]!)) return; // Without a score of the day there is nothing to move.
+      expect([threshold, cutoff, distance]).toEqual([decisive!.value, decisive!.rank, decisive!.distance]);
+      expect(thresholds.every(({ met }) => met)).toBe(before.kept[position] === 1);
+      if (before.kept[position] === 1) return;
+      const missed = thresholds.filter(({ met }) => !met);
+      const furthest = missed.toSorted((a, b) => b.distance! - a.distance!)[0]!;
+      const step = Math.sign(furthest.value! - (value as number)) || ('ascending' in params ? -1 : 1);
+      const changed = scores.slice();
+      // A hair past it, so that an equal value does not stand before; a bound is reached by itself.
+      changed[last + column] = furthest.value! + (furthest.rank === null ? 0 : step * 1e-9);
+      const after = decided(
+        { ...market, fields: new Map([...market.fields, ['SCORE', changed]]) },
+        { type, params, constituents },
+      );
+      expect(after.kept[position]).toBe(1);
+      moved++;
+    });
+    expect(moved).toBeGreaterThan(5);
+  });
+});
+
+describe('with its example', () => {
+  const generated = generatedMarket({ names: 60, sessions: 330, seed: 9 });
+  const { columns, rows } = generated.reference;
+  const market = {
+    ...generated,
+    reference: {
+      columns: [...columns, 'CURRENCY'],
+      rows: new Map(
+        [...rows].map(([name, spells]) => [
+          name,
+          spells.map((spell) => ({ ...spell, values: [...spell.values, 'USD'] })),
+        ]),
+      ),
+    },
+  };
+  const constituents = market.identifiers.flatMap((_, column) => (column % 3 === 0 ? [column] : []));
+
+  test.each(SELECTION_CLASSES)('$type keeps a name that has a value exactly when it reached all it had to', (rule) => {
+    const params = rule.example['params'] as Record<string, unknown>;
+    const verdict = decided(market, { type: rule.type, params, constituents });
+    verdict.kept.forEach((kept, position) => {
+      const { value, thresholds } = verdict.because(position);
+      if (value === null || thresholds.length === 0) return;
+      expect(thresholds.every(({ met }) => met)).toBe(kept === 1);
+      for (const { met, distance } of thresholds) expect(met ? distance === 0 : distance! >= 0).toBe(true);
+    });
+  });
+});

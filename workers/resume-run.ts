@@ -110,7 +110,7 @@ export function resumeStored(
   control: TaskControl,
 ): ResumedRun {
   const state = readState(run);
-  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume(run.planReason);
+  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));

@@ -147,7 +147,6 @@ function store(run: BacktestOutput, day: number, earlier: readonly string[]): Re
     checkpoint: write('checkpoint', run.checkpoint!),
     result: write('result', run.result).path,
     fileNames: [...earlier, `columns-${day}`],
-    planReason: 'definition_changed',
   };
 }
 

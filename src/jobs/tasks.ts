@@ -318,8 +318,6 @@ export interface ResumableRun {
   readonly result: string;
   /** Names that the earlier files of its columns, and at last the newest, will have beside those of the new run. */
   readonly fileNames: readonly string[];
-  /** Why it is not extended where it is of another plan. */
-  readonly planReason: FullRunReason;
 }
 
 export interface HashedFile {

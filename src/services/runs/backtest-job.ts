@@ -5,6 +5,7 @@ import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { ResumableRun, TaskInput, TaskOutput } from '#jobs/tasks.js';
@@ -111,18 +112,32 @@ async function resumed(attempt: Attempt, { artifacts, stored, task }: ResumeStor
     : { output: await attempt.compute('backtest', { ...task, stored: 'no_checkpoint' }, 0), before: null };
 }
 
+/** Whether a run was made from what the market holds and its store declares now. */
+function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketHandle): boolean {
+  return (
+    run.store_content_hash === contentHash &&
+    run.adjustment === adjustment &&
+    (run.declared_currency ?? null) === currency
+  );
+}
+
 /** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
 export function createBacktestJob({
   documents,
   artifacts,
   markets,
 }: BacktestJobDependencies): JobKind<BacktestPayload> {
-  /** The stored run to extend; a reason when it has no checkpoint, null when there is none. */
-  async function storedRun(payload: BacktestPayload): Promise<Continuable | 'no_checkpoint' | null> {
+  /** The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there is none. */
+  async function storedRun(
+    payload: BacktestPayload,
+    market: MarketHandle,
+  ): Promise<Continuable | FullRunReason | null> {
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
     const run = 'unreadable' in found ? undefined : readRun(found.body);
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
+    const reason = await planReasonOf(run, payload, market);
+    if (reason !== null) return reason;
     const { columns, checkpoint, result } = run.artifacts;
     const files = [...earlierFiles(run), columns];
     const paths = {
@@ -130,24 +145,26 @@ export function createBacktestJob({
       checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 },
       result: artifacts.path(result),
     };
-    const planReason = await planReasonOf(run, payload);
     return {
       columns: files,
       snapshots: run.artifacts.result.inset,
-      run: { ...paths, planReason, fileNames: files.map(() => artifacts.newName()) },
+      run: { ...paths, fileNames: files.map(() => artifacts.newName()) },
     };
   }
 
-  /** Why a stored run is not extended where it is of another plan or engine. */
+  /** Why a stored run cannot be extended to that of a plan, from the two plans; null where they differ at most in the end. */
   async function planReasonOf(
     run: RunDocument,
     { plan, asked, engine_version: engineVersion }: BacktestPayload,
-  ): Promise<FullRunReason> {
+    market: MarketHandle,
+  ): Promise<FullRunReason | null> {
     if (run.engine_version !== engineVersion) return 'definition_changed';
     const before = await readPlan(run);
     if (before === undefined) return 'no_checkpoint';
     if (definitionChanges({ plan: before, asked: run.asked }, { plan, asked }).length > 0) return 'definition_changed';
-    return isSameRequest(before, plan) ? 'no_checkpoint' : 'request_changed';
+    if (!isSameRequest(before, plan)) return 'request_changed';
+    const isSameEnd = before.request.end === plan.request.end;
+    return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;
   }
 
   /** The plan of a stored run, undefined where it cannot be read. */
@@ -167,7 +184,7 @@ export function createBacktestJob({
       await markets.settled(); // A run of the last process waits for the data that is on its way.
       const { handle } = markets.require();
       const task = { market: handle, plan, engineVersion };
-      const stored = await storedRun(payload);
+      const stored = await storedRun(payload, handle);
       const isContinuable = stored !== null && typeof stored !== 'string';
       const { output, before } = isContinuable
         ? await resumed(attempt, { artifacts, stored, task })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runMarketTask } from '#market/process/market-process.js';
-import { sessionsBetween } from '#services/datasets/store-jobs.js';
+import { sessionsBetween } from '#services/datasets/synthetic-store.js';
 
 /** A synthetic market of 500 names and 20 years from the request to panels that can be served, written to disk on the way. */
 const REPEATS = 3;

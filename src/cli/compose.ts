@@ -4,7 +4,7 @@ import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
 import type { JobHandlers } from '#jobs/job-kind.js';
-import { relocateStores } from '#services/datasets/relocate-stores.js';
+import { relocateStores } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { composeIndices } from './compose/indices.js';

@@ -30,29 +30,16 @@ const CASH = 'CASH';
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES when the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
-export function groupsView(
-  columns: RunColumns,
-  { window: asked, by, groupOf, benchmark }: GroupsInput,
-): GroupAttributionView {
+export function groupsView(columns: RunColumns, input: GroupsInput): GroupAttributionView {
+  const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
   const { from, to } = windowWithin(days, asked);
   const periods = to - from;
-  const { names } = columns.header;
-  const end = days[to]!;
-  const ownGroups = names.map((name) => groupOf(name, end));
-  const otherGroups = benchmark
-    ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, end))
-    : [];
-  const labels = [...new Set([...ownGroups, ...otherGroups])].toSorted(compareText);
-  const groups = labels.includes(CASH) ? labels : [...labels, CASH];
-  const cash = groups.indexOf(CASH);
-  const placesOf = (names: readonly string[]): Int32Array => Int32Array.from(names, (group) => groups.indexOf(group));
-  const size = { periods, groups: groups.length };
-  const own = remembered(
-    groupedRun(columns, { from, to, groupAt: placesOf(ownGroups), count: groups.length, cash }),
-    size,
-  );
   const ends = days.subarray(from + 1, to + 1);
+  const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
+  const size = { periods, groups: groups.length };
+  const terms = { count: groups.length, cash };
+  const own = remembered(groupedRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
     names: groups.length,
@@ -63,44 +50,21 @@ export function groupsView(
     costOf: () => 0,
     hasCosts: false,
   });
+  const dates = days.subarray(from, to + 1);
   const effects =
     benchmark &&
     brinsonFachler({
       groups: groups.length,
       days: ends,
       portfolio: own,
-      benchmark: remembered(
-        groupedBook(benchmark.book, {
-          days: days.subarray(from, to + 1),
-          groupAt: placesOf(otherGroups),
-          count: groups.length,
-          cash,
-        }),
-        size,
-      ),
+      benchmark: remembered(groupedBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
-  const { contributions, averageWeights, totalReturn } = linked;
-  const shown = groups
-    .map((_, k) => k)
-    .filter(
-      (k) =>
-        averageWeights[k] !== 0 ||
-        contributions[k] !== 0 ||
-        (effects !== null && effects.benchmarkAverageWeights[k] !== 0),
-    );
+  const { totalReturn } = linked;
   return {
     index_id: columns.header.run_id,
     by,
     benchmark: benchmark?.id ?? null,
-    groups: shown.map((k) => ({
-      group: groups[k]!,
-      average_weight: averageWeights[k]!,
-      benchmark_average_weight: effects?.benchmarkAverageWeights[k] ?? null,
-      contribution: contributions[k]!,
-      allocation: effects?.allocation[k] ?? null,
-      selection: effects?.selection[k] ?? null,
-      interaction: effects?.interaction[k] ?? null,
-    })),
+    groups: groupRows(groups, linked, effects),
     total_return: totalReturn,
     benchmark_return: effects?.benchmarkReturn ?? null,
     active_return: effects ? effects.portfolioReturn - effects.benchmarkReturn : null,
@@ -110,8 +74,50 @@ export function groupsView(
     requested_start: asked.start ?? formatDay(days[0]!),
     requested_end: asked.end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
-    end: formatDayTimestamp(end),
+    end: formatDayTimestamp(days[to]!),
   };
+}
+
+interface Placed {
+  /** Labels of the groups of both sides, ascending, with that of cash. */
+  readonly groups: readonly string[];
+  readonly cash: number;
+  /** Group of each name of the run, [H], and of the benchmark. */
+  readonly ownAt: Int32Array;
+  readonly benchmarkAt: Int32Array;
+}
+
+function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): Placed {
+  const own = names.map((name) => groupOf(name, day));
+  const others = benchmark
+    ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, day))
+    : [];
+  const labels = [...new Set([...own, ...others])].toSorted(compareText);
+  const groups = labels.includes(CASH) ? labels : [...labels, CASH];
+  const placesOf = (of: readonly string[]): Int32Array => Int32Array.from(of, (group) => groups.indexOf(group));
+  return { groups, cash: groups.indexOf(CASH), ownAt: placesOf(own), benchmarkAt: placesOf(others) };
+}
+
+/** The groups that held or earned anything on either side. */
+function groupRows(
+  groups: readonly string[],
+  { contributions, averageWeights }: ReturnType<typeof linkContributions>,
+  effects: ReturnType<typeof brinsonFachler> | null,
+): GroupAttributionView['groups'] {
+  const isShown = (k: number): boolean =>
+    averageWeights[k] !== 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k] !== 0);
+  return groups
+    .map((_, k) => k)
+    .filter(isShown)
+    .map((k) => ({
+      group: groups[k]!,
+      average_weight: averageWeights[k]!,
+      benchmark_average_weight: effects?.benchmarkAverageWeights[k] ?? null,
+      contribution: contributions[k]!,
+      allocation: effects?.allocation[k] ?? null,
+      selection: effects?.selection[k] ?? null,
+      interaction: effects?.interaction[k] ?? null,
+    }));
 }
 
 type Periods = (period: number) => GroupedPeriod;

@@ -1,5 +1,5 @@
 import type { dataRoutes } from '#contract/data.js';
-import type { Data } from '#services/datasets/data.js';
+import type { Data } from '#services/data/data.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
 import type { Handlers } from '../handler.js';
 

@@ -5,7 +5,7 @@ import { DATASETS } from '#market/content/datasets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { prefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
-import { loadedFields } from './store-loading.js';
+import { loadedFields } from './loading.js';
 
 /** Codes of findings about a content that is another than was served before. */
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>(['HISTORY_CHANGED', 'DATES_ADDED']);

@@ -13,18 +13,18 @@ import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import type { ServedStore } from './data.js';
+import type { ServedStore } from '../data/coverage.js';
 import { createGate } from '../shared/gate.js';
 import { placedAt, refusedData } from './refused-data.js';
-import { createStoreActivity } from './store-activity.js';
-import { createStoreAudits } from './store-audits.js';
-import { readStore, toListedStore } from './store-documents.js';
-import { createStoreImports } from './store-imports.js';
-import type { StoreJobs } from './store-jobs.js';
-import type { StoreLoading } from './store-loading.js';
-import { createStoreRegistration, type StoreRegistration } from './store-registration.js';
-import { createStoreResumption } from './store-resumption.js';
-import { createStoreSubmissions, type StoreSubmissions } from './store-submissions.js';
+import { createStoreActivity } from './activity.js';
+import { createStoreAudits } from './audits.js';
+import { readStore, toListedStore } from './documents.js';
+import { createStoreImports } from './imports.js';
+import type { StoreJobs } from './jobs.js';
+import type { StoreLoading } from './loading.js';
+import { createStoreRegistration, type StoreRegistration } from './registration.js';
+import { createStoreResumption } from './resumption.js';
+import { createStoreSubmissions, type StoreSubmissions } from './submissions.js';
 
 export interface StoresDependencies {
   readonly documents: DocumentStore;

@@ -1,5 +1,4 @@
-import type { IndexDocument } from '#domain/documents/index-document.js';
-import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { type IndexDocument, isDerivedDocument } from '#domain/documents/index-document.js';
 import { readIndex } from '#domain/documents/validate-index.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';

@@ -12,7 +12,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { readStore } from '../datasets/store-documents.js';
+import { readStore } from '../datasets/documents.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
 export interface RunStatesDependencies {

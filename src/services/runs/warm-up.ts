@@ -1,17 +1,9 @@
-import { BacktestFields } from '#domain/documents/backtest-fields.js';
-import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import { marketKey } from '#domain/market/handle.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Clock } from '#jobs/clock.js';
-import { TaskStopped, WorkerLost, type ComputePool, type Lane } from '#jobs/compute-pool.js';
-import { newHashCells } from '#jobs/hash-cells.js';
-import type { RunViewInput, TaskInput, TaskName } from '#jobs/tasks.js';
-import type { Markets, ServedMarket } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { reachedBy } from '../indices/index-questions.js';
-import { findRun } from './run-documents.js';
-import { findIndex } from '../indices/stored-indices.js';
+import { type ComputePool, type Lane, TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
+import type { Markets } from '#market/serving/markets.js';
+import { type Step, type StepsDependencies, createWarmUpSteps, OF_THREAD } from './warm-up-steps.js';
 
 /**
  * Asks worker threads in idle time what clients will ask, one question after the other, and throws the answers away: the code of a
@@ -26,9 +18,7 @@ export interface WarmUp {
   close(): void;
 }
 
-export interface WarmUpDependencies {
-  readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
-  readonly artifacts: Pick<ArtifactStore, 'path'>;
+export interface WarmUpDependencies extends StepsDependencies {
   readonly markets: Pick<Markets, 'served'>;
   readonly pool: Pick<ComputePool, 'run' | 'load'>;
   /** Threads of the heavy lane. */
@@ -40,26 +30,6 @@ export interface WarmUpDependencies {
 
 /** How long after other work is looked again whether there is none. */
 const IDLE_MS = 200;
-/** Dates x names of a market: beyond it panels of 160 MB each would be made that nobody may ever ask for. */
-const CELLS_MAX = 20_000_000;
-/** Runs looked through after a start for the latest one. */
-const RUNS_READ_MAX = 200;
-
-/** Returns of the window that rolling risk is asked for: only its code is wanted. */
-const ROLLING_WINDOW = 63;
-
-/** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
-const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
-  light: ['view-run', 'preview', 'explain', 'whatIf', 'rolling-risk', 'run-levels', 'write-record'],
-  heavy: ['backtest', 'hash-files'],
-};
-
-/** One question, asked once in the life of a thread, or once of a market. */
-interface Step {
-  readonly key: string;
-  readonly lane: Lane;
-  ask(): Promise<unknown>;
-}
 
 export function createWarmUp({
   documents,
@@ -70,10 +40,10 @@ export function createWarmUp({
   clock,
   onFault,
 }: WarmUpDependencies): WarmUp {
+  const steps = createWarmUpSteps({ documents, artifacts, pool });
   const asked = new Set<string>();
   /** The market that they were asked of. */
   let warmKey: string | undefined;
-  let latestRun: string | undefined;
   let callOff: (() => void) | undefined;
   let isAsking = false;
   let isOver = false;
@@ -131,143 +101,13 @@ export function createWarmUp({
       isHarmful = false;
     }
     if (isHarmful) return undefined;
-    for await (const step of stepsOn(served)) if (!asked.has(step.key)) return step;
+    for await (const step of steps.on(served)) if (!asked.has(step.key)) return step;
     return undefined;
   }
 
-  async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
-    const { handle, market } = served;
-    yield code('light');
-    yield query('market', 'warm-up', () => ({ names: [], market: handle }));
-    if (market.dates.length * market.identifiers.length <= CELLS_MAX) yield* questionsOn(served);
-    yield code('heavy');
-  }
-
-  async function* questionsOn(served: ServedMarket): AsyncGenerator<Step> {
-    const run = await readLatestRun();
-    if (run) yield* viewsOf(run, served);
-    const index = (run && (await indexOf(run.index_id))) ?? (await firstIndex());
-    if (!index || isDerivedDocument(index)) return; // A derived one is solved for.
-    yield query('preview', 'preview', async () => ({
-      market: served.handle,
-      documents: await reachedBy(documents, index),
-      indexId: index.id,
-      asOf: run?.end ?? index.base_date,
-    }));
-  }
-
-  /** Views of a run: those that do not depend on the market are asked for their code, the others once of every market, calendar and benchmark. */
-  async function* viewsOf(run: RunDocument, { handle, market }: ServedMarket): AsyncGenerator<Step> {
-    const columns = artifacts.path(run.artifacts.columns);
-    const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
-    const window = { start: lastYear < run.start ? null : lastYear, end: null };
-    const by = market.reference.columns.find((column) => column === 'SECTOR') ?? market.reference.columns[0];
-    const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle } as const;
-    const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step =>
-      query(key, 'view-run', input);
-    const frame = await frameOf(run);
-    yield view(`risk ${frame}`, () => ({ ...weights, benchmark: null }));
-    yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
-    yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
-    yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({
-      columns,
-      runId: run.run_id,
-      memory: { window: ROLLING_WINDOW },
-      market: null,
-    }));
-    yield view(`${OF_THREAD}compare`, () => ({
-      view: 'compare',
-      columns: [columns, columns],
-      stale: [null, null],
-      findings: [],
-    }));
-    yield view(`${OF_THREAD}reconciliation`, () => ({
-      view: 'reconcile',
-      columns,
-      files: [],
-      cells: newHashCells(0),
-      market: null,
-      benchmark: null,
-    }));
-    if (by !== undefined)
-      yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
-    const compared = await benchmarkOf(run);
-    if (compared === undefined) return;
-    const key = `${frame} ${compared.id}`;
-    const benchmark = async () => ({ indexId: compared.id, documents: await reachedBy(documents, compared) });
-    yield view(`active risk ${key}`, async () => ({ ...weights, benchmark: await benchmark() }));
-    yield view(`factor risk ${key}`, async () => ({
-      view: 'factor-risk',
-      columns,
-      asOf: null,
-      benchmark: await benchmark(),
-      market: handle,
-      model: 'market_sector',
-      factors: 5,
-    }));
-    yield view(`statistical risk ${key}`, async () => ({
-      view: 'factor-risk',
-      columns,
-      asOf: null,
-      benchmark: await benchmark(),
-      market: handle,
-      model: 'statistical',
-      factors: 5,
-    }));
-  }
-
-  /** What returns of a run's names are measured on: runs that have it in common find them made. */
-  async function frameOf({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
-    const document = await indexOf(indexId);
-    return document?.pipeline
-      ? JSON.stringify([document.calendar, document.currency, document.pipeline.treatment])
-      : runId;
-  }
-
-  const indexOf = async (indexId: string): Promise<IndexDocument | undefined> => findIndex(documents, indexId);
-
-  async function firstIndex(): Promise<IndexDocument | undefined> {
-    const [id] = await documents.ids('index');
-    return id === undefined ? undefined : await indexOf(id);
-  }
-
-  const runOf = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
-
-  /** The run that was stored last, as far as is known. */
-  async function readLatestRun(): Promise<RunDocument | undefined> {
-    const known = latestRun === undefined ? undefined : await runOf(latestRun);
-    if (known) return known;
-    const ids = (await documents.ids('run')).slice(0, RUNS_READ_MAX);
-    const runs = (await Promise.all(ids.map(runOf))).filter((run) => run !== undefined);
-    const latest = runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1))[0];
-    latestRun = latest?.run_id;
-    return latest;
-  }
-
-  /** The index that a run was compared with, undefined where there is none any more. */
-  async function benchmarkOf({ request }: RunDocument): Promise<IndexDocument | undefined> {
-    const benchmark = BacktestFields.safeParse(request).data?.benchmark;
-    return benchmark?.kind === 'index' ? await indexOf(benchmark.id) : undefined;
-  }
-
-  const code = (lane: Lane): Step => ({
-    key: `${OF_THREAD}code ${lane}`,
-    lane,
-    ask: () => pool.run({ lane, task: 'warm-up', input: { names: CODE[lane], market: null } }).output,
-  });
-  const query = <N extends TaskName>(
-    key: string,
-    task: N,
-    input: () => TaskInput<N> | Promise<TaskInput<N>>,
-  ): Step => ({
-    key,
-    lane: 'light',
-    ask: async () => pool.run({ lane: 'light', task, input: await input() }).output,
-  });
-
   return {
     wake(runId) {
-      latestRun = runId ?? latestRun;
+      if (runId !== undefined) steps.stored(runId);
       look();
     },
     forget() {
@@ -280,6 +120,3 @@ export function createWarmUp({
     },
   };
 }
-
-/** Beginning of the keys of steps that a thread keeps whatever market is served. */
-const OF_THREAD = 'thread: ';

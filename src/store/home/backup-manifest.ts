@@ -59,7 +59,7 @@ function isFile({ path, bytes, sha256 }: BackupFile): boolean {
   return (
     typeof path === 'string' &&
     FILE_PATH.test(path) &&
-    !path.split('/').some((part) => part === '..' || part === '../..') &&
+    !path.split('/').some((part) => part === '.' || part === '..') &&
     Number.isInteger(bytes) &&
     /^[0-9a-f]{64}$/.test(sha256)
   );

@@ -20,7 +20,7 @@ async function served(id: string, files: Readonly<Record<string, string>>) {
   const folder = join(service.root, id);
   const write = async (named: Readonly<Record<string, string>>) => {
     for (const [name, text] of Object.entries(named)) {
-      await mkdir(join(folder, name, '../..'), { recursive: true });
+      await mkdir(join(folder, name, '..'), { recursive: true });
       await writeFile(join(folder, name), text);
     }
   };

@@ -6,7 +6,8 @@ import { Refusal } from '#domain/refusal.js';
 import { WorkerLost, type ComputePool, type Lane } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { createWarmUp, type WarmUpDependencies } from '#services/runs/warm-up.js';
+import { createWarmUp } from '#services/runs/warm-up.js';
+import type { WarmUpDependencies } from '#services/runs/warm-up.js';
 import { runService, type RunningService } from '../running-service.js';
 
 const WORKERS = 2;

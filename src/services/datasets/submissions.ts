@@ -12,15 +12,10 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
-import type { StoreActivity } from './store-activity.js';
-import { isRefreshable } from './store-documents.js';
-import {
-  sessionsBetween,
-  writingStore,
-  type GeneratePayload,
-  type GenerateRequest,
-  type StoreJobs,
-} from './store-jobs.js';
+import type { StoreActivity } from './activity.js';
+import { isRefreshable } from './documents.js';
+import type { StoreJobs } from './jobs.js';
+import { sessionsBetween, writingStore, type GeneratePayload, type GenerateRequest } from './synthetic-store.js';
 
 export interface StoreSubmissionsDependencies {
   readonly documents: DocumentStore;

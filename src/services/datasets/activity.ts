@@ -5,14 +5,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { toldAsFindings } from './refused-data.js';
-import {
-  readStore,
-  requireStore,
-  storeNotFound,
-  toDataStore,
-  type Activity,
-  type StoredStore,
-} from './store-documents.js';
+import { readStore, requireStore, storeNotFound, toDataStore, type Activity, type StoredStore } from './documents.js';
 
 /** What is being done to each store at the moment, and what may therefore not be done to it. */
 export interface StoreActivity {

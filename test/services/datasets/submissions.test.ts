@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
-import type { StoreActivity } from '#services/datasets/store-activity.js';
-import { createStoreSubmissions, type StoreSubmissionsDependencies } from '#services/datasets/store-submissions.js';
+import type { StoreActivity } from '#services/datasets/activity.js';
+import { createStoreSubmissions, type StoreSubmissionsDependencies } from '#services/datasets/submissions.js';
 
 const AT = '2024-01-05T00:00:00.000Z';
 

@@ -14,11 +14,11 @@ import { servedMarket, type ServedMarkets } from '#market/serving/served-markets
 import type { DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { placedAt, refusedData, toldAsFindings } from './refused-data.js';
-import type { StoreActivity } from './store-activity.js';
-import type { Repaired } from './store-audits.js';
-import { blankStore, requireStore, slugOf, toDataStore } from './store-documents.js';
-import { activateIn } from './store-jobs.js';
-import { loadedFields } from './store-loading.js';
+import type { StoreActivity } from './activity.js';
+import type { Repaired } from './audits.js';
+import { blankStore, requireStore, slugOf, toDataStore } from './documents.js';
+import { activateIn } from './activate.js';
+import { loadedFields } from './loading.js';
 
 export interface StoreImportsDependencies {
   readonly documents: DocumentStore;

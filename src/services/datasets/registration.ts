@@ -13,7 +13,7 @@ import type { DocumentReader, DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
-import type { StoreActivity } from './store-activity.js';
+import type { StoreActivity } from './activity.js';
 import {
   allStores,
   blankStore,
@@ -23,9 +23,9 @@ import {
   storeNotFound,
   toDataStore,
   withoutPassword,
-} from './store-documents.js';
-import { activateIn } from './store-jobs.js';
-import { loadedFields, type StoreLoading } from './store-loading.js';
+} from './documents.js';
+import { activateIn } from './activate.js';
+import { loadedFields, type StoreLoading } from './loading.js';
 
 export interface StoreRegistrationDependencies {
   readonly documents: DocumentStore;

@@ -6,10 +6,11 @@ import { sweepSharedFolders } from '#market/process/market-process.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { resumedFields } from './served-content.js';
-import type { StoreActivity } from './store-activity.js';
-import { allStores, requireStore } from './store-documents.js';
-import { activateIn, forgetUnwritten } from './store-jobs.js';
-import { readFailed, type StoreLoading } from './store-loading.js';
+import type { StoreActivity } from './activity.js';
+import { allStores, requireStore } from './documents.js';
+import { forgetUnwritten } from './synthetic-store.js';
+import { activateIn } from './activate.js';
+import { readFailed, type StoreLoading } from './loading.js';
 
 export interface StoreResumptionDependencies {
   readonly documents: DocumentStore;

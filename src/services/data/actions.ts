@@ -1,0 +1,58 @@
+import type { ActionsQuery, CorporateActionsResponse } from '#contract/data.js';
+import { type Day, dayFrom, formatDay } from '#domain/days.js';
+import { LIMITS } from '#domain/limits.js';
+import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/market/market-data.js';
+import { cumulativeRatio, trailingDividend } from '#market/content/dividends.js';
+import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { LATEST, unknownIdentifier, window } from './window.js';
+
+/** Corporate actions of a name in a window, and the dividends of the year up to a day. */
+export function corporateActionsOf(
+  { market, handle }: ServedMarket,
+  identifier: string,
+  query: ActionsQuery,
+): CorporateActionsResponse {
+  if (!lookupOf(market).holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
+  const { start, end } = window(query);
+  const all = lookupOf(market).actionsOf(identifier);
+  const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
+  const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : dayFrom(query.as_of);
+  const trailing = trailingDividend(all, asOf, market.adjustment);
+  const close = closeAt(market, identifier, asOf);
+  return {
+    identifier,
+    actions: shown.map(actionView),
+    cumulative_split_ratio: cumulativeRatio(shown),
+    trailing_dividend: trailing,
+    trailing_dividend_yield: Number.isNaN(close) ? null : trailing / close,
+  };
+}
+
+function closeAt(market: MarketData, identifier: string, day: Day): number {
+  const position = lookupOf(market).positionOf(identifier);
+  return position === undefined ? Number.NaN : valueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
+}
+
+function actionView({
+  type,
+  value,
+  exDay,
+  payDay,
+  status,
+  announcedDay,
+  related,
+  subscriptionPrice,
+}: CorporateAction): CorporateActionsResponse['actions'][number] {
+  return {
+    type,
+    kind: ACTION_KINDS[type],
+    value,
+    ex_date: formatDay(exDay),
+    pay_date: payDay === null ? null : formatDay(payDay),
+    status,
+    announced: announcedDay === null ? null : formatDay(announcedDay),
+    related,
+    subscription_price: subscriptionPrice,
+  };
+}

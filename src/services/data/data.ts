@@ -1,0 +1,131 @@
+import type {
+  ActionsQuery,
+  BatchQuery,
+  BatchReferenceResponse,
+  CorporateActionsResponse,
+  CoverageResponse,
+  DataSourceStatus,
+  IdentifierSearch,
+  PricesQuery,
+  ReferenceResponse,
+  SearchQuery,
+  SeriesCollection,
+} from '#contract/data.js';
+import type { Day } from '#domain/days.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
+import { unknownIdentifier, window, assertKnown } from './window.js';
+import { referenceOf, referenceBatchOf } from './reference.js';
+import { corporateActionsOf } from './actions.js';
+import { type ServedStore, coverageOf } from './coverage.js';
+import { searchNames, searchSeries } from './search.js';
+
+export interface DataDependencies {
+  readonly markets: Markets;
+  readonly jobs: Pick<Jobs, 'query'>;
+  /** What is known of the served store besides its values. */
+  readonly served: () => Promise<ServedStore | undefined>;
+  /** ms since 1970. */
+  readonly now: () => number;
+}
+
+export interface Data {
+  /** The body of the answer, as JSON or as an Arrow stream. @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE, VALIDATION_FAILED, OVERLOADED */
+  prices(
+    identifier: string,
+    query: PricesQuery,
+    format: 'json' | 'arrow',
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>>;
+  /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND */
+  reference(identifier: string, query: { readonly as_of?: string | undefined }): ReferenceResponse;
+  /** @throws Refusal NO_DATA_SOURCE, VALIDATION_FAILED */
+  referenceBatch(query: BatchQuery): BatchReferenceResponse;
+  /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
+  corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse;
+  coverage(): Promise<CoverageResponse>;
+  source(): DataSourceStatus;
+  /** @throws Refusal NO_DATA_SOURCE */
+  search(query: SearchQuery): IdentifierSearch;
+  /** @throws Refusal NO_DATA_SOURCE */
+  series(query: SearchQuery): SeriesCollection;
+}
+
+/** Columns in the order in which people read bars; others follow in the order of the files. */
+const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
+
+export function createData({ markets, jobs, served, now }: DataDependencies): Data {
+  const today = (): Day => Math.floor(now() / 86_400_000);
+
+  async function prices(
+    identifier: string,
+    query: PricesQuery,
+    format: 'json' | 'arrow',
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const { market, handle } = markets.require();
+    const lookup = lookupOf(market);
+    const series = market.series?.get(identifier);
+    if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
+    const held = series === undefined ? heldColumns(market) : ['CLOSE'];
+    const request: SeriesRequest = {
+      ...window(query),
+      interval: query.interval,
+      columns: query.columns ?? held,
+      adjust: query.adjust,
+    };
+    assertKnown(request.columns, held, 'columns');
+    const own =
+      series === undefined
+        ? { ...barsOf(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
+        : barsOfSeries(series);
+    const bars = { ...own, adjustment: market.adjustment };
+    return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;
+  }
+
+  return {
+    prices,
+    reference: (identifier, { as_of }) => referenceOf(markets.require(), identifier, { as_of, today: today() }),
+    referenceBatch: (query) => referenceBatchOf(markets.require(), query),
+    corporateActions: (identifier, query) => corporateActionsOf(markets.require(), identifier, query),
+    async coverage() {
+      const current = markets.current();
+      return coverageOf(current, await served(), now());
+    },
+    search: (query) => searchNames(markets.require().market, query),
+    series: (query) => searchSeries(markets.require().market, query),
+    source() {
+      const current = markets.current();
+      return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };
+    },
+  };
+}
+
+/** Where the bars of a name lie; of one that only other datasets name there is none. */
+function barsOf(
+  { dates, fields, identifiers }: MarketData,
+  position: number | undefined,
+): Pick<NameBars, 'dates' | 'fields' | 'names' | 'position'> {
+  const panels = [...fields].map(([name, values]) => ({ name, values }));
+  if (position !== undefined) return { dates, fields: panels, names: identifiers.length, position };
+  return {
+    dates: new Int32Array(0),
+    fields: panels.map(({ name }) => ({ name, values: new Float64Array(0) })),
+    names: 1,
+    position: 0,
+  };
+}
+
+/** The values of a series as the bars of a market of its own. */
+function barsOfSeries({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment'> {
+  return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
+}
+
+function heldColumns({ fields }: MarketData): string[] {
+  const held = [...fields.keys()];
+  return [...USUAL_COLUMNS.filter((name) => fields.has(name)), ...held.filter((name) => !USUAL_COLUMNS.includes(name))];
+}

@@ -1,0 +1,104 @@
+import type { BatchQuery, BatchReferenceResponse, ReferenceResponse } from '#contract/data.js';
+import { type Day, dayFrom, formatDay } from '#domain/days.js';
+import { LIMITS } from '#domain/limits.js';
+import { type MarketData, type Membership, type ReferenceValue, referenceAt } from '#domain/market/market-data.js';
+import { trailingDividend } from '#market/content/dividends.js';
+import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { LATEST, unknownIdentifier, assertKnown } from './window.js';
+
+const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
+type Derived = (typeof DERIVED)[number];
+
+/** Reference values and memberships of a name. @param today for memberships, where no day is asked for */
+export function referenceOf(
+  { market, handle }: ServedMarket,
+  identifier: string,
+  { as_of, today }: { readonly as_of?: string | undefined; readonly today: Day },
+): ReferenceResponse {
+  const lookup = lookupOf(market);
+  if (!lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
+  const day = as_of === undefined ? LATEST : dayFrom(as_of);
+  return {
+    identifier,
+    fields: Object.fromEntries(
+      market.reference.columns.map((column) => [column, referenceAt(market.reference, identifier, column, day)]),
+    ),
+    universes: lookup
+      .membershipsOf(identifier)
+      .map((spell) => membershipView(spell, as_of === undefined ? today : day)),
+  };
+}
+
+/** Values of many names at once, of panels, reference columns and what is derived from both. */
+export function referenceBatchOf(
+  { market }: ServedMarket,
+  { identifiers, fields, as_of }: BatchQuery,
+): BatchReferenceResponse {
+  const names = fields ?? market.reference.columns;
+  assertKnown(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
+  const day = as_of === undefined ? LATEST : dayFrom(as_of);
+  const entries = identifiers.map((identifier) => {
+    const found = lookupOf(market).holds(identifier);
+    return {
+      identifier,
+      found,
+      fields: found ? Object.fromEntries(names.map((name) => [name, fieldAt(market, identifier, name, day)])) : {},
+    };
+  });
+  return { entries, as_of: as_of ?? null };
+}
+
+function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
+  if (market.reference.columns.includes(name)) return referenceAt(market.reference, identifier, name, day);
+  const position = lookupOf(market).positionOf(identifier);
+  if (position === undefined) return null;
+  const value = market.fields.has(name)
+    ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
+    : derivedAt(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
+  return Number.isFinite(value) ? value : null;
+}
+
+function derivedAt(
+  market: MarketData,
+  identifier: string,
+  position: number,
+  { name, day }: { readonly name: Derived; readonly day: Day },
+): number {
+  const at = (field: string) =>
+    market.fields.has(field)
+      ? valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS)
+      : numberOf(referenceAt(market.reference, identifier, field, day));
+  const hasOwnCap = market.fields.has('MARKET_CAP') || market.reference.columns.includes('MARKET_CAP');
+  const cap = () => (hasOwnCap ? at('MARKET_CAP') : at('CLOSE') * at('SHARES_OUTSTANDING'));
+  switch (name) {
+    case 'MARKET_CAP':
+      return cap();
+    case 'FREE_FLOAT_MARKET_CAP': {
+      const freeFloat = at('FREE_FLOAT');
+      return cap() * (Number.isNaN(freeFloat) ? 1 : freeFloat);
+    }
+    case 'VALUE_TRADED':
+      return at('CLOSE') * at('VOLUME');
+    case 'DIVIDEND_YIELD':
+      return (
+        trailingDividend(
+          lookupOf(market).actionsOf(identifier),
+          Math.min(day, market.dates.at(-1)!),
+          market.adjustment,
+        ) / at('CLOSE')
+      );
+  }
+}
+
+const numberOf = (value: ReferenceValue): number => (typeof value === 'number' ? value : Number.NaN);
+
+function membershipView({ universe, start, end }: Membership, day: Day): ReferenceResponse['universes'][number] {
+  return {
+    universe,
+    name: null,
+    start: start === null ? null : formatDay(start),
+    end: end === null ? null : formatDay(end),
+    current: (start === null || start <= day) && (end === null || day < end),
+  };
+}

@@ -1,0 +1,66 @@
+import type { IdentifierSearch, SearchQuery, SeriesCollection } from '#contract/data.js';
+import { formatDay } from '#domain/days.js';
+import { type MarketData, referenceAt } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import { LATEST } from './window.js';
+
+/** Names of the store whose identifier or name contains a text. */
+export function searchNames(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
+  const lookup = lookupOf(market);
+  const wanted = q?.toLowerCase();
+  const matching: string[] = [];
+  for (const identifier of lookup.allIdentifiers) {
+    if (after !== undefined && identifier <= after) continue;
+    if (
+      wanted !== undefined &&
+      !identifier.toLowerCase().includes(wanted) &&
+      !(nameOf(market, identifier)?.toLowerCase().includes(wanted) ?? false)
+    )
+      continue;
+    matching.push(identifier);
+    if (matching.length > limit) break;
+  }
+  const page = matching.slice(0, limit);
+  return {
+    identifiers: page.map((identifier) => {
+      const dates = lookup.datesOf(identifier);
+      return {
+        identifier,
+        name: nameOf(market, identifier),
+        start: dates === null ? null : formatDay(dates.start),
+        end: dates === null ? null : formatDay(dates.end),
+      };
+    }),
+    next: matching.length > limit ? page.at(-1)! : null,
+  };
+}
+
+/** Series of the store whose identifier or name contains a text. */
+export function searchSeries(market: MarketData, { q, limit, after }: SearchQuery): SeriesCollection {
+  const wanted = q?.toLowerCase();
+  const isWanted = ({ identifier, name }: PriceSeries): boolean =>
+    wanted === undefined ||
+    identifier.toLowerCase().includes(wanted) ||
+    (name?.toLowerCase().includes(wanted) ?? false);
+  const all = [...(market.series?.values() ?? [])].filter(
+    (one) => (after === undefined || one.identifier > after) && isWanted(one),
+  );
+  const page = all.slice(0, limit);
+  return {
+    series: page.map(({ identifier, name, currency, days }) => ({
+      identifier,
+      name,
+      currency,
+      start: formatDay(days[0]!),
+      end: formatDay(days.at(-1)!),
+      values: days.length,
+    })), // each has a value
+    next: all.length > limit ? page.at(-1)!.identifier : null,
+  };
+}
+
+function nameOf(market: MarketData, identifier: string): string | null {
+  const name = referenceAt(market.reference, identifier, 'NAME', LATEST);
+  return name === null ? null : String(name);
+}

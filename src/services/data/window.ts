@@ -1,0 +1,36 @@
+import { type Day, dayFrom } from '#domain/days.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+
+/** Later than any day that data is of. */
+export const LATEST: Day = dayFrom('9999-12-31');
+
+export function unknownIdentifier(identifier: string, storeId: string): Refusal {
+  return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${storeId} does not hold ${identifier}.`);
+}
+
+/** The dates of a window. @throws Refusal INVALID_RANGE */
+export function window({ start, end }: { readonly start?: string | undefined; readonly end?: string | undefined }): {
+  readonly start: Day | null;
+  readonly end: Day | null;
+} {
+  if (start !== undefined && end !== undefined && start > end)
+    throw new Refusal('INVALID_RANGE', `The start ${start} lies after the end ${end}.`);
+  return { start: start === undefined ? null : dayFrom(start), end: end === undefined ? null : dayFrom(end) };
+}
+
+/** @throws Refusal VALIDATION_FAILED with one finding per unknown name */
+export function assertKnown(names: readonly string[], accepted: readonly string[], path: string): void {
+  const unknown = names.filter((name) => !accepted.includes(name));
+  if (unknown.length === 0) return;
+  throw refuseWithFindings(
+    'query',
+    unknown.map((name) => ({
+      severity: 'error',
+      code: 'UNKNOWN_FIELD_NAME',
+      path,
+      message: `${name} is not one of ${accepted.join(', ')}.`,
+      accepted,
+      value: name,
+    })),
+  );
+}

@@ -1,0 +1,107 @@
+import { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Attempt, Completion, JobKind } from '#jobs/job-kind.js';
+import { runMarketTask } from '#market/process/market-process.js';
+import { servedMarket } from '#market/serving/served-markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { reloadedFields } from './served-content.js';
+import { requireStore, toDataStore } from './documents.js';
+import { loadedFields, readFailed } from './loading.js';
+import { activateIn } from './activate.js';
+import { type GeneratePayload, writingStore, forgetUnwritten, syntheticSpec } from './synthetic-store.js';
+import { createRefresh } from './refresh-job.js';
+import type { RefreshPayload, LoadPayload, StoreJobsDependencies } from './job-terms.js';
+
+/** Kinds of job that change stores. */
+export interface StoreJobs {
+  readonly load: JobKind<LoadPayload>;
+  readonly generate: JobKind<GeneratePayload>;
+  readonly refresh: JobKind<RefreshPayload>;
+  /** A refresh of the served store under the name of the route that asks for it. */
+  readonly sync: JobKind<RefreshPayload>;
+}
+
+export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs {
+  const { documents, markets, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
+
+  async function runLoad({ store_id: storeId }: LoadPayload, attempt: Attempt): Promise<Completion> {
+    const { document } = await requireStore(documents, storeId);
+    try {
+      const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
+      if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
+      const { summary, served } = loaded;
+      const fields = reloadedFields(document, { summary, served: served! }, timestamp()); // it was to be served
+      const after = { ...document, ...fields };
+      return {
+        result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
+        async effect(tx) {
+          const document = { ...(await requireStore(tx, storeId)).document, ...fields };
+          await activateIn(tx, { document, served: served!, markets });
+        },
+      };
+    } catch (failure) {
+      if (failure instanceof Refusal && !attempt.signal.aborted) await noteFailure(documents, storeId, failure);
+      throw failure;
+    }
+  }
+
+  async function runGenerate(payload: GeneratePayload, attempt: Attempt): Promise<Completion> {
+    const { store_id: storeId, request } = payload;
+    const folder = await folders.create(storeId);
+    try {
+      const spec = syntheticSpec(request, calendars);
+      const load = request.activate ? { storeId, adjustment: 'none' as const, currency: request.currency } : null;
+      const result = await runMarketTask(
+        'generate',
+        { spec, folder },
+        { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal },
+      );
+      if (result.kind === 'refused') throw readFailed(result.findings, 'location');
+      const at = timestamp();
+      const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
+      const after: StoreDocument = {
+        ...writingStore(payload),
+        ...loadedFields(result.summary, at),
+        writing: false,
+        location: folder,
+        active: served !== undefined,
+      };
+      return {
+        result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
+        async effect(tx) {
+          if (served === undefined) await tx.put('store', storeId, after);
+          else await activateIn(tx, { document: after, served, markets });
+        },
+      };
+    } catch (failure) {
+      await folders.remove(folder, storeId);
+      await forgetUnwritten(documents, storeId);
+      throw failure;
+    }
+  }
+
+  const runRefresh = createRefresh(dependencies);
+  return {
+    load: { kind: 'load', run: runLoad },
+    generate: { kind: 'generate', run: runGenerate },
+    refresh: { kind: 'refresh', run: runRefresh },
+    sync: { kind: 'sync', run: runRefresh },
+  };
+}
+
+/** Remembers why a store could not be read; what it held before is still there to be told. */
+async function noteFailure(documents: DocumentStore, storeId: string, failure: Refusal): Promise<void> {
+  await documents.transaction(
+    async (tx) => {
+      const stored = await tx.get('store', storeId);
+      const document =
+        stored === undefined || 'unreadable' in stored ? undefined : StoreDocument.safeParse(stored.body).data;
+      if (document !== undefined)
+        await tx.put('store', storeId, {
+          ...document,
+          error: { code: failure.code, message: failure.message, detail: failure.detail },
+        });
+    },
+    { reserve: true },
+  );
+}

@@ -1,0 +1,116 @@
+import { dayFrom } from '#domain/days.js';
+import { orderFindings } from '#domain/findings.js';
+import { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Attempt, Completion } from '#jobs/job-kind.js';
+import { type Dataset, datasetRows } from '#market/content/datasets.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
+import { servedAgain, servedMarket } from '#market/serving/served-markets.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { requireStore } from './documents.js';
+import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
+import { activateIn } from './activate.js';
+import { createExtension } from './extend-synthetic.js';
+import type { RefreshPayload, StoreJobsDependencies } from './job-terms.js';
+
+/** The job that brings a store up to date: later sessions of a source, or of a synthetic market. */
+export function createRefresh(dependencies: StoreJobsDependencies) {
+  const { documents, markets, loading, calendarsInUse, timestamp } = dependencies;
+  const extendSynthetic = createExtension(dependencies);
+
+  async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
+    await markets.settled();
+    const { document } = await requireStore(documents, payload.store_id);
+    return document.kind === 'synthetic'
+      ? extendSynthetic(document, payload, attempt)
+      : refreshFromSource(document, payload, attempt);
+  }
+
+  async function refreshFromSource(
+    document: StoreDocument,
+    { store_id: storeId, until, full }: RefreshPayload,
+    attempt: Attempt,
+  ): Promise<Completion> {
+    const held = servedVersion(storeId);
+    const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
+    const lastDay = until === null ? null : dayFrom(until);
+    const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute(
+      'refresh-market',
+      {
+        held: held.handle,
+        fresh: fresh.handle,
+        options: { until: lastDay, full, isWhole: fresh.isWhole, kept: fresh.kept },
+        calendars: await calendarsInUse(),
+      },
+      0.3,
+    );
+    const at = timestamp();
+    const changes: Partial<StoreDocument> = {
+      ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...warnings]) }, at),
+      last_refreshed_at: at,
+      location: document.source,
+      identifiers,
+      start: report.start,
+      end: report.end,
+      content_hash: handle.contentHash,
+      rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report),
+    };
+    // What was left out is to be found the next time.
+    const files = fresh.files.filter(
+      ({ dataset }) => (lastDay === null && report.left_out === null) || dataset !== 'market',
+    );
+    const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
+    return {
+      result: { value: { store_id: storeId, ...report } },
+      async effect(tx) {
+        const { document: stored } = await requireStore(tx, storeId);
+        if (!stored.active) throw notServed(storeId); // another store was activated in the meantime
+        await activateIn(tx, { document: { ...stored, ...changes }, served, markets });
+      },
+    };
+  }
+
+  /** What a refresh has to bring in: all of a source, or what it holds of later days. */
+  async function freshData(source: Source, held: ServedMarket, full: boolean, attempt: Attempt): Promise<FreshData> {
+    const options = {
+      onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message),
+      signal: attempt.signal,
+    };
+    const after = held.market.dates.at(-1);
+    if (full || after === undefined) {
+      const read = await loading.read(source, { serve: true, ...options });
+      if (read.kind === 'refused') throw readFailed(read.findings, 'source');
+      return { summary: read.summary, handle: read.served!.handle, isWhole: true, kept: [], files: read.served!.files };
+    }
+    const added = await loading.readAddition(source, { lastDay: after, known: held.files, ...options });
+    if (added.kind === 'refused') throw readFailed(added.findings, 'source');
+    return added;
+  }
+
+  /** The served version of a store. @throws Refusal STORE_NOT_SERVED */
+  function servedVersion(storeId: string): ServedMarket {
+    const held = markets.served();
+    if (held?.handle.storeId !== storeId) throw notServed(storeId);
+    return held;
+  }
+
+  return runRefresh;
+}
+
+type FreshData = Omit<Addition, 'kind'>;
+
+/** Rows of each dataset after a refresh: tables that were not read again have those they had. */
+function rowsAfter(
+  { rows }: StoreDocument,
+  { summary, kept }: FreshData,
+  { datasets }: RefreshReport,
+): StoreDocument['rows'] {
+  const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
+  const rowsOf = (dataset: Dataset) => (kept.includes(dataset) ? before(dataset) : (summary.rows[dataset] ?? 0));
+  return datasetRows((dataset) =>
+    dataset === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(dataset),
+  );
+}
+
+const notServed = (storeId: string) =>
+  new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);

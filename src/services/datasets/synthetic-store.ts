@@ -1,0 +1,76 @@
+import type { GenerateSyntheticRequest } from '#contract/stores/synthetic.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom } from '#domain/days.js';
+import { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
+import type { DocumentStore } from '#store/port.js';
+
+export interface GeneratePayload {
+  readonly store_id: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly request: GenerateRequest;
+}
+
+/** The request with every default that depends on the day it was made filled in: a later attempt makes the same market. */
+export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
+
+/** The document of a synthetic store before its data is there. */
+export function writingStore({ store_id, name, created_at, request }: GeneratePayload): StoreDocument {
+  return {
+    store_id,
+    name,
+    kind: 'synthetic',
+    managed: true,
+    active: false,
+    writing: true,
+    location: null,
+    source: 'synthetic',
+    tables: {},
+    adjustment: 'none',
+    currency: request.currency,
+    created_at,
+    last_loaded_at: null,
+    last_refreshed_at: null,
+    identifiers: null,
+    start: null,
+    end: null,
+    size_bytes: null,
+    content_hash: null,
+    rows: null,
+    files: [],
+    error: null,
+    findings: [],
+    synthetic: { generator: GENERATOR, request: { ...request } },
+  };
+}
+
+/** Removes the document of a store whose data was never completed. */
+export async function forgetUnwritten(documents: DocumentStore, storeId: string): Promise<void> {
+  await documents.transaction(
+    async (tx) => {
+      const stored = await tx.get('store', storeId);
+      if (
+        stored !== undefined &&
+        !('unreadable' in stored) &&
+        StoreDocument.safeParse(stored.body).data?.writing === true
+      )
+        await tx.delete('store', storeId);
+    },
+    { reserve: true },
+  );
+}
+
+/** What the generator needs to know: the request with the sessions of its calendar. */
+export function syntheticSpec(request: GenerateRequest, calendars: Calendars): SyntheticSpec {
+  const calendar = calendars.get(request.calendar);
+  if (calendar === undefined) throw new Refusal('CALENDAR_NOT_COVERED', `There is no calendar ${request.calendar}.`);
+  const sessions = sessionsBetween(calendar.sessions, request.start, request.end);
+  return { ...request, exchange: calendar.code, sessions };
+}
+
+export function sessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
+  return sessions.slice(firstAtLeast(sessions, dayFrom(start)), lastAtMost(sessions, dayFrom(end)) + 1);
+}

@@ -24,6 +24,8 @@ const STAMPS = 'dist/.build/stamps.json';
 const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const COMPILED = ['src', 'kernels', 'workers', 'test', 'bench'];
+/** Of the folder `src`, but for browsers: it is checked and built by itself. */
+const CONSOLE = 'src/console';
 /** Every step depends on the packages: npm writes this file at each installation. */
 const PACKAGES = ['package.json', 'node_modules/.package-lock.json'];
 
@@ -44,6 +46,11 @@ const STEPS = {
     outputs: ['dist/src/clients/typescript/divisor.d.ts', 'dist/src/clients/typescript/contract.d.ts'],
     commands: [[TSC, '-p', 'src/clients/typescript/tsconfig.json']],
   },
+  consoleTypes: {
+    inputs: [CONSOLE, 'src/clients/typescript', 'tsconfig.json'],
+    outputs: ['dist/.build/console.tsbuildinfo'],
+    commands: [[TSC, '-p', `${CONSOLE}/tsconfig.json`]],
+  },
   kernels: {
     inputs: ['kernels/wasm'],
     outputs: ['dist/kernels/wasm/kernels.wasm'],
@@ -54,10 +61,18 @@ const STEPS = {
     outputs: ['dist/guide.json', DOCUMENTATION],
     commands: [['data/guide/build.mjs'], ['data/guide/compress.mjs']],
   },
+  console: {
+    inputs: [CONSOLE, 'src/clients/typescript', 'scripts/console.mjs'],
+    outputs: ['dist/console/index.html'],
+    commands: [['scripts/console.mjs']],
+  },
 };
 
+/** What a service does without: it renders the documentation by itself, and says of a console that it has not been built. */
+const BEYOND_COMPILING = ['documentation', 'console'];
+
 /**
- * @param compileOnly leaves out the documentation, which a service renders by itself where it has not been built
+ * @param compileOnly leaves out what a service can do without
  * @returns the names of the steps that ran
  * @throws BuildFailure when a command fails; the steps before it stay done
  */
@@ -67,7 +82,7 @@ export async function build({ compileOnly = false } = {}) {
   removeStaleOutputs();
   const ran = [];
   for (const [name, step] of Object.entries(STEPS)) {
-    if (compileOnly && name === 'documentation') continue;
+    if (compileOnly && BEYOND_COMPILING.includes(name)) continue;
     if (isCurrent(name, stamps, digest)) continue;
     if (name === 'sources' && missesOutput()) rmSync(at(BUILD_INFO), { force: true });
     for (const command of step.commands) await run(command);
@@ -120,12 +135,13 @@ function contentReader() {
   };
 }
 
-/** The files at a path, in one order on every machine: itself, those of a folder, or none. */
+/** The files at a path, in one order on every machine: itself, those of a folder, or none; those of the console by its own path alone. */
 function filesOf(path) {
   if (!existsSync(at(path))) return [];
   if (!statSync(at(path)).isDirectory()) return [path];
   const entries = readdirSync(at(path), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return entries.map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length)).toSorted();
+  const files = entries.map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length)).toSorted();
+  return path === CONSOLE ? files : files.filter((file) => !file.startsWith(`${CONSOLE}/`));
 }
 
 const isCompiled = (file) => file.endsWith('.ts') && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');

@@ -35,6 +35,8 @@ export const ROOMS = {
   },
   /** Copied into programs of others: it may need nothing. */
   'src/clients': { values: [], types: [], packages: [] },
+  /** Runs in browsers: it knows the service by its client alone. */
+  'src/console': { values: ['clients'], types: [], packages: ['preact', 'preact/**', '@preact/signals', 'uplot'] },
   'src/cli': {
     values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels', 'clients'],
     types: [],
@@ -108,6 +110,7 @@ const config = {
   ignorePatterns: ['dist/**', 'kernels/wasm/**'],
   overrides: [
     ...Object.keys(ROOMS).flatMap((room) => restrict(room, room, ROOMS[room].packages)),
+    { files: ['src/console/**'], rules: { 'import/no-unassigned-import': ['error', { allow: ['**/*.css'] }] } },
     ...Object.entries(ALCOVES).flatMap(([folder, { room, packages }]) => restrict(folder, room, packages, 1)),
     {
       files: ['workers/main.ts', 'test/**/*-worker.ts', 'test/own-lines.mjs', '**/*.config.ts'],

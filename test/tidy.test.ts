@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 function sources(room: string): string[] {
   if (!existsSync(room)) return [];
   const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => `${room}/${name}`);
-  return files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts')).toSorted();
+  return files.filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts')).toSorted();
 }
 
 const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
@@ -18,13 +18,14 @@ function references(file: string): string[] {
     ...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g),
     ...text.matchAll(/new URL\(\s*'([^']+)'/g),
   ].map((match) => match[1]!);
-  return specifiers
+  const paths = specifiers
     .flatMap((specifier) => {
       const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
       if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
       return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
     })
     .map((path) => path.replace(/\.js$/, '.ts'));
+  return paths.map((path) => (existsSync(path) ? path : path.replace(/\.ts$/, '.tsx')));
 }
 
 const program = ['src', 'kernels', 'workers'].flatMap(sources).filter((file) => !file.startsWith('kernels/wasm/'));
@@ -41,8 +42,9 @@ function reachable(roots: readonly string[]): Set<string> {
   return seen;
 }
 
-test('no file is left behind: each is reached from the command, the door of the workers or the package', () => {
-  const reached = reachable(['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts']);
+test('no file is left behind: each is reached from the command, the door of the workers, the package or the console', () => {
+  const doors = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
+  const reached = reachable(doors);
   expect(program.filter((file) => !reached.has(file))).toEqual([]);
 });
 

@@ -21,6 +21,7 @@ import { indexLevels, writeLevels } from '#views/levels-view.js';
 import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
+import { summaryView } from '#views/summary-view.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkWeights } from './benchmark-books.js';
 import { comparedWith } from './compared.js';
@@ -61,6 +62,8 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, (run) => attributionView(run, input)));
     case 'asset':
       return document(withRunFile(input.columns, (run) => assetView(run, input.identifier)));
+    case 'summary':
+      return document(withRunFile(input.columns, summaryView));
     case 'levels': {
       const levels = withRunFile(input.columns, (run) => indexLevels(run, input));
       return { write: (json) => writeLevels(json, levels) };

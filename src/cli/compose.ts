@@ -3,6 +3,7 @@ import { API } from '#contract/api.js';
 import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
+import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
 import type { JobHandlers } from '#jobs/job-kind.js';
 import { relocateStores } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
@@ -12,6 +13,7 @@ import { composeDatasets, composeOperations } from './compose/operations.js';
 import { composeReports } from './compose/reports.js';
 import { openRooms, type Closable } from './compose/rooms.js';
 import { composeRuns } from './compose/runs.js';
+import { consoleFiles } from './console-files.js';
 import { openKeyDoor } from './key-door.js';
 import type { Settings } from './settings.js';
 
@@ -66,7 +68,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
 
   const datasets = composeDatasets(rooms);
   const indices = composeIndices(rooms);
-  const runs = composeRuns(rooms);
+  const runs = composeRuns(rooms, indices);
   const reports = composeReports(rooms);
   const { riskModels } = indices;
   const operations = composeOperations(rooms, { stopping: stopping.signal, startedAt, riskModels });
@@ -89,8 +91,9 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const resumed = stores.resume();
   resumed.catch(onDefect);
   const app = createApp({
-    api: API,
-    handlers,
+    ...(settings.console
+      ? { api: { ...API, ...consoleRoutes }, handlers: { ...handlers, ...consoleHandlers(consoleFiles()) } }
+      : { api: API, handlers }),
     authenticate: createAuthenticate(keys),
     version,
     log,

@@ -122,6 +122,13 @@ export const SETTINGS = {
     help: 'Whether worker threads make themselves ready in idle time for views and previews of the served store.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
+  console: declare({
+    flag: 'console',
+    variable: 'DIVISOR_CONSOLE',
+    otherwise: () => 'on',
+    help: 'Whether the console, pages for browsers, is served at /.',
+    schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
+  }),
   logLevel: declare({
     flag: 'log-level',
     variable: 'DIVISOR_LOG_LEVEL',

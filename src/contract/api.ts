@@ -9,6 +9,7 @@ import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices.js';
 import { jobRoutes } from './jobs.js';
 import { optimiseRoutes } from './optimise.js';
+import { principalRoutes } from './principal.js';
 import { replayRoutes } from './replays.js';
 import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
@@ -16,6 +17,7 @@ import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
 import { storeRoutes } from './stores/routes.js';
 import { strategyRoutes } from './strategies.js';
+import { runViewRoutes } from './run-views.js';
 import { sweepRoutes } from './sweeps.js';
 import { watchlistRoutes } from './watchlists.js';
 
@@ -27,11 +29,13 @@ export const API = {
   ...healthRoutes,
   ...metricsRoutes,
   ...changelogRoutes,
+  ...principalRoutes,
   ...documentationRoutes,
   ...jobRoutes,
   ...calendarRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
+  ...runViewRoutes,
   ...optimiseRoutes,
   ...riskModelRoutes,
   ...replayRoutes,

@@ -85,6 +85,24 @@ export const jobRoutes = routes({
     success: { status: 200, description: 'The jobs.', schema: JobCollection },
     errors: [],
   },
+  followJobs: {
+    method: 'GET',
+    path: '/jobs/events',
+    scope: 'read',
+    tag: 'jobs',
+    summary: 'Status of every job as server-sent events.',
+    description: `One event \`status\` on connect for each unfinished job, the newest ${LIMITS.MAX_LISTED_JOBS} of them, its data the JobStatus with a null result; then an event \`caught-up\`; then an event \`status\` for every change of any job. A comment comes every 15 seconds.`,
+    query: z.strictObject({
+      seconds: z
+        .int()
+        .min(0)
+        .max(LIMITS.MAX_STREAM_SECONDS)
+        .default(LIMITS.MAX_STREAM_SECONDS)
+        .meta({ description: 'The stream ends after so many seconds; at 0 once the unfinished jobs have been told.' }),
+    }),
+    success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
+    errors: ['OVERLOADED'],
+  },
   getJob: {
     method: 'GET',
     path: '/jobs/{job_id}',

@@ -11,7 +11,7 @@ export type Scope = (typeof SCOPES)[number];
  */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Template with `{name}` parameters, as in the OpenAPI document. */
+  /** Template with `{name}` parameters, as in the OpenAPI document. A last segment `*`, beside the contract, is any number of them. */
   readonly path: string;
   readonly scope: Scope | 'open';
   readonly tag: string;

@@ -53,6 +53,8 @@ export const LIMITS = {
   MAX_LISTED_JOBS: 500,
   /** Longest `wait` of a job's status. */
   MAX_WAIT_SECONDS: 60,
+  /** Longest stream of the events of all jobs: a client that wants more comes back. */
+  MAX_STREAM_SECONDS: 3600,
   /** Streams of job events that are open at once. */
   MAX_EVENT_STREAMS: 1000,
   /** Wall time of a computation that is answered at once (previews, what-if). */

@@ -279,12 +279,12 @@ function pathOperations(byMethod: Map<string, Operation>): PathOperations {
   return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
 }
 
-/** Segment by segment, a fixed word comes before a parameter. */
+/** Segment by segment, a fixed word comes before a parameter, and that before whatever else. */
 function compareSpecificity(a: string, b: string): number {
   const rank = (path: string) =>
     path
       .split('/')
-      .map((segment) => (segment.startsWith('{') ? '1' : '0'))
+      .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
       .join('');
   return rank(a).localeCompare(rank(b));
 }

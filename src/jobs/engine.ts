@@ -205,6 +205,8 @@ export function createJobEngine({
       if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // Whoever asked finds it undone.
     },
     watch: book.watch,
+    watchAll: book.watchAll,
+    liveIds: () => book.liveJobs().map(({ identity }) => identity.job_id),
     counts: book.counts,
     drain,
     stop,

@@ -50,6 +50,7 @@ export interface JobBook {
   list(query: JobQuery): Promise<JobStatus[]>;
   counts(): JobCounts;
   watch(jobId: string, listener: () => void): () => void;
+  watchAll(listener: (jobId: string) => void): () => void;
 }
 
 export interface NewJob {
@@ -90,6 +91,7 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }
   >();
   const watchers = new Map<string, Set<() => void>>();
+  const watchersOfAll = new Set<(jobId: string) => void>();
   // Microseconds since 1970 at the start of the process: ahead of what the last process counted to.
   let revision = clock.now() * 1000;
   let nextSequence = 1;
@@ -208,14 +210,15 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     const remembered = history.get(jobId);
     if (remembered !== undefined) remembered.revision = ++revision;
     for (const listener of watchers.get(jobId) ?? []) listener();
+    for (const listener of watchersOfAll) listener(jobId);
   }
 
   function pollWatched(): void {
-    if (isPolling || watchers.size === 0) return;
+    if (isPolling || watchers.size + watchersOfAll.size === 0) return;
     isPolling = true;
     clock.after(WATCH_MS, () => {
       isPolling = false;
-      for (const jobId of watchers.keys()) notifyOfProgress(jobId);
+      for (const jobId of watchersOfAll.size > 0 ? live.keys() : watchers.keys()) notifyOfProgress(jobId);
       pollWatched();
     });
   }
@@ -286,6 +289,11 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
         listeners.delete(listener);
         if (listeners.size === 0 && watchers.get(jobId) === listeners) watchers.delete(jobId);
       };
+    },
+    watchAll(listener) {
+      watchersOfAll.add(listener);
+      pollWatched();
+      return () => void watchersOfAll.delete(listener);
     },
   };
 }

@@ -16,6 +16,10 @@ export interface JobEngine extends Jobs {
   list(query: JobQuery): Promise<JobStatus[]>;
   /** Calls after every change of a job's status, progress included (at most four times a second); returns how to stop. */
   watch(jobId: string, listener: () => void): () => void;
+  /** As `watch`, of every job: told which one. */
+  watchAll(listener: (jobId: string) => void): () => void;
+  /** Jobs that are pending or running, oldest first. */
+  liveIds(): string[];
   counts(): JobCounts;
   /** Refuses new jobs and starts none from now on. */
   drain(): void;

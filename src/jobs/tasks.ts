@@ -436,6 +436,7 @@ export type RunViewInput =
       readonly end: string | null;
     }
   | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
+  | { readonly view: 'summary'; readonly columns: string }
   | CompareViewInput
   | {
       readonly view: 'levels';

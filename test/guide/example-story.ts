@@ -105,6 +105,8 @@ export function createTeller(service: LiveService): Teller {
         ...request,
         body: { ...(request.body as object), location: join(service.folder, 'us-large'), activate: false },
       };
+    // Its default is an hour.
+    if (id === 'followJobs') return { ...request, path: `${request.path}?seconds=0` };
     const store = OTHER_STORES[id];
     if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;

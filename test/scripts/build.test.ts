@@ -55,6 +55,17 @@ test('a changed source makes the documentation again, a changed kernel both, a p
   expect(wasWritten('dist/src/other.js')).toBe(false);
 });
 
+test('a changed console is built alone, and one that does not compile is not', async () => {
+  age('dist/src/main.js');
+  await project.write('src/console/main.tsx', 'export const page = 2;\n');
+  expect(await build()).toEqual(['console']);
+  expect(wasWritten('dist/src/main.js')).toBe(false);
+  await project.write('src/console/main.tsx', "export const page: number = 'two';\n");
+  const { status, written } = await project.run(process.execPath, ['scripts/build.mjs', '--compile']);
+  expect([status, written]).toEqual([1, expect.stringContaining('src/console/main.tsx(1,14): error TS2322')]);
+  await project.write('src/console/main.tsx', 'export const page = 3;\n');
+});
+
 test('what was compiled from a source that is gone is gone', async () => {
   await project.write('test/second.test.ts', 'export const second = 1;\n');
   await build();
@@ -79,6 +90,7 @@ test.each([
   'dist/kernels/wasm/kernels.wasm',
   'dist/guide.json',
   'dist/documentation/built.json',
+  'dist/console/index.html',
 ])('%s is made again where it is missing', async (file) => {
   await project.remove(file);
   await build();

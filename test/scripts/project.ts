@@ -42,6 +42,7 @@ for (const file of ${JSON.stringify(outputs)}) {
 `;
 
 const CLIENT = 'src/clients/typescript';
+const CONSOLE = 'src/console';
 
 export async function createProject(): Promise<Project> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'divisor-build-')));
@@ -50,7 +51,13 @@ export async function createProject(): Promise<Project> {
     await mkdir(dirname(at(path)), { recursive: true });
     await writeFile(at(path), text);
   };
-  for (const path of ['scripts', 'package.json', 'tsconfig.json', `${CLIENT}/tsconfig.json`])
+  for (const path of [
+    'scripts',
+    'package.json',
+    'tsconfig.json',
+    `${CLIENT}/tsconfig.json`,
+    `${CONSOLE}/tsconfig.json`,
+  ])
     await cp(path, at(path), { recursive: true });
   await symlink(resolve('node_modules'), at('node_modules'));
   await write('src/main.ts', SERVICE);
@@ -59,6 +66,8 @@ export async function createProject(): Promise<Project> {
   await write(`${CLIENT}/divisor.ts`, 'export const client = 1;\n');
   await write(`${CLIENT}/contract.ts`, 'export const contract = 1;\n');
   await write('kernels/wasm/build.mjs', step('kernels', ['dist/kernels/wasm/kernels.wasm']));
+  await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
+  await write('scripts/console.mjs', step('console', ['dist/console/index.html']));
   await write('data/guide/build.mjs', step('guide', ['dist/guide.json']));
   await write('data/guide/compress.mjs', step('compress', ['dist/documentation/built.json']));
   return {

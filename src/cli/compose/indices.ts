@@ -33,6 +33,7 @@ export function composeIndices(rooms: Rooms) {
   return {
     kinds: { risk, optimise },
     riskModels,
+    calendarViews,
     handlers: {
       ...calendarHandlers(calendarViews),
       ...indexHandlers(indices, createIndexQuestions(rooms)),

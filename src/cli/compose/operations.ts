@@ -5,6 +5,7 @@ import { documentationHandlers } from '#http/routes/documentation.js';
 import { healthHandlers } from '#http/routes/health.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
+import { principalHandlers } from '#http/routes/principal.js';
 import { storeHandlers } from '#http/routes/stores.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
@@ -62,6 +63,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
       ...healthHandlers(health),
       ...metricsHandlers(metrics),
       ...changelogHandlers(changelog),
+      ...principalHandlers,
       ...jobHandlers(jobsService),
       ...documentationHandlers(documentationSources()),
     },

@@ -2,30 +2,36 @@ import { analyticsHandlers } from '#http/routes/analytics.js';
 import { derivativeHandlers } from '#http/routes/derivatives.js';
 import { replayHandlers } from '#http/routes/replays.js';
 import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
+import { runViewHandlers } from '#http/routes/run-views.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { sweepHandlers } from '#http/routes/sweeps.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
+import type { CalendarViews } from '#services/indices/calendars.js';
 import { createAnalytics } from '#services/runs/analytics.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createReplayJob, createReplays } from '#services/runs/replays.js';
 import { createRollingRisk } from '#services/runs/rolling-risk.js';
+import { createRunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
+import { createViewMaker } from '#services/runs/view-maker.js';
 import type { Rooms } from './rooms.js';
 
 /** Backtests, what is computed from their stored runs, and what is priced on them. */
-export function composeRuns(rooms: Rooms) {
+export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendarViews: CalendarViews }) {
   const { settings, version: engineVersion } = rooms;
   const views = createViewCache();
+  const maker = createViewMaker({ ...rooms, views });
   const backtest = createBacktestJob(rooms);
   const replay = createReplayJob(rooms);
   const sweep = createSweepJob({ ...rooms, workers: settings.workers });
   const simulate = createSimulationJob(rooms);
 
-  const analytics = createAnalytics({ ...rooms, kind: backtest, views, engineVersion });
+  const analytics = createAnalytics({ ...rooms, kind: backtest, maker, engineVersion });
   const { estimatedBytes } = analytics;
+  const runViews = createRunViews({ ...rooms, maker, nextRebalance: calendarViews.nextRebalance });
   const replays = createReplays({ ...rooms, kind: replay, engineVersion, estimatedBytes });
   const sweeps = createSweeps({
     ...rooms,
@@ -43,6 +49,7 @@ export function composeRuns(rooms: Rooms) {
     kinds: { backtest, replay, sweep, simulate },
     handlers: {
       ...analyticsHandlers(analytics),
+      ...runViewHandlers(runViews),
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
       ...simulationHandlers(simulations),

@@ -2989,6 +2989,13 @@ export interface PricesResponse {
   readonly prices: TableFrame;
 }
 
+export interface PrincipalView {
+  /** Of the key that was sent; null of a service without keys. */
+  readonly key_id: string | null;
+  /** What it may do; admin may do everything. */
+  readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'admin')[];
+}
+
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
   /** Column or derived datapoint. */
@@ -3739,6 +3746,46 @@ export interface RunDifference {
   readonly stored: number | string | null;
   /** What came out now. */
   readonly replayed: number | string | null;
+}
+
+export interface RunSummaryCollection {
+  /** A row a run, by id. */
+  readonly summaries: readonly RunSummaryRow[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface RunSummaryRow {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Display name. */
+  readonly name: string;
+  /** Time of the run, ISO-8601 UTC with offset. */
+  readonly run_at: string | null;
+  /** Last date of the run's levels. */
+  readonly end: string;
+  /** Index points on that date; of a strategy its level, 100 at the start. */
+  readonly level: number;
+  /** Return of the last session, a fraction; null with one date alone. */
+  readonly day_return: number | null;
+  /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
+  readonly year_to_date: number;
+  /** Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction. */
+  readonly volatility: number;
+  /** Last level over the first, less 1. A fraction. */
+  readonly total_return: number;
+  /** Lowest drawdown, at most 0. A fraction. */
+  readonly max_drawdown: number;
+  /** Date of the latest rebalance. */
+  readonly last_rebalance: string;
+  /** First effective date of the schedule after the run; null of a strategy, or where none is known. */
+  readonly next_rebalance: string | null;
+  /** Levels of the last year: every fourth date and the last. */
+  readonly trace: SeriesPayload;
 }
 
 export interface SavedConstraintSet {
@@ -5034,6 +5081,11 @@ export interface Operations {
     request: { readonly query?: { readonly since?: string | undefined } | undefined };
     answer: ChangelogResponse;
   };
+  /** Who asks, and what that key may do. */
+  getPrincipal: {
+    request: Readonly<Record<never, never>>;
+    answer: PrincipalView;
+  };
   /** The whole contract as an OpenAPI 3.1 document. */
   getOpenApi: {
     request: Readonly<Record<never, never>>;
@@ -5058,6 +5110,11 @@ export interface Operations {
   listJobs: {
     request: { readonly query?: { readonly kind?: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
+  };
+  /** Status of every job as server-sent events. */
+  followJobs: {
+    request: { readonly query?: { readonly seconds?: number | undefined } | undefined };
+    answer: string;
   };
   /** Status of a job, with its result once it succeeded. */
   getJob: {
@@ -5209,6 +5266,11 @@ export interface Operations {
   getLevels: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: LevelsView;
+  };
+  /** Level, returns, volatility and rebalances of every stored run, a row each. */
+  listSummaries: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: RunSummaryCollection;
   };
   /** Stored constraint sets, by id. */
   listConstraintSets: {
@@ -5521,11 +5583,13 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getReadiness: 'GET /health/ready',
   getMetrics: 'GET /metrics',
   getChangelog: 'GET /changelog',
+  getPrincipal: 'GET /principal',
   getOpenApi: 'GET /openapi.json',
   getDocumentation: 'GET /docs',
   getGuide: 'GET /docs/guide',
   getGuidePage: 'GET /docs/guide/{page}',
   listJobs: 'GET /jobs',
+  followJobs: 'GET /jobs/events',
   getJob: 'GET /jobs/{job_id}',
   cancelJob: 'DELETE /jobs/{job_id}',
   followJob: 'GET /jobs/{job_id}/events',
@@ -5556,6 +5620,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getWeights: 'GET /analytics/{index_id}/weights',
   getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
   getLevels: 'GET /analytics/{index_id}/levels',
+  listSummaries: 'GET /analytics/summaries',
   listConstraintSets: 'GET /optimise/constraint-sets',
   createConstraintSet: 'POST /optimise/constraint-sets',
   validateConstraintSet: 'POST /optimise/constraint-sets/validate',

@@ -55,6 +55,18 @@ type CurrentOperation = {
   [K in OperationId]: Operations[K] extends { readonly unchanged: unknown } ? K : never;
 }[OperationId];
 
+/** Operations that answer a stream of events. */
+type EventOperation = 'followJob' | 'followJobs';
+
+/** One event of a stream. */
+export interface ServerEvent {
+  /** `status`, `caught-up`; `comment` when the service only says that it is there. */
+  readonly event: string;
+  readonly id: string | null;
+  /** What the event carries, parsed: a JobStatus for `status`. */
+  readonly data: unknown;
+}
+
 export interface DivisorClient {
   /** The same, or what is stored: a job has a `job_id`. */
   call<K extends CurrentOperation>(
@@ -63,6 +75,13 @@ export interface DivisorClient {
   ): Promise<Answer<K> | Operations[K]['unchanged']>;
   /** The answer of an operation: JSON as its type says, text, bytes of a file, or null where there is none. @throws DivisorError, UnreachableError */
   call<K extends OperationId>(operation: K, ...[request]: Arguments<K>): Promise<Answer<K>>;
+  /** As `call`, with the etag that `ifMatch` takes; null where the answer has none. */
+  callWithEtag<K extends OperationId>(
+    operation: K,
+    ...[request]: Arguments<K>
+  ): Promise<{ readonly answer: Answer<K>; readonly etag: string | null }>;
+  /** Server-sent events as they come, until the service ends them or the signal does. @throws DivisorError, UnreachableError also where the connection is lost */
+  events<K extends EventOperation>(operation: K, ...[request]: Arguments<K>): AsyncGenerator<ServerEvent>;
   /** The answer as bytes, for operations that offer another type than JSON: `application/vnd.apache.arrow.stream` for example. */
   download<K extends OperationId>(operation: K, type: string, ...[request]: Arguments<K>): Promise<Uint8Array>;
   /** Follows a job to its end. @returns its result @throws DivisorError with the job's own code when it failed, UNCLASSIFIED_FAILURE when it was cancelled */
@@ -149,6 +168,26 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     return (await contentOf(response)) as Answer<K>;
   }
 
+  async function* events(operation: EventOperation, request: LooseRequest): AsyncGenerator<ServerEvent> {
+    const { body } = await send(operation, request, 'text/event-stream');
+    const reader = body!.pipeThrough(new TextDecoderStream()).getReader(); // An answer of 200 to GET has a body.
+    let rest = '';
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        const blocks = (rest + value).split('\n\n');
+        rest = blocks.pop()!; // What was split has at least one part.
+        yield* blocks.map(eventOf);
+      }
+    } catch (cause) {
+      request.signal?.throwIfAborted();
+      throw new UnreachableError(`The connection to ${url} was lost.`, { cause });
+    } finally {
+      reader.cancel().catch(() => undefined);
+    }
+  }
+
   async function waitForJob<J extends AnyJob>(
     job: J,
     { onProgress, signal, patienceSeconds = PATIENCE_SECONDS }: WaitOptions = {},
@@ -180,6 +219,12 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
 
   return {
     call: (operation: OperationId, ...request: readonly unknown[]) => call(operation, ...(request as [LooseRequest?])),
+    async callWithEtag(operation, ...request) {
+      const response = await send(operation, (request[0] ?? {}) as LooseRequest, 'application/json, */*;q=0.5');
+      const etag = response.headers.get('etag')?.replaceAll('"', '') ?? null;
+      return { answer: (await contentOf(response)) as Answer<typeof operation>, etag };
+    },
+    events: (operation, ...request) => events(operation, (request[0] ?? {}) as LooseRequest),
     download: async (operation, type, ...request) =>
       new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
     waitForJob,
@@ -221,6 +266,22 @@ async function contentOf(response: Response): Promise<unknown> {
   if (response.status === 204) return null;
   if (type.startsWith('application/json')) return response.json();
   return type.startsWith('text/') ? response.text() : new Uint8Array(await response.arrayBuffer());
+}
+
+/** @source WHATWG HTML, server-sent events: the fields that the service sends */
+function eventOf(block: string): ServerEvent {
+  const fields = new Map(
+    block.split('\n').map((line): [string, string] => {
+      const at = line.indexOf(':');
+      return [line.slice(0, at), line.slice(at + 1).trimStart()];
+    }),
+  );
+  const data = fields.get('data');
+  return {
+    event: fields.get('event') ?? 'comment',
+    id: fields.get('id') ?? null,
+    data: data === undefined ? null : (JSON.parse(data) as unknown),
+  };
 }
 
 async function errorOf(response: Response): Promise<Error> {

@@ -1,5 +1,6 @@
 import type { jobRoutes } from '#contract/jobs.js';
-import type { JobEvent, JobsService, JobView } from '#services/operations/jobs.js';
+import type { AnyJobEvent } from '#services/operations/job-events.js';
+import type { JobsService, JobView } from '#services/operations/jobs.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /** Proxies close a connection that says nothing; this is well below the 60 s most of them wait. */
@@ -13,11 +14,17 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
     getJob: async ({ params, query, signal }) =>
       jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
     cancelJob: async ({ params }) => jobReply(await jobs.cancel(params.job_id)),
-    followJob: async ({ params, header }) => ({
-      stream: eventStream(await jobs.follow(params.job_id, parseEventId(header('last-event-id')))),
-      type: 'text/event-stream; charset=utf-8',
-      headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
-    }),
+    followJob: async ({ params, header }) =>
+      eventsReply(await jobs.follow(params.job_id, parseEventId(header('last-event-id')))),
+    followJobs: ({ query }) => eventsReply(jobs.followAll(query.seconds)),
+  };
+}
+
+function eventsReply(events: AsyncIterableIterator<AnyJobEvent>): Reply {
+  return {
+    stream: eventStream(events),
+    type: 'text/event-stream; charset=utf-8',
+    headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
   };
 }
 
@@ -53,7 +60,7 @@ function parseEventId(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,16}$/.test(header) ? Number(header) : undefined;
 }
 
-function eventStream(events: AsyncIterableIterator<JobEvent>): ReadableStream<Uint8Array> {
+function eventStream(events: AsyncIterableIterator<AnyJobEvent>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let comments: NodeJS.Timeout | undefined;
   return new ReadableStream<Uint8Array>({
@@ -70,7 +77,7 @@ function eventStream(events: AsyncIterableIterator<JobEvent>): ReadableStream<Ui
         clearInterval(comments);
         controller.close();
       } else {
-        controller.enqueue(encoder.encode(`event: status\nid: ${value.id}\ndata: ${JSON.stringify(value.status)}\n\n`));
+        controller.enqueue(encoder.encode(eventText(value)));
       }
     },
     async cancel() {
@@ -78,4 +85,9 @@ function eventStream(events: AsyncIterableIterator<JobEvent>): ReadableStream<Ui
       await events.return?.();
     },
   });
+}
+
+function eventText(event: AnyJobEvent): string {
+  if (event === null) return 'event: caught-up\ndata: {}\n\n';
+  return `event: status\nid: ${event.id}\ndata: ${JSON.stringify(event.status)}\n\n`;
 }

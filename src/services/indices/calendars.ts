@@ -2,7 +2,7 @@ import type { CalendarList, ScheduleQuery, ScheduleView } from '#contract/calend
 import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
 
 /** The calendar that forms preselect. */
@@ -20,24 +20,31 @@ export interface CalendarsDependencies {
 export interface CalendarViews {
   list(): CalendarList;
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
+  /** First effective date after a day YYYY-MM-DD; null for an index that is gone, or where none is known. */
+  nextRebalance(indexId: string, after: string): Promise<string | null>;
 }
 
 export function createCalendarViews({ calendars, indexOf, today }: CalendarsDependencies): CalendarViews {
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
+
+  function around({ id, calendar: code, rebalance, base_date }: IndexDocument, asOf: Day, limit: number) {
+    const calendar = calendars.get(code);
+    if (calendar === undefined) throw new Error(`the index ${id} uses the calendar ${code}, which is not known`);
+    return scheduleAround({ rebalance, calendar, baseDay: dayFrom(base_date), asOf, limit });
+  }
+
   return {
     list: () => listing,
+    async nextRebalance(indexId, after) {
+      const document = await indexOf(indexId).catch(asGone);
+      const [next] = document === null ? [] : around(document, dayFrom(after), 1).upcoming;
+      return next === undefined ? null : formatDay(next.date);
+    },
     async schedule(indexId, query) {
       const asOf = asOfDay(query) ?? today();
-      const { calendar: code, rebalance, base_date } = await indexOf(indexId);
-      const calendar = calendars.get(code);
-      if (calendar === undefined) throw new Error(`the index ${indexId} uses the calendar ${code}, which is not known`);
-      const { recent, upcoming, lookaheadEnd } = scheduleAround({
-        rebalance,
-        calendar,
-        baseDay: dayFrom(base_date),
-        asOf,
-        limit: query.limit,
-      });
+      const document = await indexOf(indexId);
+      const { calendar: code, rebalance } = document;
+      const { recent, upcoming, lookaheadEnd } = around(document, asOf, query.limit);
       return {
         index_id: indexId,
         as_of: formatDay(asOf),
@@ -50,6 +57,12 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
       };
     },
   };
+}
+
+/** A definition that is gone or cannot be read has no schedule. */
+function asGone(thrown: unknown): null {
+  if (thrown instanceof Refusal) return null;
+  throw thrown;
 }
 
 function toOption({ code, name, region, tz, coverage }: CalendarOption): CalendarList['calendars'][number] {

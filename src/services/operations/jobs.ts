@@ -7,6 +7,7 @@ import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
 import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/port.js';
+import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
 
 /** A job as it is answered. */
 export interface JobView {
@@ -23,12 +24,6 @@ export interface ResultBytes {
   open(): ReadableStream<Uint8Array>;
 }
 
-export interface JobEvent {
-  /** Counter for `Last-Event-ID`. */
-  readonly id: number;
-  readonly status: JobStatus;
-}
-
 export interface JobsService {
   list(query: JobQuery): Promise<JobCollection>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -41,6 +36,8 @@ export interface JobsService {
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen
    */
   follow(jobId: string, seen: number | undefined): Promise<AsyncIterableIterator<JobEvent>>;
+  /** The unfinished jobs, null, and for some seconds every change of any job. @throws Refusal OVERLOADED when too many clients listen */
+  followAll(seconds: number): AsyncIterableIterator<AnyJobEvent>;
 }
 
 export interface JobsServiceDependencies {
@@ -63,6 +60,13 @@ export function createJobsService({
 }: JobsServiceDependencies): JobsService {
   let followers = 0;
   setMaxListeners(0, stopping); // One for each client that waits.
+
+  function admitFollower(): void {
+    if (followers >= LIMITS.MAX_EVENT_STREAMS) {
+      throw new Refusal('OVERLOADED', `${followers} event streams are open (limit ${LIMITS.MAX_EVENT_STREAMS}).`);
+    }
+    followers++;
+  }
 
   async function require(jobId: string): Promise<FoundJob> {
     const found = await engine.find(jobId);
@@ -103,11 +107,12 @@ export function createJobsService({
     },
     async follow(jobId, seen) {
       await require(jobId);
-      if (followers >= LIMITS.MAX_EVENT_STREAMS) {
-        throw new Refusal('OVERLOADED', `${followers} event streams are open (limit ${LIMITS.MAX_EVENT_STREAMS}).`);
-      }
-      followers++;
+      admitFollower();
       return followJob(engine, { jobId, seen, stopping, onEnd: () => followers-- });
+    },
+    followAll(seconds) {
+      admitFollower();
+      return followAll(engine, { seconds, stopping, onEnd: () => followers-- });
     },
   };
 }
@@ -135,66 +140,4 @@ function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise
     for (const signal of signals) signal.addEventListener('abort', end);
     if (signals.some(({ aborted }) => aborted)) end();
   });
-}
-
-/** Changes that come while the reader is busy are told as one: an event is the status as it is, not what happened to it. */
-function followJob(
-  engine: JobEngine,
-  {
-    jobId,
-    seen,
-    stopping,
-    onEnd,
-  }: {
-    readonly jobId: string;
-    readonly seen: number | undefined;
-    readonly stopping: AbortSignal;
-    readonly onEnd: () => void;
-  },
-): AsyncIterableIterator<JobEvent> {
-  let told = seen;
-  let isEnded = false;
-  /** Whether something has happened since the last look. */
-  let isNews = false;
-  let wake = (): void => {};
-  const unwatch = engine.watch(jobId, () => {
-    isNews = true;
-    wake();
-  });
-
-  stopping.addEventListener('abort', end);
-
-  function end(): IteratorResult<JobEvent, undefined> {
-    if (!isEnded) {
-      isEnded = true;
-      unwatch();
-      stopping.removeEventListener('abort', end);
-      onEnd();
-      wake();
-    }
-    return { done: true, value: undefined };
-  }
-
-  return {
-    async next() {
-      for (;;) {
-        isNews = false;
-        const found = isEnded ? undefined : await engine.find(jobId);
-        if (found === undefined || isEnded) return end();
-        if (told !== found.revision) {
-          told = found.revision;
-          return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
-        }
-        if (isTerminal(found.status.status) || stopping.aborted) return end();
-        if (isNews) continue;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    },
-    return: () => Promise.resolve(end()),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
 }

@@ -10,13 +10,12 @@ import { LIMITS } from '#domain/limits.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
-import { marketKey } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { AnswerBytes, ComparedWith, RunLevels, RunViewInput } from '#jobs/tasks.js';
+import type { AnswerBytes, ComparedWith, RunLevels } from '#jobs/tasks.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import { type ArtifactRef, type ArtifactStore, type DocumentStore, lengthOf } from '#store/port.js';
 import type { BacktestPayload } from './backtest-job.js';
@@ -26,8 +25,8 @@ import { assertSubject, findRun, readRun, requireRun } from './run-documents.js'
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import type { RunStates } from './run-states.js';
-import { stateHead, streamWithHead, unmarked, withHead, type StateHead } from './stamped-json.js';
-import type { ViewCache } from './view-cache.js';
+import { streamWithHead, unmarked, withHead, type StateHead } from './stamped-json.js';
+import type { ViewMaker } from './view-maker.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -36,7 +35,7 @@ export interface AnalyticsDependencies {
   readonly kind: JobKind<BacktestPayload>;
   readonly markets: Markets;
   readonly calendars: Calendars;
-  readonly views: ViewCache;
+  readonly maker: ViewMaker;
   readonly states: RunStates;
   readonly engineVersion: string;
 }
@@ -127,7 +126,7 @@ const CHECKED_BYTES_MAX = 256 * 1024;
 const ROWS_PER_TURN = 32;
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
-  const { documents, artifacts, jobs, kind, markets, calendars, views, states, engineVersion } = dependencies;
+  const { documents, artifacts, jobs, kind, markets, calendars, maker, states, engineVersion } = dependencies;
 
   const plans = createBacktestPlans(documents);
   const stored = (ref: ArtifactRef): StoredBytes => ({
@@ -136,18 +135,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     open: () => artifacts.stream(ref),
   });
   const records = createRunRecords({ artifacts, jobs });
-  const columnsOf = (run: RunDocument): string => artifacts.path(run.artifacts.columns);
-  const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await states.staleOf(run));
-  const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> =>
-    jobs.query('view-run', input, signal);
-  const held = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> =>
-    views.get(questionOf(input), () => make(input, signal));
-
-  /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
-  async function stamped(run: RunDocument, view: Promise<AnswerBytes>): Promise<AnswerBytes> {
-    const { bytes } = await view;
-    return { bytes: withHead(await headOf(run), bytes) };
-  }
+  const { columnsOf, headOf, make, held, stamped } = maker;
 
   /** An index, else an identifier of the store that the run is of. */
   const comparedOf = (run: RunDocument, benchmark: string): Promise<ComparedWith> =>
@@ -378,12 +366,6 @@ const HASH_DIGITS = 12;
 
 function contentOf({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
   return `${storeId === undefined ? 'content' : `${storeId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
-}
-
-/** Everything a view is made from, in words. */
-function questionOf(input: RunViewInput): unknown {
-  if (!('market' in input) || input.market === null) return input;
-  return { ...input, market: marketKey(input.market) };
 }
 
 function assertReferenceColumn(market: MarketData, column: string): void {

@@ -1,0 +1,71 @@
+// Builds the console into dist/console: a page, and assets named by a hash of their content, each also compressed.
+//
+//   node scripts/console.mjs            the build
+//   node scripts/console.mjs --watch    a server of Vite's that hands requests of the API on to a running service
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { build, createServer } from 'vite';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const OUT = join(ROOT, 'dist/console');
+
+const config = {
+  configFile: false,
+  root: join(ROOT, 'src/console'),
+  base: '/console/',
+  publicDir: false,
+  logLevel: 'warn',
+  resolve: { alias: [{ find: /^#clients\//, replacement: join(ROOT, 'src/clients/') }] },
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: OUT,
+    emptyOutDir: true,
+    target: 'es2022',
+    // The policy of the pages lets in no address of `data:`.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+};
+
+const SERVICE = 'http://127.0.0.1:8080';
+const FAMILIES =
+  '^/(analytics|changelog|data|derivatives|docs|health|indices|jobs|metrics|openapi|optimise|reports|risk-models|strategies)';
+
+if (process.argv.includes('--watch')) {
+  const server = await createServer({ ...config, logLevel: 'info', server: { proxy: { [FAMILIES]: SERVICE } } });
+  await server.listen();
+  server.printUrls();
+} else {
+  await build(config);
+  writeLicences();
+  compress();
+}
+
+/** What the assets are made of besides this project, with its licences. */
+function writeLicences() {
+  const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot', '@fontsource-variable/inter'];
+  const texts = packages.map((name) => {
+    const folder = join(ROOT, 'node_modules', name);
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return `${name} ${version}\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`;
+  });
+  writeFileSync(join(OUT, 'assets/licences.txt'), texts.join(`\n${'-'.repeat(78)}\n\n`));
+}
+
+/** Fonts and pictures in their own coding are left as they are. */
+function compress() {
+  const files = readdirSync(OUT, { recursive: true }).filter((file) => /\.(?:html|js|css|svg|txt)$/.test(file));
+  for (const file of files.map((name) => join(OUT, name))) {
+    const bytes = readFileSync(file);
+    const params = {
+      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+      [constants.BROTLI_PARAM_QUALITY]: 11,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    };
+    writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }));
+    writeFileSync(`${file}.gzip`, gzipSync(bytes, { level: 9 }));
+  }
+}

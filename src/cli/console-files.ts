@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import { CODINGS } from '#http/content-coding.js';
+import type { ConsoleFile, ConsoleFiles } from '#http/routes/console.js';
+import { PACKAGE_ROOT } from './version.js';
+
+const BUILT = new URL('dist/console/', PACKAGE_ROOT);
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+/** The console of this package, each file read at its first request and never again. @cost less than 2 MB once all are read */
+export function consoleFiles(): ConsoleFiles {
+  const assets = new URL('assets/', BUILT);
+  const names = new Set(existsSync(assets) ? readdirSync(assets).filter((name) => extname(name) in TYPES) : []);
+  const known = new Map<string, ConsoleFile>();
+  return {
+    page: () => read(new URL('index.html', BUILT), known),
+    asset: (name) => (names.has(name) ? read(new URL(name, assets), known) : undefined),
+  };
+}
+
+function read(file: URL, known: Map<string, ConsoleFile>): ConsoleFile | undefined {
+  const found = known.get(file.href);
+  if (found !== undefined) return found;
+  if (!existsSync(file)) return undefined;
+  const bytes = new Uint8Array(readFileSync(file));
+  const coded = CODINGS.flatMap((coding) => {
+    const stored = new URL(`${file.href}.${coding}`);
+    return existsSync(stored) ? [[coding, new Uint8Array(readFileSync(stored))] as const] : [];
+  });
+  const made: ConsoleFile = {
+    type: TYPES[extname(file.pathname)]!,
+    etag: createHash('sha256').update(bytes).digest('hex'),
+    bytes,
+    coded: Object.fromEntries(coded),
+  };
+  known.set(file.href, made);
+  return made;
+}

@@ -1,0 +1,28 @@
+import type { ComponentChildren, JSX } from 'preact';
+import './button.css';
+
+interface Look {
+  readonly kind?: 'plain' | 'main' | 'bare' | 'danger';
+  readonly children: ComponentChildren;
+}
+
+type ButtonProps = Look & Omit<JSX.IntrinsicElements['button'], 'class' | 'kind' | 'children'>;
+
+export function Button({ kind = 'plain', children, type = 'button', ...rest }: ButtonProps) {
+  return (
+    <button type={type} class={`button ${kind}`} {...rest}>
+      {children}
+    </button>
+  );
+}
+
+type LinkProps = Look & Omit<JSX.IntrinsicElements['a'], 'class' | 'kind' | 'children'>;
+
+/** A link that looks like a button. */
+export function LinkButton({ kind = 'plain', children, ...rest }: LinkProps) {
+  return (
+    <a class={`button ${kind}`} {...rest}>
+      {children}
+    </a>
+  );
+}

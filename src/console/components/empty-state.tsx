@@ -1,0 +1,19 @@
+import type { ComponentChildren } from 'preact';
+import './empty-state.css';
+
+interface EmptyStateProps {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+  readonly action?: ComponentChildren;
+}
+
+/** Says why there is nothing, and what to do about it. */
+export function EmptyState({ title, children, action }: EmptyStateProps) {
+  return (
+    <section class="empty-state">
+      <h2>{title}</h2>
+      {children !== undefined && <div class="empty-words">{children}</div>}
+      {action !== undefined && <div class="empty-action">{action}</div>}
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+import './icon.css';
+
+/** Strokes on a grid of 16. */
+const PATHS = {
+  indices: 'M2 12.5 6 8l3 2.5L14 4M10.5 4H14v3.5',
+  compare: 'M2 11.5 6 6l3 4 5-7M2 14l4-3 3 1.5 5-4',
+  optimise: 'M2.5 14V2.5M2.5 13.5H14M4 12c1-5 4-7.5 9.5-8',
+  sweeps: 'M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z',
+  data: 'M2.5 4c0-2 11-2 11 0v8c0 2-11 2-11 0zM2.5 4c0 2 11 2 11 0M2.5 8c0 2 11 2 11 0',
+  reports: 'M4 1.5h5.5L13 5v9.5H4zM9.5 1.5V5H13M6 8.5h5M6 11h5',
+  jobs: 'M8 2a6 6 0 1 0 6 6M8 4.5V8l2.5 1.5',
+  health: 'M1.5 8.5H5l1.5-4 3 7.5 1.5-3.5h3.5',
+  plus: 'M8 3v10M3 8h10',
+  close: 'M4 4l8 8M12 4l-8 8',
+  menu: 'M2 4h12M2 8h12M2 12h12',
+  more: 'M3 8h.01M8 8h.01M13 8h.01',
+  search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.5 10.5 14 14',
+  sun: 'M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M3 13l1-1M12 4l1-1',
+  moon: 'M13.5 9.5A6 6 0 0 1 6.5 2.5 6 6 0 1 0 13.5 9.5z',
+  edit: 'M3 13l.7-3L11 2.7l2.3 2.3L6 12.3zM9.5 4.2l2.3 2.3',
+  up: 'M8 13V3M4 7l4-4 4 4',
+  down: 'M8 3v10M4 9l4 4 4-4',
+  play: 'M5 3l8 5-8 5z',
+  link: 'M6.5 9.5l3-3M7 4.5l1.5-1.5a2.8 2.8 0 0 1 4 4L11 8.5M9 11.5 7.5 13a2.8 2.8 0 0 1-4-4L5 7.5',
+  upload: 'M8 10.5V2.5M4.5 6 8 2.5 11.5 6M2.5 11v2.5h11V11',
+  spark: 'M8 1.5l1.6 4.9L14.5 8l-4.9 1.6L8 14.5l-1.6-4.9L1.5 8l4.9-1.6z',
+  key: 'M10 2.5a3.5 3.5 0 1 1-2.6 5.8L2.5 13.2V14H5v-1.5h1.5V11H8l.9-.9M11 5h.01',
+  theme: 'M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** A picture beside words that say the same. */
+export function Icon({ name }: { readonly name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,60 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import './page.css';
+
+interface PageProps {
+  /** Its heading, and what the tab of the browser says. */
+  readonly title: string;
+  /** Before the title: the pages above it. */
+  readonly above?: readonly { readonly address: string; readonly text: string }[];
+  readonly subtitle?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export function Page({ title, above = [], subtitle, actions, children }: PageProps) {
+  const name = [title, ...above.map(({ text }) => text)].join(' · ');
+  useEffect(() => {
+    document.title = `${name} · Divisor`;
+  }, [name]);
+  return (
+    <div class="page">
+      <header class="page-head">
+        <div class="page-names">
+          {above.length > 0 && (
+            <nav aria-label="Above" class="page-above">
+              {above.map(({ address, text }) => (
+                <span key={address}>
+                  <a href={address}>{text}</a> <span aria-hidden="true">/</span>
+                </span>
+              ))}
+            </nav>
+          )}
+          <h1>{title}</h1>
+          {subtitle !== undefined && <div class="page-subtitle">{subtitle}</div>}
+        </div>
+        {actions !== undefined && actions !== false && <div class="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+interface SectionProps {
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** A part of a page under a heading. */
+export function Section({ title, aside, children }: SectionProps) {
+  return (
+    <section class="section" aria-label={title}>
+      <header class="section-head">
+        <h2>{title}</h2>
+        {aside !== undefined && <div class="section-aside">{aside}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,29 @@
+import './sparkline.css';
+
+const WIDTH = 96;
+const HEIGHT = 24;
+
+interface SparklineProps {
+  readonly values: readonly (number | null)[];
+  /** What the line is, for those who do not see it. */
+  readonly label: string;
+}
+
+/** A line without axes. */
+export function Sparkline({ values, label }: SparklineProps) {
+  const known = values.filter((value): value is number => value !== null);
+  if (known.length < 2) return null;
+  const least = Math.min(...known);
+  const span = Math.max(...known) - least || 1;
+  const points = known.map((value, i) => {
+    const x = (i / (known.length - 1)) * (WIDTH - 2) + 1;
+    const y = HEIGHT - 2 - ((value - least) / span) * (HEIGHT - 4);
+    return `${x.toFixed(1)},${y.toFixed(1)}`;
+  });
+  const isUp = known.at(-1)! >= known[0]!;
+  return (
+    <svg class={`sparkline ${isUp ? 'up' : 'down'}`} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+      <polyline points={points.join(' ')} />
+    </svg>
+  );
+}

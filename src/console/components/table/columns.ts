@@ -1,0 +1,102 @@
+import type { ComponentChildren } from 'preact';
+
+export interface Column<R> {
+  readonly id: string;
+  readonly title: string;
+  /** More about the column, its unit for example. */
+  readonly help?: string;
+  /** Least width in pixels. */
+  readonly width: number;
+  /** Share of the width that is left over; none unless given. */
+  readonly grow?: number;
+  /** 1 is shown always; the highest ones leave first where there is no room. 1 unless given. */
+  readonly priority?: number;
+  readonly align?: 'right';
+  /** What the column is sorted by. */
+  value(row: R): number | string | null;
+  /** What a cell shows; the value unless given. */
+  show?(row: R): ComponentChildren;
+}
+
+export interface Sort {
+  readonly column: string;
+  readonly direction: 'asc' | 'desc';
+}
+
+export interface TableProps<R> {
+  /** What the table is, for those who do not see it. */
+  readonly label: string;
+  readonly columns: readonly Column<R>[];
+  readonly rows: readonly R[];
+  keyOf(row: R): string;
+  /** Where a row leads to. */
+  addressOf?(row: R): string;
+  /** What opens a row, where it does not lead elsewhere. */
+  onOpen?(row: R): void;
+  /** Name under which order and search stand in the address; they are forgotten without one. */
+  readonly name?: string;
+  readonly sort?: Sort;
+  /** What is searched in a row; there is no search unless given. */
+  searchIn?(row: R): string;
+  /** Height in pixels above which the rows scroll. */
+  readonly height?: number;
+  /** Said where no row is left by the search, or none was there. */
+  readonly empty?: string;
+  /** Key of the row that is open. */
+  readonly openKey?: string | null;
+}
+
+/** The columns for which there is room. */
+export function fitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
+  let kept = columns;
+  for (let priority = 9; priority > 1 && widthOf(kept) > width; priority--)
+    kept = kept.filter((column) => (column.priority ?? 1) < priority);
+  return kept;
+}
+
+/** Least width of columns, in pixels. */
+export const widthOf = <R>(columns: readonly Column<R>[]): number =>
+  columns.reduce((sum, column) => sum + column.width, 0);
+
+export const templateOf = <R>(columns: readonly Column<R>[]): string =>
+  columns.map(({ width, grow }) => (grow === undefined ? `${width}px` : `minmax(${width}px, ${grow}fr)`)).join(' ');
+
+/** `level:desc` and back; undefined for what is no order. */
+export const sortText = ({ column, direction }: Sort): string => `${column}:${direction}`;
+
+export function parseSort(text: string | null): Sort | undefined {
+  const match = /^([\w-]+):(asc|desc)$/.exec(text ?? '');
+  return match === null ? undefined : { column: match[1]!, direction: match[2] as Sort['direction'] };
+}
+
+/** Rows in order, those without a value last either way. */
+export function sorted<R>(
+  rows: readonly R[],
+  column: Column<R> | undefined,
+  direction: Sort['direction'],
+): readonly R[] {
+  if (column === undefined) return rows;
+  const sign = direction === 'asc' ? 1 : -1;
+  const keyed = rows.map((row) => ({ row, value: column.value(row) }));
+  keyed.sort((a, b) => {
+    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null);
+    return sign * compare(a.value, b.value);
+  });
+  return keyed.map(({ row }) => row);
+}
+
+const texts = new Intl.Collator('en-GB', { numeric: true, sensitivity: 'base' });
+
+function compare(a: number | string, b: number | string): number {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : texts.compare(String(a), String(b));
+}
+
+/** Rows whose text has every word that was typed. */
+export function matching<R>(rows: readonly R[], textOf: ((row: R) => string) | undefined, typed: string): readonly R[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  if (textOf === undefined || words.length === 0) return rows;
+  return rows.filter((row) => {
+    const text = textOf(row).toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}

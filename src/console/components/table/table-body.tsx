@@ -1,0 +1,175 @@
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { go } from '../../state/place.js';
+import { fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
+import { TableHead } from './table-head.js';
+
+/** Height of a row, as `--row` says. */
+const ROW = 32;
+/** Rows above and below those in sight, so that a scroll meets rows that are there. */
+const BEYOND = 12;
+const HEIGHT = 560;
+
+interface TableBodyProps<R> extends TableProps<R> {
+  readonly shown: readonly R[];
+  readonly order: Sort | undefined;
+  onSort(sort: Sort): void;
+}
+
+export function TableBody<R>(props: TableBodyProps<R>) {
+  const { label, columns, shown, height = HEIGHT, keyOf, addressOf, onOpen, openKey = null } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const width = useWidth(scroller);
+  const window = useWindow(scroller, shown.length, height);
+  const [active, setActive] = useState(0);
+  const isGrid = addressOf !== undefined || onOpen !== undefined;
+  const fits = fitting(columns, width);
+  const template = templateOf(fits);
+  const open = (row: R) => (addressOf === undefined ? onOpen?.(row) : go(addressOf(row)));
+  // The row that the tab key comes to is always one that is there.
+  const stop = Math.min(Math.max(active, window.from), Math.max(window.from, window.to - 1));
+
+  function onKeyDown(event: JSX.TargetedKeyboardEvent<HTMLDivElement>): void {
+    if (!isGrid || !(event.target instanceof HTMLElement) || event.target.role !== 'row') return;
+    const page = Math.floor(height / ROW) - 2;
+    const row = shown[stop];
+    const next = nextRow(event.key, { at: stop, last: shown.length - 1, page });
+    if (next !== undefined) {
+      setActive(next);
+      focusRow(scroller.current, next);
+    } else if (event.key === 'Enter' && row !== undefined) open(row);
+    else return;
+    event.preventDefault();
+  }
+
+  return (
+    <div
+      class="table"
+      ref={scroller}
+      style={{ maxHeight: `${height}px` }}
+      tabIndex={isGrid ? -1 : 0}
+      role={isGrid ? 'grid' : 'table'}
+      aria-label={label}
+      aria-rowcount={shown.length + 1}
+      aria-colcount={columns.length}
+      onKeyDown={onKeyDown}
+    >
+      <TableHead {...props} columns={fits} all={columns} template={template} />
+      <div
+        role="rowgroup"
+        class="table-rows"
+        style={{ height: `${shown.length * ROW}px`, minWidth: `${widthOf(fits)}px` }}
+      >
+        {shown.slice(window.from, window.to).map((row, i) => {
+          const at = window.from + i;
+          const key = keyOf(row);
+          return (
+            <div
+              key={key}
+              role="row"
+              class={`table-row${isGrid ? ' opens' : ''}${key === openKey ? ' is-open' : ''}`}
+              data-at={at}
+              aria-rowindex={at + 2}
+              aria-selected={isGrid && openKey !== null ? key === openKey : undefined}
+              tabIndex={isGrid ? (at === stop ? 0 : -1) : undefined}
+              style={{ gridTemplateColumns: template, transform: `translateY(${at * ROW}px)` }}
+              onFocus={() => setActive(at)}
+              onClick={(event) => isGrid && !isOnControl(event.target) && open(row)}
+            >
+              {fits.map((column) => (
+                <Cell key={column.id} row={row} column={column} columns={columns} isGrid={isGrid} />
+              ))}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+interface CellProps<R> {
+  readonly row: R;
+  readonly column: Column<R>;
+  readonly columns: readonly Column<R>[];
+  readonly isGrid: boolean;
+}
+
+function Cell<R>({ row, column, columns, isGrid }: CellProps<R>) {
+  const content = column.show === undefined ? column.value(row) : column.show(row);
+  return (
+    <div
+      role={isGrid ? 'gridcell' : 'cell'}
+      aria-colindex={columns.indexOf(column) + 1}
+      class={`table-cell${column.align === 'right' ? ' right' : ''}`}
+    >
+      {content ?? '–'}
+    </div>
+  );
+}
+
+/** A click on a link or a button in a row is theirs. */
+const isOnControl = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest('a, button, input, label') !== null;
+
+interface Step {
+  readonly at: number;
+  readonly last: number;
+  readonly page: number;
+}
+
+function nextRow(key: string, { at, last, page }: Step): number | undefined {
+  const steps: Readonly<Record<string, number>> = {
+    ArrowDown: at + 1,
+    ArrowUp: at - 1,
+    PageDown: at + page,
+    PageUp: at - page,
+    Home: 0,
+    End: last,
+  };
+  const next = steps[key];
+  return next === undefined ? undefined : Math.max(0, Math.min(last, next));
+}
+
+/** Brings a row in sight, and the focus to it once it is on the page. */
+function focusRow(scroller: HTMLDivElement | null, at: number): void {
+  if (scroller === null) return;
+  const top = at * ROW;
+  const room = scroller.clientHeight - 2 * ROW;
+  if (top < scroller.scrollTop) scroller.scrollTop = top;
+  else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+  requestAnimationFrame(() => scroller.querySelector<HTMLElement>(`[data-at="${at}"]`)?.focus({ preventScroll: true }));
+}
+
+/** Width of an element as it is laid out; that of the page until then. */
+function useWidth(element: { readonly current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(innerWidth);
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (current === null) return undefined;
+    setWidth(current.clientWidth);
+    const observer = new ResizeObserver(() => setWidth(current.clientWidth));
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+interface Window {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The rows in sight and some around them; it moves in steps, so that most scrolls render nothing. */
+function useWindow(element: { readonly current: HTMLElement | null }, rows: number, height: number): Window {
+  const [top, setTop] = useState(0);
+  useEffect(() => {
+    const { current } = element;
+    if (current === null) return undefined;
+    const follow = () => setTop(Math.floor(current.scrollTop / ROW / BEYOND) * BEYOND);
+    current.addEventListener('scroll', follow, { passive: true });
+    return () => current.removeEventListener('scroll', follow);
+  }, []);
+  const first = Math.min(top, Math.max(0, rows - 1));
+  const from = Math.max(0, first - BEYOND);
+  return { from, to: Math.min(rows, first + Math.ceil(height / ROW) + 2 * BEYOND) };
+}

@@ -1,0 +1,14 @@
+import { render } from 'preact';
+import { Shell } from './shell/shell.js';
+import { startLive } from './state/live.js';
+import { followLinks } from './state/place.js';
+import { startPrincipal } from './state/principal.js';
+import { startTheme } from './state/theme.js';
+import './style/tokens.css';
+import './style/base.css';
+
+startTheme();
+followLinks();
+startPrincipal();
+startLive();
+render(<Shell />, document.getElementById('app')!); // It stands in the page.

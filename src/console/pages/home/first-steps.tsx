@@ -1,0 +1,88 @@
+import type { DataStore } from '#clients/typescript/divisor.js';
+import { Button, LinkButton } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { start } from '../../state/actions.js';
+import { liveJobs } from '../../state/live.js';
+import { may } from '../../state/principal.js';
+import { service } from '../../state/service.js';
+
+/** Seven years of 150 generated companies, as in the guide. */
+const MARKET = { store_id: 'market', name: 'Generated market', seed: 42, assets: 150, start: '2018-01-01' } as const;
+
+/** Three ways to a market for a service that serves none. */
+export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {
+  const isMaking = liveJobs.value.some(({ kind }) => kind === 'generate' || kind === 'load');
+  if (!may('data'))
+    return (
+      <section class="first-steps">
+        <p>No market is served, and this key may not bring one: its scopes lack data.</p>
+      </section>
+    );
+  return (
+    <section class="first-steps" aria-label="Bring a market">
+      <h2>Bring a market</h2>
+      <p class="quiet">Everything else builds on prices. Three ways to them, each of which can be undone.</p>
+      <div class="ways">
+        <Way
+          icon="spark"
+          title="Generate a market"
+          text="150 companies with prices, dividends, splits and yearly accounts since 2018. The same on every machine."
+        >
+          <Button
+            kind="main"
+            disabled={isMaking}
+            onClick={() => start(() => service.value.call('generateSynthetic', { body: freshMarket(stores) }))}
+          >
+            Generate
+          </Button>
+        </Way>
+        <Way
+          icon="upload"
+          title="Drop files"
+          text="CSV, a zip of CSV files, or a workbook with prices. They are checked before anything is kept."
+        >
+          <LinkButton href="/console/data/import">Choose files</LinkButton>
+        </Way>
+        <Way
+          icon="data"
+          title="Connect a database"
+          text="SQLite, DuckDB or PostgreSQL, or a folder of Parquet files on the machine of the service."
+        >
+          <LinkButton href="/console/data/connect">Connect</LinkButton>
+        </Way>
+      </div>
+      {stores.length > 0 && (
+        <p>
+          {stores.length === 1 ? 'A store is' : `${stores.length} stores are`} there and none is served:{' '}
+          <a href="/console/data">choose one</a>.
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** An id that no store has yet. */
+function freshMarket(stores: readonly DataStore[]) {
+  const taken = new Set(stores.map(({ store_id: id }) => id));
+  let id: string = MARKET.store_id;
+  for (let n = 2; taken.has(id); n++) id = `${MARKET.store_id}-${n}`;
+  return { ...MARKET, store_id: id };
+}
+
+interface WayProps {
+  readonly icon: 'spark' | 'upload' | 'data';
+  readonly title: string;
+  readonly text: string;
+  readonly children: preact.ComponentChildren;
+}
+
+function Way({ icon, title, text, children }: WayProps) {
+  return (
+    <article class="way">
+      <Icon name={icon} />
+      <h3>{title}</h3>
+      <p>{text}</p>
+      {children}
+    </article>
+  );
+}

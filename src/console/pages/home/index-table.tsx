@@ -1,0 +1,204 @@
+import type { IndexSummary, RunSummaryRow } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Button, LinkButton } from '../../components/button.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Icon } from '../../components/icon.js';
+import { Progress } from '../../components/progress.js';
+import { Sparkline } from '../../components/sparkline.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { runIndex } from '../../state/actions.js';
+import { liveJobs } from '../../state/live.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
+
+interface IndexTableProps {
+  readonly indices: readonly IndexSummary[];
+  readonly skipped: number;
+  readonly hasData: boolean;
+}
+
+/** An index with what its stored run tells of it; null before it was run. */
+interface Row {
+  readonly index: IndexSummary;
+  readonly run: RunSummaryRow | null;
+}
+
+export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
+  const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
+  const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
+  const rows = indices.map((index): Row => ({ index, run: byId.get(index.id) ?? null }));
+  if (rows.length === 0) return hasData ? <NoIndex /> : null;
+  return (
+    <>
+      <Table
+        label="indices"
+        name="indices"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ index }) => index.id}
+        addressOf={({ index }) => addressOfIndex(index.id)}
+        searchIn={({ index }) => `${index.id} ${index.name} ${index.currency} ${index.calendar}`}
+        sort={{ column: 'index', direction: 'asc' }}
+        height={720}
+      />
+      {skipped > 0 && (
+        <p class="quiet">
+          {counted(skipped, 'stored document')} cannot be read and {skipped === 1 ? 'is' : 'are'} left out.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The state in a colour, where there is no room for its word. */
+const dotOf = (run: RunSummaryRow | null): string => (run === null ? '' : run.stale === null ? 'good' : 'warning');
+
+const addressOfIndex = (id: string): string => `/console/indices/${encodeURIComponent(id)}`;
+
+function NoIndex() {
+  return (
+    <EmptyState
+      title="No index yet"
+      action={
+        may('write') && (
+          <LinkButton kind="main" href="/console/indices/new">
+            <Icon name="plus" /> New index
+          </LinkButton>
+        )
+      }
+    >
+      An index is a universe, rules that select from it, and a weighting. The designer shows what it would hold while it
+      is being written.
+    </EmptyState>
+  );
+}
+
+const signed = (value: number | null | undefined) => <span class={`number ${signClass(value)}`}>{change(value)}</span>;
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'index',
+    title: 'Index',
+    width: 150,
+    grow: 3,
+    value: ({ index }) => index.id,
+    show: ({ index, run }) => (
+      <span class="home-index">
+        <span class={`dot home-dot ${dotOf(run)}`} />
+        <a href={addressOfIndex(index.id)} tabIndex={-1}>
+          {index.id}
+        </a>
+        <span class="quiet">{index.name}</span>
+      </span>
+    ),
+  },
+  {
+    id: 'trace',
+    title: 'Last year',
+    width: 112,
+    priority: 4,
+    value: ({ run }) => run?.total_return ?? null,
+    show: ({ run }) => run && <Sparkline values={run.trace.data} label={`${run.index_id}, the last year`} />,
+  },
+  {
+    id: 'level',
+    title: 'Level',
+    help: 'Index points on the last date of the run',
+    width: 92,
+    align: 'right',
+    value: ({ run }) => run?.level ?? null,
+    show: ({ run }) => <span class="number">{decimal(run?.level)}</span>,
+  },
+  {
+    id: 'day',
+    title: 'Day',
+    help: 'Return of the last session',
+    width: 72,
+    priority: 3,
+    align: 'right',
+    value: ({ run }) => run?.day_return ?? null,
+    show: ({ run }) => signed(run?.day_return),
+  },
+  {
+    id: 'ytd',
+    title: 'YTD',
+    help: 'Return since the end of the calendar year before',
+    width: 80,
+    align: 'right',
+    value: ({ run }) => run?.year_to_date ?? null,
+    show: ({ run }) => signed(run?.year_to_date),
+  },
+  {
+    id: 'volatility',
+    title: 'Volatility',
+    help: 'Annualised, of the last 252 returns',
+    width: 84,
+    priority: 5,
+    align: 'right',
+    value: ({ run }) => run?.volatility ?? null,
+    show: ({ run }) => <span class="number">{percent(run?.volatility)}</span>,
+  },
+  {
+    id: 'last',
+    title: 'Rebalanced',
+    width: 96,
+    priority: 6,
+    value: ({ run }) => run?.last_rebalance ?? null,
+  },
+  {
+    id: 'next',
+    title: 'Next',
+    help: 'First rebalance after the last date of the run',
+    width: 96,
+    priority: 7,
+    value: ({ run }) => run?.next_rebalance ?? null,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 148,
+    grow: 1,
+    priority: 2,
+    value: ({ run }) => (run === null ? 2 : run.stale === null ? 0 : 1),
+    show: (row) => <State {...row} />,
+  },
+];
+
+/** Never run, running, stale and why, or up to date; with the way out of the first and the third. */
+function State({ index, run }: Row) {
+  const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
+  if (job !== undefined)
+    return (
+      <span class="home-running" title={job.message}>
+        <span>{job.status === 'pending' ? 'waiting' : percent(job.progress, 0)}</span>
+        <Progress value={job.progress} label={`Backtest of ${index.id}`} />
+      </span>
+    );
+  if (run === null && index.has_run) return <Badge kind="bad">cannot be read</Badge>;
+  if (run !== null && run.stale === null) return <Badge kind="good">up to date</Badge>;
+  return (
+    <span class="home-state">
+      {run === null ? (
+        <Badge>never run</Badge>
+      ) : (
+        <Badge kind="warning" title={run.stale?.reasons.join(' ')}>
+          {staleWord(run)}
+        </Badge>
+      )}
+      {may('run') && (
+        <Button kind="bare" aria-label={`Run ${index.id}`} title={`Run ${index.id}`} onClick={() => runIndex(index.id)}>
+          <Icon name="play" />
+        </Button>
+      )}
+    </span>
+  );
+}
+
+/** What of a run is no longer so, in a few words; the sentences stand on its page. */
+function staleWord({ stale }: RunSummaryRow): string {
+  const parts = [stale?.definition && 'definition', stale?.data && 'data', stale?.engine && 'engine'].filter(Boolean);
+  return parts.length === 0 ? 'stale' : `stale: ${parts.join(', ')}`;
+}

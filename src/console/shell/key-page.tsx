@@ -1,0 +1,39 @@
+import { useState } from 'preact/hooks';
+import { Button } from '../components/button.js';
+import { takeKey } from '../state/service.js';
+import '../components/control.css';
+
+/** Asks for the key of a service that has keys. It stays in this tab and is sent to this service alone. */
+export function KeyPage({ sentence }: { readonly sentence: string }) {
+  const [key, setKey] = useState('');
+  return (
+    <form
+      class="key-page"
+      onSubmit={(event) => {
+        event.preventDefault();
+        takeKey(key.trim());
+      }}
+    >
+      <h1>This service asks for a key</h1>
+      <p>{sentence}</p>
+      <label>
+        Key
+        <input
+          class="control"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="dvs_…"
+          value={key}
+          onInput={(event) => setKey(event.currentTarget.value)}
+        />
+      </label>
+      <p class="quiet">
+        It is kept until this tab is closed. <code>divisor keys create</code> makes one on the machine of the service.
+      </p>
+      <Button kind="main" type="submit" disabled={key.trim() === ''}>
+        Continue
+      </Button>
+    </form>
+  );
+}

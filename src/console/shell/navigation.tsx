@@ -1,0 +1,43 @@
+import { place } from '../state/place.js';
+import { Icon, type IconName } from '../components/icon.js';
+
+interface Entry {
+  readonly path: string;
+  readonly text: string;
+  readonly icon: IconName;
+  /** Beginnings of the addresses that belong to it. */
+  readonly own?: readonly string[];
+}
+
+const ENTRIES: readonly Entry[] = [
+  { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices'] },
+  { path: '/console/compare', text: 'Compare', icon: 'compare' },
+  { path: '/console/optimise', text: 'Optimise', icon: 'optimise' },
+  { path: '/console/sweeps', text: 'Sweeps', icon: 'sweeps' },
+  { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names'] },
+  { path: '/console/reports', text: 'Reports', icon: 'reports' },
+  { path: '/console/jobs', text: 'Jobs', icon: 'jobs' },
+  { path: '/console/health', text: 'Health', icon: 'health' },
+];
+
+export function Navigation() {
+  const { path } = place.value;
+  return (
+    <nav aria-label="Pages">
+      <ul class="rail-links">
+        {ENTRIES.map(({ path: address, text, icon, own = [] }) => {
+          const isHere =
+            path === address || [address, ...own].some((start) => path.startsWith(`${start}/`) && start !== '/');
+          return (
+            <li key={address}>
+              <a href={address} aria-current={isHere ? 'page' : undefined}>
+                <Icon name={icon} />
+                {text}
+              </a>
+            </li>
+          );
+        })}
+      </ul>
+    </nav>
+  );
+}

@@ -1,0 +1,50 @@
+import type { ComponentType } from 'preact';
+
+/** What a page is given: the parts of its address. */
+export interface PageProps {
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export interface Page {
+  /** Path with `:name` for parts. */
+  readonly path: string;
+  readonly load: () => Promise<ComponentType<PageProps>>;
+}
+
+/** Every page, loaded when it is first seen. A fixed word stands before a part. */
+export const PAGES: readonly Page[] = [{ path: '/', load: async () => (await import('../pages/home/home.js')).Home }];
+
+export interface Found {
+  readonly page: Page;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export function findPage(path: string): Found | undefined {
+  const parts = partsOf(path);
+  for (const page of PAGES) {
+    const params = match(partsOf(page.path), parts);
+    if (params !== undefined) return { page, params };
+  }
+  return undefined;
+}
+
+const partsOf = (path: string): readonly string[] => path.split('/').filter(Boolean);
+
+function match(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== parts.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [i, word] of pattern.entries()) {
+    const part = parts[i]!; // Both are as long.
+    if (word.startsWith(':')) params[word.slice(1)] = decoded(part);
+    else if (word !== part) return undefined;
+  }
+  return params;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

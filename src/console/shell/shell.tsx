@@ -1,0 +1,142 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Banner } from '../components/banner.js';
+import { Button } from '../components/button.js';
+import { EmptyState } from '../components/empty-state.js';
+import { Icon } from '../components/icon.js';
+import { Problem } from '../components/problem.js';
+import { Wait } from '../components/wait.js';
+import { connectionTrouble, health, isOutdated } from '../state/live.js';
+import { place } from '../state/place.js';
+import { forgetKey, hasKey, keyWanted, troubleOf, type Trouble } from '../state/service.js';
+import { KeyPage } from './key-page.js';
+import { Navigation } from './navigation.js';
+import { Palette } from './palette.js';
+import { findPage, type Found, type PageProps } from './pages.js';
+import { Toasts } from './toasts.js';
+import { TopBar } from './top-bar.js';
+import './shell.css';
+
+/** What stands around every page. */
+export function Shell() {
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [isFinding, setFinding] = useState(false);
+  const { path } = place.value;
+  useEffect(() => setMenuOpen(false), [path]);
+  useShortcut(() => setFinding(true));
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <aside id="rail" class={isMenuOpen ? 'rail is-open' : 'rail'}>
+        <a class="brand" href="/">
+          <Mark /> Divisor
+        </a>
+        <Navigation />
+        <div class="rail-foot">
+          <a href="/docs/guide">Guide</a>
+          <a href="/docs">Reference</a>
+          {hasKey.value && (
+            <Button kind="bare" onClick={forgetKey}>
+              <Icon name="key" /> Forget the key
+            </Button>
+          )}
+          {health.value !== null && <span class="quiet">Version {health.value.version}</span>}
+        </div>
+      </aside>
+      {isMenuOpen && <div class="veil" onClick={() => setMenuOpen(false)} />}
+      <div class="beside">
+        <TopBar isMenuOpen={isMenuOpen} onMenu={() => setMenuOpen(!isMenuOpen)} onFind={() => setFinding(true)} />
+        <Notices />
+        <main id="main" tabIndex={-1}>
+          {keyWanted.value === null ? <CurrentPage path={path} /> : <KeyPage sentence={keyWanted.value} />}
+        </main>
+      </div>
+      <Toasts />
+      {isFinding && <Palette onClose={() => setFinding(false)} />}
+    </div>
+  );
+}
+
+function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 24 24" aria-hidden="true">
+      <rect width="24" height="24" rx="6" />
+      <path d="M5 12.2h14" />
+      <circle cx="12" cy="7" r="1.9" />
+      <circle cx="12" cy="17.2" r="1.9" />
+    </svg>
+  );
+}
+
+/** Ctrl K, or K with the command key. */
+function useShortcut(act: () => void): void {
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      act();
+    };
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, []);
+}
+
+function Notices() {
+  const trouble = connectionTrouble.value;
+  if (trouble === null && !isOutdated.value) return null;
+  return (
+    <div class="notices">
+      {trouble !== null && <Banner kind="warning" title={trouble} />}
+      {isOutdated.value && (
+        <Banner
+          kind="info"
+          title="Another version of the service answers than this page came from."
+          action={<Button onClick={() => location.reload()}>Load the page again</Button>}
+        />
+      )}
+    </div>
+  );
+}
+
+interface Loaded {
+  readonly found: Found;
+  readonly Page: ComponentType<PageProps> | null;
+  readonly trouble: Trouble | null;
+}
+
+function CurrentPage({ path }: { readonly path: string }) {
+  const [loaded, setLoaded] = useState<Loaded | null>(null);
+  const found = findPage(path);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (found === undefined) return undefined;
+    let isWanted = true;
+    const take = (one: Loaded) => isWanted && setLoaded(one);
+    found.page.load().then(
+      (Page) => take({ found, Page, trouble: null }),
+      (thrown: unknown) => take({ found, Page: null, trouble: troubleOf(thrown) }),
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [path]);
+  // Whoever follows a link with the keyboard goes on in the page it led to.
+  useEffect(() => {
+    if (loaded === null) return;
+    if (!isFirst.current) document.getElementById('main')?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [loaded?.found.page]);
+  if (found === undefined)
+    return (
+      <EmptyState title="There is no such page">
+        The address <code>{path}</code> leads nowhere. <a href="/">All indices</a>
+      </EmptyState>
+    );
+  if (loaded === null || loaded.found.page !== found.page) return <Wait what="the page" />;
+  const { Page, trouble } = loaded;
+  if (Page === null || trouble !== null)
+    return <Problem trouble={trouble ?? troubleOf('The page is empty.')} onRetry={() => location.reload()} />;
+  return <Page key={path} params={found.params} />;
+}

@@ -1,0 +1,90 @@
+import { Badge } from '../components/badge.js';
+import { Icon } from '../components/icon.js';
+import { Progress } from '../components/progress.js';
+import { health, liveJobs } from '../state/live.js';
+import { chooseTheme, theme, THEMES, type Theme } from '../state/theme.js';
+import { counted } from '../words/numbers.js';
+
+interface TopBarProps {
+  readonly onMenu: () => void;
+  readonly isMenuOpen: boolean;
+  readonly onFind: () => void;
+}
+
+export function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
+  return (
+    <header class="top-bar">
+      <button
+        type="button"
+        class="bar-button menu-button"
+        aria-expanded={isMenuOpen}
+        aria-controls="rail"
+        aria-label="Pages"
+        onClick={onMenu}
+      >
+        <Icon name="menu" />
+      </button>
+      <button type="button" class="bar-button find-button" onClick={onFind}>
+        <Icon name="search" />
+        <span>Go to</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      <div class="bar-state">
+        <JobsState />
+        <StoreState />
+        <ThemeChoice />
+      </div>
+    </header>
+  );
+}
+
+/** What runs, in a word; the page of jobs tells more. */
+function JobsState() {
+  const jobs = liveJobs.value;
+  if (jobs.length === 0) return null;
+  const running = jobs.filter(({ status }) => status === 'running');
+  const progress = running.reduce((sum, job) => sum + job.progress, 0) / Math.max(1, running.length);
+  return (
+    <a class="bar-jobs" href="/console/jobs">
+      <span>{counted(jobs.length, 'job')}</span>
+      <Progress value={progress} label="Progress of running jobs" />
+    </a>
+  );
+}
+
+/** The market served, and until when. */
+function StoreState() {
+  const { store, status } = health.value ?? {};
+  if (store === undefined) return null;
+  if (store.active === null)
+    return (
+      <a href="/console/data">
+        <Badge kind="warning">no data served</Badge>
+      </a>
+    );
+  return (
+    <a class="bar-store" href={`/console/data/${encodeURIComponent(store.active)}`}>
+      <span class={`dot ${status === 'ok' ? 'good' : 'warning'}`} aria-hidden="true" />
+      <span class="bar-store-name">{store.active}</span>
+      <span class="quiet bar-store-end">{store.end ?? store.status}</span>
+    </a>
+  );
+}
+
+const THEME_WORDS: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' };
+
+function ThemeChoice() {
+  const now = theme.value;
+  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]!; // Within its length.
+  return (
+    <button
+      type="button"
+      class="bar-button"
+      aria-label={`Theme: ${THEME_WORDS[now]}. Change to ${THEME_WORDS[next]}.`}
+      title={`Theme: ${THEME_WORDS[now]}`}
+      onClick={() => chooseTheme(next)}
+    >
+      <Icon name={now === 'dark' ? 'moon' : now === 'light' ? 'sun' : 'theme'} />
+    </button>
+  );
+}

@@ -1,0 +1,145 @@
+import { computed, effect, signal } from '@preact/signals';
+import type { Health, JobStatus } from '#clients/typescript/divisor.js';
+import { jobAddress, jobTitle } from '../words/jobs.js';
+import { hasKey, isReached, keyWanted, service } from './service.js';
+import { changed } from './resource.js';
+import { say } from './toasts.js';
+
+/*
+ * What the service tells by itself: one stream of the states of all jobs, held while the page is in sight. Whatever is shown of jobs
+ * derives from it, and a stream that ends is how the page learns that the service went away.
+ */
+
+/** Jobs that are not over, and those that ended while the page was looking; newest first. */
+const known = signal<ReadonlyMap<string, JobStatus>>(new Map());
+export const liveJobs = computed(() => [...known.value.values()].filter(isUnfinished).toSorted(byAge));
+export const health = signal<Health | null>(null);
+/** Whether the stream is open. */
+export const isFollowing = signal(false);
+/** The version of the service that this page belongs to. */
+const builtFor = signal<string | null>(null);
+/** Whether another version of the service answers than the page came from. */
+export const isOutdated = computed(
+  () => builtFor.value !== null && health.value !== null && health.value.version !== builtFor.value,
+);
+
+const isUnfinished = ({ status }: JobStatus): boolean => status === 'pending' || status === 'running';
+const byAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare(a.created_at);
+
+/** The state of a job as the stream last told it. */
+export const jobOf = (jobId: string): JobStatus | undefined => known.value.get(jobId);
+
+/** Puts in a state that an answer told before the stream did. */
+export function noteJob(job: JobStatus): void {
+  const before = known.value.get(job.job_id);
+  if (before !== undefined && !isUnfinished(before) && before.created_at >= job.created_at) return;
+  known.value = new Map(known.value).set(job.job_id, { ...job, result: null });
+}
+
+const RETRY_MS = [250, 500, 1000, 2000, 4000];
+/** The service says something every 15 seconds; twice that without a word is a connection that is gone. */
+const SILENCE_MS = 32_000;
+
+/** Follows the service for as long as the page lives. */
+export function startLive(): void {
+  const isVisible = signal(!document.hidden);
+  document.addEventListener('visibilitychange', () => {
+    isVisible.value = !document.hidden;
+  });
+  effect(() => {
+    if (!isVisible.value || keyWanted.value !== null) return undefined;
+    void service.value;
+    const given = new AbortController();
+    void followUntil(given.signal);
+    return () => given.abort();
+  });
+}
+
+async function followUntil(ended: AbortSignal): Promise<void> {
+  for (let failures = 0; !ended.aborted; failures++) {
+    const given = new AbortController();
+    const stop = () => given.abort();
+    ended.addEventListener('abort', stop);
+    try {
+      await lookAround();
+      if (failures > 0) changed();
+      await followOnce(given);
+    } catch {
+      // The stream ended or was lost: what is to be said of it stands above the page.
+    }
+    ended.removeEventListener('abort', stop);
+    if (isFollowing.peek()) failures = 0;
+    isFollowing.value = false;
+    if (ended.aborted) return;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]));
+  }
+}
+
+/** What the service is, and whether it is still the one that was there before. */
+export async function lookAround(): Promise<void> {
+  const before = health.peek();
+  const now = await service.peek().call('getHealth');
+  health.value = now;
+  builtFor.value ??= now.version;
+  if (before !== null && before.started_at !== now.started_at) {
+    say('info', `The service was started again at ${now.started_at.slice(11, 16)} UTC; the page is up to date.`);
+    changed();
+  }
+}
+
+async function followOnce(given: AbortController): Promise<void> {
+  /** Unfinished jobs the service tells of at first: those missing have ended meanwhile. */
+  const told = new Set<string>();
+  let timer = setTimeout(() => given.abort(), SILENCE_MS);
+  try {
+    for await (const { event, data } of service.peek().events('followJobs', { signal: given.signal })) {
+      clearTimeout(timer);
+      timer = setTimeout(() => given.abort(), SILENCE_MS);
+      isFollowing.value = true;
+      if (event === 'status') {
+        const job = data as JobStatus; // The stream's statuses are those of the contract.
+        told.add(job.job_id);
+        note(job);
+      } else if (event === 'caught-up') await settleMissing(told);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function note(job: JobStatus): void {
+  const before = known.peek().get(job.job_id);
+  known.value = new Map(known.peek()).set(job.job_id, job);
+  const hasEnded = !isUnfinished(job) && (before === undefined || isUnfinished(before));
+  if (!hasEnded) return;
+  tellOfEnd(job);
+  changed();
+  void lookAround().catch(() => undefined);
+}
+
+function tellOfEnd(job: JobStatus): void {
+  const link = { address: jobAddress(job), text: 'Open' };
+  if (job.status === 'succeeded') say('good', `${jobTitle(job)}: done.`, link);
+  else if (job.status === 'failed') say('bad', `${jobTitle(job)}: ${job.error?.message ?? 'failed.'}`, link);
+  else say('info', `${jobTitle(job)}: cancelled.`);
+}
+
+/** Jobs that were unfinished when the connection was lost and are no more. */
+async function settleMissing(told: ReadonlySet<string>): Promise<void> {
+  const missing = [...known.peek().values()].filter((job) => isUnfinished(job) && !told.has(job.job_id));
+  for (const { job_id: jobId } of missing) {
+    const job = await service
+      .peek()
+      .call('getJob', { params: { job_id: jobId } })
+      .catch(() => null);
+    if (job !== null) note({ ...job, result: null });
+    else known.value = new Map([...known.peek()].filter(([id]) => id !== jobId));
+  }
+}
+
+/** What is said above the page of the connection; null while there is nothing to say. */
+export const connectionTrouble = computed(() =>
+  isReached.value || (keyWanted.value !== null && !hasKey.value)
+    ? null
+    : 'The service does not answer. What is shown is as it was; the page goes on by itself when the service is back.',
+);

@@ -1,0 +1,74 @@
+import { computed, signal } from '@preact/signals';
+
+/** Where the console is: every state that a colleague may be sent stands in the address. */
+export interface Place {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+const read = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+
+const current = signal(read());
+export const place = computed(() => current.value);
+
+addEventListener('popstate', () => {
+  current.value = read();
+});
+
+/** Goes to an address of the console; with `replace` the way back does not lead to the one before. */
+export function go(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  const before = current.value.path;
+  if (replace) history.replaceState(null, '', address);
+  else history.pushState(null, '', address);
+  current.value = read();
+  if (!replace && current.value.path !== before) scrollTo(0, 0);
+}
+
+/** The address of a page; parameters that are null are left out. */
+export function addressOf(path: string, query: Readonly<Record<string, string | null>> = {}): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
+  const text = new URLSearchParams(given).toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** The address of this page with other parameters. */
+export function withQuery(changes: Readonly<Record<string, string | null>>): string {
+  const { path, query } = current.value;
+  return addressOf(path, { ...Object.fromEntries(query), ...changes });
+}
+
+/** A parameter of the address. */
+export function parameter(name: string): string | null {
+  return current.value.query.get(name);
+}
+
+/** Changes parameters of the address without a new step of the way back. */
+export function setParameters(changes: Readonly<Record<string, string | null>>): void {
+  go(withQuery(changes), { replace: true });
+}
+
+/** Whether an address is one of the console's, and not of the API or another site. */
+const isOwn = ({ origin, pathname }: URL): boolean =>
+  origin === location.origin &&
+  (pathname === '/' || (pathname.startsWith('/console') && !pathname.includes('/assets/')));
+
+/** A click on a link to another page of the console changes the page without loading it. */
+export function followLinks(): void {
+  document.addEventListener('click', (event) => {
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (link === null || link.target !== '' || link.hasAttribute('download')) return;
+    const address = new URL(link.href, location.href);
+    if (!isOwn(address)) return;
+    event.preventDefault();
+    go(address.pathname + address.search);
+  });
+}

@@ -1,0 +1,32 @@
+import { effect, signal } from '@preact/signals';
+import type { PrincipalView } from '#clients/typescript/divisor.js';
+import { changed, forgetSeen } from './resource.js';
+import { service } from './service.js';
+
+export type Scope = PrincipalView['scopes'][number];
+
+/** Who asks; null until the service has said. */
+export const principal = signal<PrincipalView | null>(null);
+
+/** Whether the key may do something: what it may not do is not offered. */
+export function may(scope: Scope): boolean {
+  const scopes = principal.value?.scopes;
+  return scopes !== undefined && (scopes.includes(scope) || scopes.includes('admin'));
+}
+
+/** Asks who asks, and again with another key. */
+export function startPrincipal(): void {
+  effect(() => {
+    const asked = service.value;
+    asked.call('getPrincipal').then(
+      (view) => {
+        if (principal.peek() !== null && principal.peek()?.key_id !== view.key_id) forgetSeen();
+        principal.value = view;
+        changed();
+      },
+      () => {
+        principal.value = null; // Why is said where the answer is missed: the key page, or above the page.
+      },
+    );
+  });
+}

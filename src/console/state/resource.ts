@@ -1,0 +1,114 @@
+import { signal, useSignal, useSignalEffect } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { isReached, troubleOf, type Trouble } from './service.js';
+
+/** Grows whenever something that pages show may have changed: a job ended, a document was saved, the service came back. */
+export const world = signal(0);
+
+export function changed(): void {
+  world.value++;
+}
+
+/** What a page has of an answer of the service. */
+export interface Resource<T> {
+  /** The last answer; undefined before the first. It stays while a newer one is on its way. */
+  readonly data: T | undefined;
+  readonly trouble: Trouble | null;
+  readonly isLoading: boolean;
+  reload(): void;
+}
+
+export interface ResourceOptions {
+  /** Whether the answer is asked for again when something may have changed; true unless given. */
+  readonly follows?: boolean;
+  /** Whether an answer to another question stays until the new one is there, as that of another range of dates does. */
+  readonly keeps?: boolean;
+}
+
+/** Answers that were seen, so that a page that is come back to shows at once what it showed. */
+const seen = new Map<string, unknown>();
+const SEEN_MAX = 60;
+
+function keep(key: string, data: unknown): void {
+  seen.delete(key);
+  seen.set(key, data);
+  const [oldest] = seen.keys();
+  if (seen.size > SEEN_MAX && oldest !== undefined) seen.delete(oldest);
+}
+
+/** Forgets what was seen: another key may see other things. */
+export function forgetSeen(): void {
+  seen.clear();
+}
+
+/**
+ * Asks the service, and asks again when the key changes or the world does. A question that is no longer wanted is given up.
+ * @param key names the question; null asks nothing
+ */
+export function useResource<T>(
+  key: string | null,
+  ask: (signal: AbortSignal) => Promise<T>,
+  { follows = true, keeps = false }: ResourceOptions = {},
+): Resource<T> {
+  const data = useSignal<T | undefined>(undefined);
+  const trouble = useSignal<Trouble | null>(null);
+  const isLoading = useSignal(key !== null);
+  const turn = useSignal(0);
+  const wanted = useSignal(key);
+  const question = useMemo(() => ({ ask, asked: key }), []);
+  question.ask = ask;
+  wanted.value = key;
+
+  useSignalEffect(() => {
+    void turn.value;
+    if (follows) void world.value;
+    const asked = wanted.value;
+    if (asked === null) {
+      data.value = undefined;
+      trouble.value = null;
+      isLoading.value = false;
+      return undefined;
+    }
+    const known = seen.get(asked) as T | undefined;
+    if (known !== undefined || (!keeps && question.asked !== asked)) data.value = known;
+    question.asked = asked;
+    return answerInto({ key: asked, ask: question.ask, data, trouble, isLoading });
+  });
+
+  return {
+    data: data.value,
+    trouble: trouble.value,
+    isLoading: isLoading.value,
+    reload: () => void turn.value++,
+  };
+}
+
+interface Answering<T> {
+  readonly key: string;
+  readonly ask: (signal: AbortSignal) => Promise<T>;
+  readonly data: { value: T | undefined };
+  readonly trouble: { value: Trouble | null };
+  readonly isLoading: { value: boolean };
+}
+
+/** @returns how to give the question up */
+function answerInto<T>({ key, ask, data, trouble, isLoading }: Answering<T>): () => void {
+  const given = new AbortController();
+  isLoading.value = true;
+  ask(given.signal).then(
+    (answer) => {
+      if (given.signal.aborted) return;
+      keep(key, answer);
+      data.value = answer;
+      trouble.value = null;
+      isLoading.value = false;
+    },
+    (thrown: unknown) => {
+      if (given.signal.aborted) return;
+      isLoading.value = false;
+      // A service that is away is told of once, above the page; what was seen stays.
+      if (isReached.peek() || data.value === undefined) trouble.value = troubleOf(thrown);
+    },
+  );
+  return () => given.abort();
+}

@@ -1,0 +1,28 @@
+import { computed, effect, signal } from '@preact/signals';
+
+export const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+const THEME_PLACE = 'divisor.theme';
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const systemIsDark = signal(dark.matches);
+dark.addEventListener('change', ({ matches }) => {
+  systemIsDark.value = matches;
+});
+
+const kept = localStorage.getItem(THEME_PLACE);
+export const theme = signal<Theme>(THEMES.find((known) => known === kept) ?? 'system');
+
+/** The theme in force. */
+export const shade = computed(() => (theme.value === 'system' ? (systemIsDark.value ? 'dark' : 'light') : theme.value));
+
+export function startTheme(): void {
+  effect(() => {
+    document.documentElement.dataset['theme'] = shade.value;
+  });
+}
+
+export function chooseTheme(chosen: Theme): void {
+  theme.value = chosen;
+  localStorage.setItem(THEME_PLACE, chosen);
+}

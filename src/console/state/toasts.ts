@@ -1,0 +1,26 @@
+import { signal } from '@preact/signals';
+
+export interface Toast {
+  readonly id: number;
+  readonly kind: 'good' | 'bad' | 'info';
+  readonly text: string;
+  /** Where it leads. */
+  readonly link?: { readonly address: string; readonly text: string } | undefined;
+}
+
+/** Short notes that go by themselves. */
+export const toasts = signal<readonly Toast[]>([]);
+
+const SHOWN_MS = 8_000;
+const SHOWN_MAX = 4;
+let next = 1;
+
+export function say(kind: Toast['kind'], text: string, link?: Toast['link']): void {
+  const id = next++;
+  toasts.value = [...toasts.value, { id, kind, text, link }].slice(-SHOWN_MAX);
+  setTimeout(() => dismiss(id), SHOWN_MS);
+}
+
+export function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+}

@@ -1,0 +1,37 @@
+/** Dates are written as the service writes them: YYYY-MM-DD, times with hours and minutes in the zone of the reader. */
+
+const MS_PER_DAY = 86_400_000;
+
+/** A timestamp as a date and a time here: `2024-03-15 16:30`. */
+export function moment(timestamp: string | null): string {
+  if (timestamp === null) return '–';
+  const time = new Date(timestamp);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${two(time.getHours())}:${two(time.getMinutes())}`;
+}
+
+/** How long something took or takes: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
+export function duration(seconds: number): string {
+  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+/** Seconds between two timestamps; to now without the second. */
+export const secondsBetween = (from: string, to: string | null): number =>
+  ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000;
+
+/** Days since 1970 of a date YYYY-MM-DD. */
+export const dayNumber = (date: string): number => Date.parse(date.slice(0, 10)) / MS_PER_DAY;
+
+/** The date so many months before another, its day kept within the month. */
+export function monthsBefore(date: string, months: number): string {
+  const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
+  const first = new Date(Date.UTC(year, month - 1 - months, 1));
+  const last = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
+  first.setUTCDate(Math.min(day, last));
+  return first.toISOString().slice(0, 10);
+}

@@ -1,0 +1,54 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+
+const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
+  backtest: 'Backtest',
+  optimise: 'Optimisation',
+  render: 'Report',
+  risk: 'Risk model',
+  sync: 'Sync',
+  load: 'Loading',
+  refresh: 'Refresh',
+  generate: 'Market',
+  sweep: 'Sweep',
+  simulate: 'Simulation',
+  replay: 'Replay',
+};
+
+export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
+
+export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string => jobId.slice(jobId.indexOf(':') + 1);
+
+/** `Backtest of CORE-40`. */
+export const jobTitle = (job: Pick<JobStatus, 'job_id' | 'kind'>): string => `${KINDS[job.kind]} ${jobIdent(job)}`;
+
+/** The page on which the result of a job is seen. */
+export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
+  const ident = encodeURIComponent(jobIdent(job));
+  switch (job.kind) {
+    case 'backtest':
+    case 'simulate':
+    case 'replay':
+      return `/console/indices/${ident}`;
+    case 'optimise':
+      return `/console/optimise/runs/${ident}`;
+    case 'sweep':
+      return `/console/sweeps/${ident}`;
+    case 'render':
+      return `/console/reports?render=${ident}`;
+    case 'load':
+    case 'refresh':
+    case 'sync':
+    case 'generate':
+      return `/console/data/${ident}`;
+    case 'risk':
+      return '/console/jobs';
+  }
+}
+
+export const STATUS_KINDS = {
+  pending: 'plain',
+  running: 'info',
+  succeeded: 'good',
+  failed: 'bad',
+  cancelled: 'plain',
+} as const satisfies Record<JobStatus['status'], string>;

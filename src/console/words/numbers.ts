@@ -1,0 +1,64 @@
+/** How the console writes the numbers of the service: grouped by commas, a true minus, a dash where there is none. */
+
+/** What stands where the service answers null. */
+export const NONE = '–';
+
+const MINUS = '\u2212';
+
+type Maybe = number | null | undefined;
+
+const formats = new Map<string, Intl.NumberFormat>();
+
+function fixed(value: number, digits: number, isSigned = false): string {
+  const name = `${digits}${isSigned ? '+' : ''}`;
+  let format = formats.get(name);
+  if (format === undefined) {
+    format = new Intl.NumberFormat('en-GB', {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+      signDisplay: isSigned ? 'exceptZero' : 'negative',
+    });
+    formats.set(name, format);
+  }
+  return format.format(value).replace('-', MINUS);
+}
+
+/** A fraction as percent: 0.0523 is `5.23%`. */
+export const percent = (value: Maybe, digits = 2): string =>
+  value === null || value === undefined ? NONE : `${fixed(value * 100, digits)}%`;
+
+/** The same with its sign: `+5.23%`. */
+export const change = (value: Maybe, digits = 2): string =>
+  value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
+
+/** A ratio, a level, a price: `1,234.50`. */
+export const decimal = (value: Maybe, digits = 2): string =>
+  value === null || value === undefined ? NONE : fixed(value, digits);
+
+/** A count of things: `1,234`. */
+export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : fixed(value, 0));
+
+/** Significant digits for a number of unknown size. */
+export function figure(value: Maybe): string {
+  if (value === null || value === undefined) return NONE;
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return fixed(value, 0);
+  const size = Math.abs(value);
+  if (size >= 1e15 || size < 1e-6) return value.toExponential(3).replaceAll('-', MINUS);
+  return fixed(value, size >= 1000 ? 2 : size >= 1 ? 4 : 6);
+}
+
+const BYTES = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+
+export function bytes(value: Maybe): string {
+  if (value === null || value === undefined) return NONE;
+  const step = Math.min(BYTES.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
+  return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
+}
+
+/** Class of a number by its sign, for its colour; the sign is written too. */
+export const signClass = (value: Maybe): string =>
+  value === null || value === undefined || value === 0 ? '' : value > 0 ? 'up' : 'down';
+
+/** One thing or several: `1 name`, `3 names`. */
+export const counted = (value: number, one: string, several = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : several}`;

@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { routes, SCOPES } from './route.js';
+
+export const PrincipalView = z
+  .strictObject({
+    key_id: z.string().nullable().meta({ description: 'Of the key that was sent; null of a service without keys.' }),
+    scopes: z.array(z.enum(SCOPES)).meta({ description: 'What it may do; admin may do everything.' }),
+  })
+  .meta({ id: 'PrincipalView' });
+
+export const principalRoutes = routes({
+  getPrincipal: {
+    method: 'GET',
+    path: '/principal',
+    scope: 'read',
+    tag: 'service',
+    summary: 'Who asks, and what that key may do.',
+    success: { status: 200, description: 'The key.', schema: PrincipalView },
+    errors: [],
+  },
+});

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { SeriesPayload, listingQuery, skippedFields } from './common.js';
+import { routes } from './route.js';
+import { stale, type Stateless } from './run-state.js';
+
+const fraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
+
+export const RunSummaryRow = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    name: z.string(),
+    run_at: z.string().nullable(),
+    end: z.string().meta({ description: "Last date of the run's levels." }),
+    level: z.number().meta({ description: 'Index points on that date; of a strategy its level, 100 at the start.' }),
+    day_return: z
+      .number()
+      .nullable()
+      .meta({ description: 'Return of the last session, a fraction; null with one date alone.' }),
+    year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
+    volatility: fraction('Annualised standard deviation of the last 252 returns, or of as many as there are.'),
+    total_return: fraction('Last level over the first, less 1.'),
+    max_drawdown: fraction('Lowest drawdown, at most 0.'),
+    last_rebalance: z.string(),
+    next_rebalance: z.string().nullable().meta({
+      description: 'First effective date of the schedule after the run; null of a strategy, or where none is known.',
+    }),
+    trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date and the last.' }),
+  })
+  .meta({ id: 'RunSummaryRow' });
+export const RunSummaryCollection = z
+  .strictObject({
+    summaries: z.array(RunSummaryRow).meta({ description: 'A row a run, by id.' }),
+    ...skippedFields,
+  })
+  .meta({ id: 'RunSummaryCollection' });
+export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
+/** What a stored run alone tells of a row. */
+export type RunFigures = Omit<Stateless<z.infer<typeof RunSummaryRow>>, 'name' | 'run_at' | 'next_rebalance'>;
+
+export const runViewRoutes = routes({
+  listSummaries: {
+    method: 'GET',
+    path: '/analytics/summaries',
+    scope: 'read',
+    tag: 'analytics',
+    summary: 'Level, returns, volatility and rebalances of every stored run, a row each.',
+    description: 'A run that cannot be read any more is left out and counted with the skipped ones.',
+    query: listingQuery,
+    success: { status: 200, description: 'The rows, by id.', schema: RunSummaryCollection },
+    errors: [],
+  },
+});

@@ -1,0 +1,153 @@
+import { LIMITS } from '#domain/limits.js';
+import type { JobEngine } from '#jobs/job-engine.js';
+import { isTerminal } from '#jobs/life-cycle.js';
+import type { JobStatus } from '#jobs/status.js';
+
+export interface JobEvent {
+  /** Counter for `Last-Event-ID`. */
+  readonly id: number;
+  readonly status: JobStatus;
+}
+
+/** An event of all jobs: null once every job that was unfinished at the beginning has been told. */
+export type AnyJobEvent = JobEvent | null;
+
+export interface FollowAll {
+  /** How long changes are told, once the unfinished jobs have been; 0 tells of these alone. */
+  readonly seconds: number;
+  /** Aborted when the service stops. */
+  readonly stopping: AbortSignal;
+  readonly onEnd: () => void;
+}
+
+/**
+ * The newest of the unfinished jobs that fit a listing, then every change of any job. Changes of one job that come while the
+ * reader is busy are told as one: what waits to be told is at most one entry a job.
+ */
+export function followAll(
+  engine: JobEngine,
+  { seconds, stopping, onEnd }: FollowAll,
+): AsyncIterableIterator<AnyJobEvent> {
+  const live = engine.liveIds();
+  const waiting = new Set<string>(live.slice(-LIMITS.MAX_LISTED_JOBS));
+  let isCaughtUp = false;
+  /** Jobs that changed while the first ones are told. */
+  const since = new Set<string>();
+  let isEnded = false;
+  let wake = (): void => {};
+  let timer: NodeJS.Timeout | undefined;
+  const unwatch = engine.watchAll((jobId) => {
+    (isCaughtUp ? waiting : since).add(jobId);
+    wake();
+  });
+  stopping.addEventListener('abort', end);
+
+  function end(): IteratorResult<AnyJobEvent, undefined> {
+    if (!isEnded) {
+      isEnded = true;
+      clearTimeout(timer);
+      unwatch();
+      stopping.removeEventListener('abort', end);
+      onEnd();
+      wake();
+    }
+    return { done: true, value: undefined };
+  }
+
+  /** The next job to be told of; undefined where none waits. */
+  function take(): string | undefined {
+    const [jobId] = waiting;
+    if (jobId !== undefined) waiting.delete(jobId);
+    return jobId;
+  }
+
+  return {
+    async next() {
+      for (;;) {
+        if (isEnded || stopping.aborted) return end();
+        const jobId = take();
+        if (jobId !== undefined) {
+          const found = await engine.find(jobId).catch(() => undefined); // What cannot be read is left out, as in a listing.
+          if (isEnded) return end();
+          if (found !== undefined)
+            return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
+        } else if (!isCaughtUp) {
+          isCaughtUp = true;
+          timer = setTimeout(end, seconds * 1000);
+          for (const changed of since) waiting.add(changed);
+          return { done: false, value: null };
+        } else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+    },
+    return: () => Promise.resolve(end()),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+/** Changes that come while the reader is busy are told as one: an event is the status as it is, not what happened to it. */
+export function followJob(
+  engine: JobEngine,
+  {
+    jobId,
+    seen,
+    stopping,
+    onEnd,
+  }: {
+    readonly jobId: string;
+    readonly seen: number | undefined;
+    readonly stopping: AbortSignal;
+    readonly onEnd: () => void;
+  },
+): AsyncIterableIterator<JobEvent> {
+  let told = seen;
+  let isEnded = false;
+  /** Whether something has happened since the last look. */
+  let isNews = false;
+  let wake = (): void => {};
+  const unwatch = engine.watch(jobId, () => {
+    isNews = true;
+    wake();
+  });
+
+  stopping.addEventListener('abort', end);
+
+  function end(): IteratorResult<JobEvent, undefined> {
+    if (!isEnded) {
+      isEnded = true;
+      unwatch();
+      stopping.removeEventListener('abort', end);
+      onEnd();
+      wake();
+    }
+    return { done: true, value: undefined };
+  }
+
+  return {
+    async next() {
+      for (;;) {
+        isNews = false;
+        const found = isEnded ? undefined : await engine.find(jobId);
+        if (found === undefined || isEnded) return end();
+        if (told !== found.revision) {
+          told = found.revision;
+          return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
+        }
+        if (isTerminal(found.status.status) || stopping.aborted) return end();
+        if (isNews) continue;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    return: () => Promise.resolve(end()),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}

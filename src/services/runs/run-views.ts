@@ -1,0 +1,78 @@
+import { setImmediate } from 'node:timers/promises';
+import type { RunFigures, RunSummaryCollection } from '#contract/run-views.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore } from '#store/port.js';
+import { readRun } from './run-documents.js';
+import type { RunStates } from './run-states.js';
+import type { ViewMaker } from './view-maker.js';
+
+export interface RunViewsDependencies {
+  readonly documents: DocumentStore;
+  readonly states: RunStates;
+  readonly maker: ViewMaker;
+  /** First effective date of an index after a date; null where none is known. */
+  readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
+}
+
+export interface ListingQuery {
+  readonly limit?: number | undefined;
+  readonly after?: string | undefined;
+}
+
+/** Views over stored runs for those who watch many of them. */
+export interface RunViews {
+  /** A row for every run; one whose files are damaged counts among the skipped. */
+  summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
+}
+
+/** Rows made at once: the threads that make them have little to do for each. */
+const ROWS_AT_ONCE = 8;
+
+export function createRunViews({ documents, states, maker, nextRebalance }: RunViewsDependencies): RunViews {
+  async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
+    const { bytes } = await maker.held({ view: 'summary', columns: maker.columnsOf(run) }, signal);
+    const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // Written by the view itself, some 4 KB.
+    const { run_id: runId, index_id: indexId, name, run_at } = run;
+    return {
+      stale: mutable(await states.staleOf(run)),
+      ...figures,
+      name,
+      run_at,
+      next_rebalance: runId === indexId ? await nextRebalance(indexId, figures.end) : null,
+    };
+  }
+
+  return {
+    async summaries({ limit, after }, signal) {
+      const { documents: runs, skipped, skipped_causes: causes } = await documents.list('run', readRun);
+      const asked = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
+      const summaries: RunSummaryCollection['summaries'] = [];
+      let damaged = 0;
+      for (let at = 0; at < asked.length; at += ROWS_AT_ONCE) {
+        const rows = await Promise.all(
+          asked.slice(at, at + ROWS_AT_ONCE).map((run) => rowOf(run, signal).catch(asDamaged)),
+        );
+        const readable = rows.filter((row) => row !== null);
+        summaries.push(...readable);
+        damaged += rows.length - readable.length;
+        await setImmediate();
+      }
+      return {
+        summaries,
+        skipped: skipped + damaged,
+        skipped_causes: { ...causes, unreadable: causes.unreadable + damaged },
+      };
+    },
+  };
+}
+
+/** What is wrong with one run hides no other. */
+function asDamaged(thrown: unknown): null {
+  if (thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE') return null;
+  throw thrown;
+}
+
+function mutable(stale: Awaited<ReturnType<RunStates['staleOf']>>): RunSummaryCollection['summaries'][number]['stale'] {
+  return stale && { ...stale, reasons: [...stale.reasons] };
+}

@@ -1,0 +1,50 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { marketKey } from '#domain/market/handle.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { AnswerBytes, RunViewInput } from '#jobs/tasks.js';
+import type { ArtifactStore } from '#store/port.js';
+import type { RunStates } from './run-states.js';
+import { stateHead, withHead, type StateHead } from './stamped-json.js';
+import type { ViewCache } from './view-cache.js';
+
+export interface ViewMakerDependencies {
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Jobs;
+  readonly views: ViewCache;
+  readonly states: RunStates;
+}
+
+/** How views are made from the columns of stored runs. */
+export interface ViewMaker {
+  /** File with the columns of a run. */
+  columnsOf(run: RunDocument): string;
+  /** The state of a run, as its views begin with. */
+  headOf(run: RunDocument): Promise<StateHead>;
+  make(input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes>;
+  /** The same, unless it is still held. */
+  held(input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes>;
+  /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
+  stamped(run: RunDocument, view: Promise<AnswerBytes>): Promise<AnswerBytes>;
+}
+
+export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
+  const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> =>
+    jobs.query('view-run', input, signal);
+  const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await states.staleOf(run));
+  return {
+    columnsOf: (run) => artifacts.path(run.artifacts.columns),
+    headOf,
+    make,
+    held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),
+    async stamped(run, view) {
+      const { bytes } = await view;
+      return { bytes: withHead(await headOf(run), bytes) };
+    },
+  };
+}
+
+/** Everything a view is made from, in words. */
+function questionOf(input: RunViewInput): unknown {
+  if (!('market' in input) || input.market === null) return input;
+  return { ...input, market: marketKey(input.market) };
+}

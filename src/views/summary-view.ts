@@ -1,0 +1,38 @@
+import type { RunFigures } from '#contract/run-views.js';
+import { annualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { formatDay } from '#domain/days.js';
+import { LIMITS } from '#domain/limits.js';
+
+/** Every so many dates of the last year are in the trace of a row. */
+const TRACE_STEP = 4;
+
+/** Figures of a stored run for a row among others. @cost reads its levels */
+export function summaryView(columns: RunColumns): RunFigures {
+  const { header } = columns;
+  const days = columns.i32('days');
+  const level = columns.f64('level');
+  const year = LIMITS.PERIODS_PER_YEAR;
+  const returns = returnsOf(level);
+  const last = level.length - 1;
+  const isIndex = header.run_id === header.index_id;
+  return {
+    index_id: header.run_id,
+    end: formatDay(days[last]!),
+    level: isIndex ? columns.f64('indexLevel').at(-1)! : level[last]!,
+    day_return: returns.at(-1) ?? null,
+    year_to_date: annualReturns(days, level).at(-1)?.[1] ?? 0,
+    volatility: deviation(returns.subarray(Math.max(0, returns.length - year))) * Math.sqrt(year),
+    total_return: level[last]! / level[0]! - 1,
+    max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),
+    last_rebalance: header.rebalances.at(-1)!.date,
+    trace: traceOf(days, level),
+  };
+}
+
+function traceOf(days: Int32Array, level: Float64Array): RunFigures['trace'] {
+  const last = level.length - 1;
+  const count = Math.floor(Math.min(last, LIMITS.PERIODS_PER_YEAR) / TRACE_STEP);
+  const shown = Array.from({ length: count + 1 }, (_, k) => last - (count - k) * TRACE_STEP);
+  return { index: shown.map((t) => formatDay(days[t]!)), data: shown.map((t) => level[t]!), name: 'level' };
+}

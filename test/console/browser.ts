@@ -1,0 +1,66 @@
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser } from 'playwright-core';
+
+/** Chromium without network, sandbox, or anything that differs from machine to machine. */
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--font-render-hinting=none',
+];
+
+const INSTALLED = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`);
+
+/** Where the browser of the package is unpacked to, once for all runs of this version. */
+const UNPACKED = 'node_modules/.cache/chromium-147.0.0';
+
+/**
+ * A browser: that of CHROME_PATH, else one that is installed, else that of the package.
+ * @throws Error where none can start
+ */
+export async function openBrowser(): Promise<Browser> {
+  const given = process.env['CHROME_PATH'] ?? INSTALLED.find((path) => existsSync(path));
+  const executablePath = given ?? (await unpacked());
+  return chromium.launch({ executablePath, headless: true, args: FLAGS });
+}
+
+/** Unpacked beside its place and moved there whole, so that no run meets half a browser. @cost 2 s, once */
+async function unpacked(): Promise<string> {
+  const path = join(UNPACKED, 'chromium');
+  if (existsSync(path)) return path;
+  mkdirSync('node_modules/.cache', { recursive: true });
+  const folder = mkdtempSync('node_modules/.cache/unpacking-');
+  const before = process.env['TMPDIR'];
+  process.env['TMPDIR'] = folder; // The package unpacks into the folder for temporary files and nowhere else.
+  try {
+    const { default: chromium } = await import('@sparticuz/chromium');
+    await chromium.executablePath();
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+  }
+  if (existsSync(path)) rmSync(folder, { recursive: true });
+  else renameSync(folder, UNPACKED);
+  return path;
+}
+
+/** Why no browser can start here, null where one does. With REQUIRE_BROWSER that is a failure and no reason to skip. */
+export async function whyNone(): Promise<string | null> {
+  try {
+    await (await openBrowser()).close();
+    return null;
+  } catch (failure) {
+    if (process.env['REQUIRE_BROWSER'] !== undefined) throw failure;
+    return String(failure).split('\n')[0]!;
+  }
+}
+
+/** A folder for what a page downloads or a test makes. */
+export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'divisor-console-'));

@@ -222,6 +222,7 @@ describe('a damaged home or backup', () => {
       { files: [{ path: 'stores/../documents', bytes: 1, sha256: '0'.repeat(64) }] },
       'manifest',
     ],
+    ['somebody who stays', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
   ])('by %s is refused', async (_name, change, says) => {
     const folder = await newFolder();
     const copy = join(folder, 'backup');

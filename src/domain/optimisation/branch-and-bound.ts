@@ -86,11 +86,7 @@ export function branchAndBound({
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const costs = createMoveCosts(algebra, problem.metric);
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
-  const nodesMax = isAnyEnough
-    ? NODES_ANY_MAX
-    : problem.rows.some(({ row }) => row.form === 'distance' || row.form === 'norm')
-      ? NODES_KINKED_MAX
-      : NODES_MAX;
+  const nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem);
   let best = incumbent;
   let iterations = 0;
   const open: Node[] = [
@@ -106,27 +102,27 @@ export function branchAndBound({
     const node = takeLeast(open);
     if (best !== undefined && !isBetter(node.bound)) return { best, isComplete: true, bound: best.value, iterations };
     if (nodes >= nodesMax) return { best, isComplete: false, bound: node.bound, iterations };
+    visit(node);
+  }
+  return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
+
+  /** Bounds a node by its relaxation, and opens what may still be better below it. */
+  function visit(node: Node): void {
     const closed = close(node);
-    if (closed === undefined) continue;
-    const solution = solveConvex(solver, problem, {
-      ...options,
-      restriction: boundsOf(closed),
-      effort: 'quick',
-      warm: node.warm,
-    });
+    if (closed === undefined) return;
+    const restriction = boundsOf(closed);
+    const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', warm: node.warm });
     iterations += solution?.iterations ?? 0;
-    if (solution === undefined || !isBetter(solution.value)) continue;
+    if (solution === undefined || !isBetter(solution.value)) return;
     if (rows.every((row) => holds(row, solution.weights))) {
       best = solution;
-      continue;
+      return;
     }
     const finished = finishOf(closed, solution);
     if (finished !== undefined && isBetter(finished.value)) best = finished;
-    const moves = costs.at(solution, threshold);
-    const narrowed = narrow(closed, solution, moves);
+    const narrowed = narrow(closed, solution, costs.at(solution, threshold));
     if (narrowed !== undefined) open.push(...branches(narrowed, solution).filter(({ bound }) => isBetter(bound)));
   }
-  return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
 
   function isBetter(value: number): boolean {
     return best === undefined || value < best.value * (1 - GAIN_MIN);
@@ -253,6 +249,11 @@ export function branchAndBound({
       names: withValue(node.names, i, decided),
     }));
   }
+}
+
+function nodesMaxOf({ rows }: Problem): number {
+  const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm');
+  return isKinked ? NODES_KINKED_MAX : NODES_MAX;
 }
 
 /** Whether a forced decision contradicts the weights that led to it. */

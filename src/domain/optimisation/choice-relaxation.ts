@@ -1,7 +1,8 @@
 import { movableIn, type Movable } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
-import { solveProblem, type Solvers } from './search.js';
+import { solveProblem } from './search.js';
+import type { Solvers } from './name-search.js';
 
 /** Among moves that are each enough, cheapest first, that of a row of the highest priority. */
 export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {

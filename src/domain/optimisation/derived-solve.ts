@@ -15,7 +15,8 @@ import { datapointsOf } from './datapoints.js';
 import { giveWay } from './give-way.js';
 import { createProblem, type PreviousWeights, type Problem } from './problem.js';
 import type { Moved } from './relaxation.js';
-import { solveProblem, type SearchOutcome, type Solvers } from './search.js';
+import { solveProblem, type SearchOutcome } from './search.js';
+import type { Solvers } from './name-search.js';
 
 /** Solved weights of a derived index from one rebalance to the next. */
 export interface SolvedWeights {

@@ -3,7 +3,8 @@ import { jointRelaxation, movesByTrial, toChanges } from './joint-relaxation.js'
 import { movableIn, widthsIn, type Movable } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { roundedOutward, type Move, type Moved } from './relaxation.js';
-import { solveProblem, type SearchOutcome, type Solvers } from './search.js';
+import { solveProblem, type SearchOutcome } from './search.js';
+import type { Solvers } from './name-search.js';
 
 /** A problem without an answer, and what was found of it. */
 export interface Unanswered {

@@ -4,7 +4,8 @@ import { movableIn } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { conflictRows, findConflict, type ConflictRow } from './proof.js';
 import { singleRelaxations, toRelaxation, type Relaxation } from './relaxation.js';
-import { EXACT_NAMES_MAX, solveProblem, type Solvers } from './search.js';
+import { EXACT_NAMES_MAX, solveProblem } from './search.js';
+import type { Solvers } from './name-search.js';
 
 /** Why a problem has no answer: the detail of the error INFEASIBLE. */
 export interface Infeasibility {

@@ -7,7 +7,7 @@ import type { Movable } from './movables.js';
 import type { Problem } from './problem.js';
 import { ownGapOf, proofOf, proofsByName, type Proof } from './proof.js';
 import { standingAt, type Move } from './relaxation.js';
-import type { Solvers } from './search.js';
+import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
 
 /** Rounds of the joint relaxation: each adds certificates that the next moves have to void. */

@@ -5,7 +5,8 @@ import { fromBestViews, type AverageViews } from './averages.js';
 import { isAccepted, movableIn, type Movable } from './movables.js';
 import type { Origin, Problem } from './problem.js';
 import { gapOf, proofOf, type Proof } from './proof.js';
-import { solveProblem, type Solvers } from './search.js';
+import { solveProblem } from './search.js';
+import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
 
 /** A change of one parameter that restores feasibility. */

@@ -20,6 +20,7 @@ import { metricProduct } from './metric-product.js';
 import { createProblem, nonConvexRows, type Problem } from './problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
+import type { Solvers } from './name-search.js';
 import { solveProblem, type Solution } from './search.js';
 import { refusalOf } from './unsolved.js';
 
@@ -102,21 +103,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
-  const rows = nonConvexRows(problem).map(({ row }) => row);
-  const isRestricted = rows.length > 0;
-  const restriction = isRestricted
-    ? restrictionOf(
-        rows.filter(({ form }) => form !== 'concentration'),
-        { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true },
-      )
-    : undefined;
-  const frontier = frontierOf({
-    solver: solvers.solver,
-    problem,
-    means: risk.means,
-    riskFreeRate: input.riskFreeRate,
-    restriction,
-  });
+  const frontier = frontierWithin(solvers, problem, { solution, means: risk.means, riskFreeRate: input.riskFreeRate });
   const covered = firstAndLast(sm, columns, window);
   const { assembled, answer } = solution;
   const trackingError = Math.sqrt(solution.objective);
@@ -136,14 +123,32 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     findings: [
       ...strangerFindings(constraints, problem),
       ...uncoveredFindings(sm, risk.coverage.excluded),
-      ...problem.warnings.map((message): Finding => ({
-        severity: 'warning',
-        code: 'NO_WEIGHT_DATA',
-        message,
-        path: 'constraints',
-      })),
+      ...problem.warnings.map(noDataFinding),
     ],
   };
+}
+
+interface FrontierTerms {
+  readonly solution: Solution;
+  readonly means: Float64Array;
+  readonly riskFreeRate: number;
+}
+
+/** The frontier within the rows; where some of them choose names, within the names that the solution holds. */
+function frontierWithin({ solver }: Solvers, problem: Problem, { solution, ...terms }: FrontierTerms) {
+  const rows = nonConvexRows(problem).map(({ row }) => row);
+  const restriction =
+    rows.length === 0
+      ? undefined
+      : restrictionOf(
+          rows.filter(({ form }) => form !== 'concentration'),
+          { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true },
+        );
+  return frontierOf({ solver, problem, restriction, ...terms });
+}
+
+function noDataFinding(message: string): Finding {
+  return { severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: 'constraints' };
 }
 
 /** The composition to optimise. */

@@ -3,7 +3,7 @@ import { Refusal } from '../refusal.js';
 import type { DerivedSolve } from './derived-solve.js';
 import { explainChoice, explainInfeasibility, infeasibilitySentence } from './infeasibility.js';
 import { conflictRows, findConflict } from './proof.js';
-import type { Solvers } from './search.js';
+import type { Solvers } from './name-search.js';
 
 /** A problem that was solved without an answer. */
 type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;

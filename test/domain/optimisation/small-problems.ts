@@ -3,7 +3,7 @@ import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
-import type { Solvers } from '#domain/optimisation/search.js';
+import type { Solvers } from '#domain/optimisation/name-search.js';
 import { seeded } from '../../seeded.js';
 
 export const solvers: Solvers = { solver: createSolver(plainAlgebra), algebra: plainAlgebra };

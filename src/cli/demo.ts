@@ -94,7 +94,23 @@ function childOutcome({ rebalances, benchmark }: BacktestRunResult): string {
 }
 
 async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[]> {
-  const { job, said } = narrator(client, screen);
+  const narration = narrator(client, screen);
+  const { overview, attribution } = await indexTour(client, narration);
+  await childTour(client, narration);
+  const render = await narration.job(
+    'Render the factsheet',
+    () => client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: INDEX.id } }),
+    ({ bytes }) => `${whole(bytes)} bytes of PDF`,
+  );
+
+  screen.write(`\n${INDEX.name}\n${summary(overview)}\nLargest contributions\n${contributions(attribution)}`);
+  return write(client, render.render_id);
+}
+
+type Narration = ReturnType<typeof narrator>;
+
+/** A market, an index on it, and how it did. */
+async function indexTour(client: DivisorClient, { job, said }: Narration) {
   const index = { index_id: INDEX.id };
 
   await job(
@@ -128,10 +144,14 @@ async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[
     (view) =>
       `${view.contributions.length} contributions sum to ${percent(view.total_return)}, residual ${view.residual.toExponential(0)}`,
   );
+  return { overview, attribution };
+}
 
+/** An index optimised against the first, and what its risk and a future on it are. */
+async function childTour(client: DivisorClient, { job, said }: Narration): Promise<void> {
   await said(
     'Derive an optimised child',
-    () => client.call('optimiseIndex', { params: index, body: CHILD }),
+    () => client.call('optimiseIndex', { params: { index_id: INDEX.id }, body: CHILD }),
     () => `${CHILD.id}: ${CHILD.description}`,
   );
   await job(
@@ -161,14 +181,6 @@ async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[
       }),
     (future) => `${future.expiry} at ${decimal(future.fair_value)}, basis ${decimal(future.basis)}`,
   );
-  const render = await job(
-    'Render the factsheet',
-    () => client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: INDEX.id } }),
-    ({ bytes }) => `${whole(bytes)} bytes of PDF`,
-  );
-
-  screen.write(`\n${INDEX.name}\n${summary(overview)}\nLargest contributions\n${contributions(attribution)}`);
-  return write(client, render.render_id);
 }
 
 /** Writes what the service made into ./demo. */

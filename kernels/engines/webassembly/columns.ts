@@ -1,0 +1,116 @@
+import type { Engine } from '../engine.js';
+import { assertCentre } from '../../algebra/centre-columns.js';
+import { assertGroups, type ColumnGroups } from '../../algebra/centre-groups.js';
+import { assertColumns } from '../../algebra/column-squares.js';
+import { assertSelection } from '../../algebra/select-columns.js';
+import { assert } from '../../assert.js';
+import { BYTES, type Kernels } from './kernels.js';
+
+/** Sums, means and squares of columns and of groups of them. */
+export function columnsOn({
+  kernels,
+  arena,
+  operands,
+  run,
+}: Kernels): Pick<
+  Engine,
+  | 'centreColumns'
+  | 'columnSquares'
+  | 'columnDeviations'
+  | 'selectColumns'
+  | 'centreGroups'
+  | 'scaleRows'
+  | 'pairwiseSum'
+> {
+  return {
+    centreColumns(x, weights, means) {
+      const rows = assertCentre(x, weights, means);
+      run(() => {
+        const [px, writeRows] = operands.inPlace(x);
+        const [pm, writeMeans] = operands.inPlace(means);
+        const sums = arena.view(pm, means.length);
+        kernels.columnSums(px, rows, means.length, weights === undefined ? 0 : operands.input(weights), pm);
+        if (weights === undefined) for (let i = 0; i < sums.length; i++) sums[i]! /= rows;
+        kernels.subtractRow(px, rows, means.length, pm);
+        writeRows();
+        writeMeans();
+      });
+    },
+
+    columnSquares(x, out) {
+      const rows = assertColumns(x, out);
+      run(() => {
+        const px = operands.input(x);
+        const [po, write] = operands.output(out);
+        kernels.columnSquares(px, rows, out.length, po);
+        write();
+      });
+    },
+
+    columnDeviations(x, out) {
+      const rows = assertColumns(x, out);
+      run(() => {
+        const px = operands.input(x);
+        const [po, write] = operands.output(out);
+        const pm = arena.reserve(out.length * BYTES);
+        const means = arena.view(pm, out.length);
+        kernels.columnSums(px, rows, out.length, 0, pm);
+        for (let i = 0; i < means.length; i++) means[i]! /= rows;
+        kernels.columnSquaresAbout(px, rows, out.length, pm, po);
+        write();
+      });
+    },
+
+    selectColumns(x, selection, out) {
+      const rows = assertSelection(x, selection, out);
+      const { width, columns, less } = selection;
+      run(() => {
+        const px = operands.input(x);
+        const [po, write] = operands.result(out);
+        kernels.selectColumns(px, rows, width, operands.integers(columns), columns.length, less, po);
+        write();
+      });
+    },
+
+    centreGroups(x, groups, means) {
+      const { rows, sizes } = assertGroups(x, groups, means);
+      const columns = groups.groupAt.length;
+      run(() => {
+        const [px, writeRows] = operands.inPlace(x);
+        const [pm, writeMeans] = operands.result(means);
+        kernels.centreGroups(
+          px,
+          rows,
+          columns,
+          operands.integers(offsetsByGroup(groups, sizes)),
+          operands.integers(sizes),
+          groups.count,
+          pm,
+        );
+        writeRows();
+        writeMeans();
+      });
+    },
+
+    scaleRows(x, columns, factors) {
+      assert(x.length === columns * factors.length, `x: ${x.length} values for ${factors.length} x ${columns}`);
+      run(() => {
+        const pf = operands.input(factors);
+        const [px, write] = operands.inPlace(x);
+        kernels.scaleRows(px, factors.length, columns, pf);
+        write();
+      });
+    },
+
+    pairwiseSum: (values) => run(() => kernels.pairwiseSum(operands.input(values), values.length)),
+  };
+}
+
+/** Bytes from the beginning of a row to the columns of the first group, of the second and so on, ascending in each. */
+function offsetsByGroup({ groupAt }: ColumnGroups, sizes: Int32Array): Int32Array {
+  const next = new Int32Array(sizes.length);
+  for (let g = 1; g < sizes.length; g++) next[g] = next[g - 1]! + sizes[g - 1]!;
+  const offsets = new Int32Array(groupAt.length);
+  for (let i = 0; i < groupAt.length; i++) offsets[next[groupAt[i]!]!++] = i * BYTES;
+  return offsets;
+}

@@ -1,0 +1,72 @@
+import type { KernelExports } from '../wasm-exports.js';
+import type { Arena } from '../arena.js';
+
+/** Of a number. */
+export const BYTES = 8;
+
+/** What the parts of the engine work with. */
+export interface Kernels {
+  readonly kernels: KernelExports;
+  readonly arena: Arena;
+  readonly operands: Operands;
+  /** Runs a kernel with its operands on the arena and gives the arena back. */
+  run<T>(work: () => T): T;
+}
+
+export type Operands = ReturnType<typeof operandsOn>;
+
+export function kernelsOn(kernels: KernelExports, arena: Arena): Kernels {
+  const run = <T>(work: () => T): T => {
+    const mark = arena.mark();
+    try {
+      return work();
+    } finally {
+      arena.release(mark);
+    }
+  };
+  return { kernels, arena, operands: operandsOn(arena), run };
+}
+
+/** Brings operands onto the arena: those that lie there already are used where they are. */
+function operandsOn(arena: Arena) {
+  const nothing = (): void => {};
+  const place = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
+  return {
+    input(array: Float64Array): number {
+      const address = place(array);
+      if (arena.addressOf(array) === undefined) arena.view(address, array.length).set(array);
+      return address;
+    },
+    /** An operand the kernel overwrites, and how its result gets to where it belongs. */
+    result(array: Float64Array): readonly [address: number, write: () => void] {
+      const address = place(array);
+      return [
+        address,
+        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
+      ];
+    },
+    /** An operand the kernel adds to from zero. */
+    output(array: Float64Array): readonly [address: number, write: () => void] {
+      const placed = this.result(array);
+      arena.view(placed[0], array.length).fill(0);
+      return placed;
+    },
+    inPlace(array: Float64Array): readonly [address: number, write: () => void] {
+      const address = this.input(array);
+      return [
+        address,
+        arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing,
+      ];
+    },
+    /** A copy of integers. */
+    integers(array: Int32Array | Uint32Array): number {
+      const address = arena.reserve(array.byteLength);
+      new Uint32Array(arena.memory.buffer, address, array.length).set(array);
+      return address;
+    },
+    /** Copies integers back from where a kernel changed them. */
+    read(address: number, array: Int32Array | Uint32Array): void {
+      array.set(new Uint32Array(arena.memory.buffer, address, array.length));
+    },
+  };
+}

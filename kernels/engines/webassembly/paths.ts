@@ -1,0 +1,55 @@
+import type { Engine } from '../engine.js';
+import { assertNavPath } from '../../simulation/nav-path.js';
+import { assertPaths, closeCircle } from '../../simulation/simulate-paths.js';
+import { BYTES, type Kernels } from './kernels.js';
+
+const WORD = 2 ** 32;
+
+/** Paths of a portfolio, of the past and simulated. */
+export function pathsOn({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'navPath' | 'simulatePaths'> {
+  return {
+    navPath(input, out) {
+      assertNavPath(input, out);
+      const { prices, assets, rebalances, weights } = input;
+      run(() => {
+        const pp = operands.input(prices);
+        const pr = operands.integers(rebalances);
+        const pw = operands.input(weights);
+        const [po, write] = operands.output(out);
+        kernels.navPath(pp, out.length, assets, pr, rebalances.length, pw, po, arena.reserve(assets * BYTES));
+        write();
+      });
+    },
+
+    simulatePaths(request, tallies) {
+      assertPaths(request, tallies);
+      const { model, horizon, seed, first, bins } = request;
+      run(() => {
+        const low = operands.input(bins.low);
+        const scale = operands.input(bins.scale);
+        const counts = operands.integers(tallies.counts);
+        const [finals, writeFinals] = operands.output(tallies.finals);
+        const [lows, writeLows] = operands.output(tallies.lows);
+        const [drawdowns, writeDrawdowns] = operands.output(tallies.drawdowns);
+        const underwater = operands.integers(tallies.underwater);
+        const steps = arena.reserve(horizon * BYTES);
+        const rest = [low, scale, bins.count, counts, finals, lows, drawdowns, underwater, steps] as const;
+        const start = [horizon, (seed % WORD) | 0, Math.floor(seed / WORD), first, tallies.finals.length] as const;
+        if (model.kind === 'block_bootstrap') {
+          kernels.bootstrapPaths(
+            operands.input(closeCircle(model.growth, model.block)),
+            model.growth.length,
+            model.block,
+            ...start,
+            ...rest,
+          );
+        } else kernels.gaussianPaths(model.mean, model.deviation, ...start, ...rest);
+        writeFinals();
+        writeLows();
+        writeDrawdowns();
+        operands.read(counts, tallies.counts);
+        operands.read(underwater, tallies.underwater);
+      });
+    },
+  };
+}

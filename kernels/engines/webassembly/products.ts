@@ -1,0 +1,137 @@
+import type { Engine } from '../engine.js';
+import { assertProduct, type ProductShape } from '../../algebra/gemm.js';
+import { columnsOf } from '../../algebra/triangular-solve.js';
+import { assert } from '../../assert.js';
+import type { KernelExports } from '../wasm-exports.js';
+import { BYTES, type Kernels } from './kernels.js';
+
+/** Products of matrices, factors and what is solved with them. */
+export function productsOn({
+  kernels,
+  arena,
+  operands,
+  run,
+}: Kernels): Pick<
+  Engine,
+  | 'symmetricRankK'
+  | 'gemm'
+  | 'gemv'
+  | 'gemvTransposed'
+  | 'symv'
+  | 'cholesky'
+  | 'solveLower'
+  | 'solveLowerTransposed'
+  | 'square'
+  | 'rankOneUpdate'
+> {
+  const multiply = (shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void => {
+    assertProduct(shape, a, b, out);
+    const { rows, inner, columns, transposeA = false, transposeB = false } = shape;
+    run(() => {
+      const pa = operands.input(a);
+      const pb = operands.input(b);
+      const [pc, write] = operands.output(out);
+      const scratch = arena.reserve(kernels.gemmScratch());
+      const [aRow, aInner] = transposeA ? [BYTES, rows * BYTES] : [inner * BYTES, BYTES];
+      const [bInner, bColumn] = transposeB ? [BYTES, inner * BYTES] : [columns * BYTES, BYTES];
+      kernels.gemm(rows, inner, columns, pa, aRow!, aInner!, pb, bInner!, bColumn!, pc, columns * BYTES, 1, 0, scratch);
+      write();
+    });
+  };
+
+  const solve = (kernel: KernelExports['solveLower'], l: Float64Array, n: number, b: Float64Array): void => {
+    const columns = columnsOf(l, n, b);
+    if (b.length === 0) return;
+    run(() => {
+      const pl = operands.input(l);
+      const [pb, write] = operands.inPlace(b);
+      kernel(pl, n, pb, columns, arena.reserve(kernels.triangularSolveScratch()));
+      write();
+    });
+  };
+
+  return {
+    symmetricRankK(x, columns, out) {
+      const rows = x.length / columns;
+      assert(columns >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${columns} columns`);
+      assert(out.length === columns * columns, `out: ${out.length} values for ${columns} columns`);
+      run(() => {
+        const px = operands.input(x);
+        const [pc, write] = operands.result(out);
+        const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
+        kernels.symmetricRankK(px, rows, columns, pc, 0, kernels.symmetricRankKTileRows(columns), scratch);
+        write();
+      });
+    },
+
+    gemm: multiply,
+
+    gemv(a, x, out) {
+      assert(a.length === out.length * x.length, `a: ${a.length} values for ${out.length} x ${x.length}`);
+      run(() => {
+        const pa = operands.input(a);
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.gemv(pa, out.length, x.length, x.length * BYTES, px, py);
+        write();
+      });
+    },
+
+    gemvTransposed(a, x, out) {
+      assert(a.length === out.length * x.length, `a: ${a.length} values for ${x.length} x ${out.length}`);
+      run(() => {
+        const pa = operands.input(a);
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.addTransposed(pa, x.length, out.length, out.length * BYTES, px, py, 1);
+        write();
+      });
+    },
+
+    symv(a, x, out) {
+      const n = x.length;
+      assert(out.length === n, `out: ${out.length} values for ${n}`);
+      assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+      run(() => {
+        const pa = operands.input(a);
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.symv(pa, n, n * BYTES, px, py);
+        write();
+      });
+    },
+
+    cholesky(a, n) {
+      assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+      return run(() => {
+        const [pa, write] = operands.inPlace(a);
+        const pivots = kernels.cholesky(pa, n, arena.reserve(kernels.choleskyScratch(n)));
+        write();
+        return pivots;
+      });
+    },
+
+    solveLower: (l, n, b) => solve(kernels.solveLower, l, n, b),
+    solveLowerTransposed: (l, n, b) => solve(kernels.solveLowerTransposed, l, n, b),
+
+    square(x, out) {
+      assert(out.length === x.length, `out: ${out.length} values for ${x.length}`);
+      run(() => {
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.square(px, x.length, py);
+        write();
+      });
+    },
+
+    rankOneUpdate(out, x, { decay, factor }) {
+      assert(out.length === x.length * x.length, `out: ${out.length} values for ${x.length} x ${x.length}`);
+      run(() => {
+        const px = operands.input(x);
+        const [pc, write] = operands.inPlace(out);
+        kernels.rankOneUpdate(pc, x.length, px, decay, factor);
+        write();
+      });
+    },
+  };
+}

@@ -6,7 +6,7 @@ import { derivativeRoutes } from './derivatives.js';
 import { documentationRoutes } from './documentation.js';
 import { healthRoutes } from './health.js';
 import { metricsRoutes } from './metrics.js';
-import { indexRoutes } from './indices.js';
+import { indexRoutes } from './indices/routes.js';
 import { jobRoutes } from './jobs.js';
 import { optimiseRoutes } from './optimise.js';
 import { principalRoutes } from './principal.js';

@@ -4,7 +4,7 @@ import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { Finding, listingQuery, skippedFields, TypeSpec, ValidationReport } from './common.js';
-import { SavedIndex } from './indices.js';
+import { SavedIndex } from './indices/definition.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 

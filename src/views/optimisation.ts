@@ -1,5 +1,5 @@
 import type { OptimisationRunResult } from '#contract/optimise.js';
-import type { PreviewResponse } from '#contract/indices.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
 import { formatDay } from '#domain/days.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';

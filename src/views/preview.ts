@@ -1,4 +1,6 @@
-import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
+import type { WhatIfResponse } from '#contract/indices/what-if.js';
+import type { IndexExplanation } from '#contract/indices/explanation.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText, type Finding } from '#domain/findings.js';

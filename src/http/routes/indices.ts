@@ -1,4 +1,4 @@
-import type { indexRoutes } from '#contract/indices.js';
+import type { indexRoutes } from '#contract/indices/routes.js';
 import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Handlers } from '../handler.js';

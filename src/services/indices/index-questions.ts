@@ -1,4 +1,4 @@
-import type { Methodology } from '#contract/indices.js';
+import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';

@@ -1,4 +1,4 @@
-import type { IndexCollection, IndexDeletion, RuleTypes } from '#contract/indices.js';
+import type { IndexCollection, IndexDeletion, RuleTypes } from '#contract/indices/definition.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';

@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type {
-  IndexCollection,
-  IndexDeletion,
-  IndexExplanation,
-  Methodology,
-  PreviewResponse,
-  RuleTypes,
-  SavedIndex,
-  WhatIfResponse,
-} from '#contract/indices.js';
+import type { Methodology } from '#contract/indices/methodology.js';
+import type { WhatIfResponse } from '#contract/indices/what-if.js';
+import type { IndexExplanation } from '#contract/indices/explanation.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { IndexCollection, IndexDeletion, RuleTypes, SavedIndex } from '#contract/indices/definition.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { liveService, type LiveService } from '../../real/live.js';
 

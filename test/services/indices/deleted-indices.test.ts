@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { IndexDeletion } from '#contract/indices.js';
+import type { IndexDeletion } from '#contract/indices/definition.js';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
 

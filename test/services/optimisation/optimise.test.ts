@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { BacktestRunResult } from '#contract/analytics/run.js';
-import type { PreviewResponse } from '#contract/indices.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { ConstraintSetCollection, ConstraintTypes, OptimisationRunResult } from '#contract/optimise.js';
 import type { JobStatus } from '#jobs/status.js';
 import { counterRandom } from '#kernels/random/counter-random.js';

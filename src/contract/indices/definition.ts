@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { Finding, skippedFields, TypeSpec } from '../common.js';
+
+export const SavedIndex = z
+  .strictObject({
+    index: IndexDocument,
+    findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+  })
+  .meta({ id: 'SavedIndex' });
+export type SavedIndex = z.infer<typeof SavedIndex>;
+
+export const IndexSummary = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    kind: z.enum(['rule', 'derived']).meta({ description: 'Driven by rules, or derived by optimisation.' }),
+    source_index_id: z.string().nullable().meta({ description: 'Parent of a derived index.' }),
+    calendar: z.string(),
+    currency: z.string(),
+    base_date: z.string(),
+    has_run: z.boolean().meta({ description: 'Whether a backtest record is stored.' }),
+    run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
+  })
+  .meta({ id: 'IndexSummary' });
+
+export const IndexCollection = z
+  .strictObject({ indices: z.array(IndexSummary), ...skippedFields })
+  .meta({ id: 'IndexCollection' });
+export type IndexCollection = z.infer<typeof IndexCollection>;
+
+export const DeletedIndex = z
+  .strictObject({
+    index_id: z.string().meta({ description: 'The index removed.' }),
+    backtest_record_deleted: z.boolean(),
+    backtest_results_deleted: z.int().min(0).meta({ description: 'Job records and persisted run results forgotten.' }),
+    derived_from: z
+      .string()
+      .nullable()
+      .meta({ description: 'Parent of an optimised child; null for the index the request named.' }),
+  })
+  .meta({ id: 'DeletedIndex' });
+
+export const IndexDeletion = z
+  .strictObject({
+    deleted: z
+      .array(DeletedIndex)
+      .meta({ description: 'The index named first, then its children depth first in the order of their ids.' }),
+  })
+  .meta({ id: 'IndexDeletion' });
+export type IndexDeletion = z.infer<typeof IndexDeletion>;
+
+export const RuleTypes = z
+  .strictObject({ selection: z.array(TypeSpec), weighting: z.array(TypeSpec) })
+  .meta({ id: 'RuleTypes' });
+export type RuleTypes = z.infer<typeof RuleTypes>;
+
+/** The document as clients write it, each row by its class: for the documentation, since the service words its own findings. */
+const [firstRule, ...otherRules] = SELECTION_CLASSES.map(({ type, help, params }) =>
+  RuleSpec.extend({
+    type: z.literal(type),
+    params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
+  }).meta({ id: `${type}Rule` }),
+);
+const [firstWeighting, ...otherWeightings] = WEIGHTING_CLASSES.map(({ type, help, params }) =>
+  WeightingSpec.extend({
+    type: z.literal(type),
+    params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
+  }).meta({ id: `${type}Weighting` }),
+);
+export const IndexDocumentBody = IndexDocument.extend({
+  pipeline: PipelineSpec.extend({
+    selection: z
+      .array(z.discriminatedUnion('type', [firstRule!, ...otherRules]))
+      .max(64)
+      .default([]),
+    weighting: z.discriminatedUnion('type', [firstWeighting!, ...otherWeightings]),
+  })
+    .meta({ id: 'PipelineBody' })
+    .nullable()
+    .default(null),
+}).meta({
+  id: 'IndexDocumentBody',
+  description: 'An IndexDocument with the parameters of every rule and weighting class.',
+});
+
+export const example = {
+  id: 'LARGE-100',
+  name: 'Large hundred',
+  calendar: 'XNYS',
+  base_date: '2019-01-02',
+  currency: 'USD',
+  rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+  pipeline: {
+    selection: [
+      { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 5_000_000 } },
+      { id: 'size', type: 'BufferedTopN', params: { field: 'FREE_FLOAT_MARKET_CAP', count: 100 } },
+    ],
+    treatment: { dividends: 'total' },
+    weighting: { type: 'MarketCapWeight', params: { free_float: true }, cap: 0.1 },
+  },
+};

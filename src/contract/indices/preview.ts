@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { IsoDate } from '#domain/shape.js';
+import { Finding } from '../common.js';
+import { IndexDocumentBody } from './definition.js';
+
+export const PreviewRequest = z
+  .strictObject({
+    as_of: IsoDate.nullable().default(null).meta({
+      description: 'Decision date; default the base date of the index, or the first rebalance of a derived one.',
+    }),
+  })
+  .meta({ id: 'PreviewRequest' });
+
+export const PreviewDocumentRequest = z
+  .strictObject({
+    document: IndexDocumentBody,
+    as_of: IsoDate.nullable().default(null).meta({
+      description: 'Decision date; default the base date of the document, or the first rebalance of a derived one.',
+    }),
+  })
+  .meta({ id: 'PreviewDocumentRequest' });
+
+export const PreviewStep = z
+  .strictObject({
+    position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),
+    remaining: z.int().min(0).meta({ description: 'Survivors after the step.' }),
+    excluded: z.array(z.string()).meta({ description: 'Removed by this step; empty for the universe.' }),
+    rule_id: z.string().nullable(),
+    rule_type: z.string().nullable(),
+  })
+  .meta({ id: 'PreviewStep' });
+
+export const PreviewAsset = z
+  .strictObject({
+    identifier: z.string(),
+    included: z.boolean().meta({ description: 'Reached the final index.' }),
+    weight: z.number().nullable().meta({ description: 'Final fraction; null when not held.' }),
+    excluded_by: z.string().nullable().meta({
+      description: 'Id of the first excluding rule; null for a survivor without a weight, and on a derived index.',
+    }),
+    excluded_at: z.int().nullable().meta({
+      description: 'Waterfall position of the exclusion; the number of steps for a survivor without a weight.',
+    }),
+    uncapped_weight: z.number().nullable().meta({ description: 'Set when the cap bound the name.' }),
+    capped: z.boolean(),
+    source_weight: z.number().nullable().meta({ description: "The parent's weight; derived indices only." }),
+    solved_weight: z.number().nullable().meta({ description: 'Equals weight; derived indices only.' }),
+    weight_delta: z.number().nullable().meta({ description: 'Solved minus source; derived indices only.' }),
+  })
+  .meta({ id: 'PreviewAsset' });
+
+export const PreviewConstraint = z
+  .strictObject({
+    label: z.string(),
+    kind: z.enum(['eq', 'ineq']),
+    binding: z.boolean().meta({ description: 'Whether the solution sits on the boundary.' }),
+    slack: z.number().min(0).meta({ description: 'Distance to the boundary in `unit`.' }),
+    unit: z.enum(['fraction', 'count', 'value']),
+    relaxed_by: z.number().nullable().meta({
+      description:
+        'Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated.',
+    }),
+  })
+  .meta({ id: 'PreviewConstraint' });
+
+export const PreviewSolve = z
+  .strictObject({
+    source_index_id: z.string(),
+    objective: z.string(),
+    rebalance_date: z.string().meta({ description: 'Latest parent rebalance on or before as_of.' }),
+    binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
+    constraints: z.array(PreviewConstraint).meta({ description: 'Every constraint, binding or not.' }),
+  })
+  .meta({ id: 'PreviewSolve' });
+
+export const PreviewResponse = z
+  .strictObject({
+    index_id: z.string(),
+    as_of: z.string().meta({ description: 'Date asked for, echoed unchanged.' }),
+    resolved_date: z.string().nullable().meta({
+      description: 'Latest session with data on or before as_of; null before the first market date of the store.',
+    }),
+    assets: z.array(PreviewAsset).meta({ description: 'One row per name: included by weight, then excluded by step.' }),
+    weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
+    total_weight: z.number(),
+    cap: z.number().nullable().meta({ description: 'Effective cap; always null on a derived index.' }),
+    cap_redistributed: z.number(),
+    steps: z.array(PreviewStep).nullable().meta({ description: 'The waterfall; null on a derived index.' }),
+    solve: PreviewSolve.nullable().meta({ description: 'The optimisation; null on a rule-driven index.' }),
+    findings: z.array(Finding).meta({ description: 'Warnings, as of survivors without a weight.' }),
+  })
+  .meta({ id: 'PreviewResponse' });
+export type PreviewResponse = z.infer<typeof PreviewResponse>;

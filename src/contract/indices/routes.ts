@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { compositionErrors, listingQuery, ValidationReport } from '../common.js';
+import { routes } from '../route.js';
+import { SavedIndex, IndexCollection, IndexDeletion, RuleTypes, IndexDocumentBody, example } from './definition.js';
+import { PreviewResponse, PreviewRequest, PreviewDocumentRequest } from './preview.js';
+import { IndexExplanation } from './explanation.js';
+import { WhatIfResponse, WhatIfRequest } from './what-if.js';
+import { Methodology } from './methodology.js';
+
+const indexPath = z.strictObject({ index_id: Id });
+
+export const indexRoutes = routes({
+  listIndices: {
+    method: 'GET',
+    path: '/indices',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Stored index definitions.',
+    query: listingQuery,
+    success: { status: 200, description: 'The definitions by id.', schema: IndexCollection },
+    errors: [],
+  },
+  createIndex: {
+    method: 'POST',
+    path: '/indices',
+    scope: 'write',
+    tag: 'indices',
+    summary: 'Stores a new index definition.',
+    description: 'A taken id is refused with the finding DUPLICATE_ID; replacing is done with PUT.',
+    body: { schema: IndexDocumentBody, document: true, example },
+    success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
+    errors: [],
+  },
+  listRuleTypes: {
+    method: 'GET',
+    path: '/indices/rule-types',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Every selection and weighting class with its parameters.',
+    success: { status: 200, description: 'The catalogue.', schema: RuleTypes },
+    errors: [],
+  },
+  validateIndex: {
+    method: 'POST',
+    path: '/indices/validate',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Everything there is to say about a definition; nothing is stored.',
+    description: 'Answers 200 with a report whatever it finds, except for a missing calendar, which is refused.',
+    body: { schema: IndexDocumentBody, document: true, report: true, example },
+    success: { status: 200, description: 'The report.', schema: ValidationReport },
+    errors: [],
+  },
+  previewDocument: {
+    method: 'POST',
+    path: '/indices/preview',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Composes a definition as sent on one date; nothing is stored.',
+    body: { schema: PreviewDocumentRequest, document: true, example: { document: example, as_of: '2020-06-19' } },
+    success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
+    errors: compositionErrors,
+  },
+  whatIf: {
+    method: 'POST',
+    path: '/indices/whatif',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'What a change of a definition would change on one date; nothing is stored.',
+    body: {
+      schema: WhatIfRequest,
+      document: true,
+      example: { index_id: 'LARGE-100', patch: { pipeline: { weighting: { cap: 0.05 } } } },
+    },
+    success: { status: 200, description: 'Names added, removed and changed.', schema: WhatIfResponse },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', ...compositionErrors],
+  },
+  getIndex: {
+    method: 'GET',
+    path: '/indices/{index_id}',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'A stored definition, exactly as PUT accepts it.',
+    params: indexPath,
+    success: { status: 200, description: 'The document.', schema: IndexDocument },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putIndex: {
+    method: 'PUT',
+    path: '/indices/{index_id}',
+    scope: 'write',
+    tag: 'indices',
+    summary: 'Stores or replaces a definition.',
+    params: indexPath,
+    body: { schema: IndexDocumentBody, document: true, example },
+    success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
+    errors: ['ID_MISMATCH'],
+  },
+  deleteIndex: {
+    method: 'DELETE',
+    path: '/indices/{index_id}',
+    scope: 'write',
+    tag: 'indices',
+    summary: 'Removes a definition, its optimised children and every result of them.',
+    params: indexPath,
+    success: { status: 200, description: 'What was removed.', schema: IndexDeletion },
+    errors: ['INDEX_NOT_FOUND'],
+  },
+  previewIndex: {
+    method: 'POST',
+    path: '/indices/{index_id}/preview',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Composes a stored definition on one date.',
+    params: indexPath,
+    body: { schema: PreviewRequest, optional: true, example: { as_of: '2020-06-19' } },
+    success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', ...compositionErrors],
+  },
+  explainName: {
+    method: 'GET',
+    path: '/indices/{index_id}/explain/{identifier}',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'The chain behind one weight.',
+    description:
+      'From the datapoints that were read to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
+      'What has happened to the name since stands in `entered`, `left` and `order`. ' +
+      "On a derived index the chain behind the parent's weight comes first (`derivation.source`), then every constraint row the name stands in and what held it: `solved_weight * scale / stayed` is the applied weight.",
+    params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
+    query: z.strictObject({ as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }) }),
+    success: { status: 200, description: 'The explanation.', schema: IndexExplanation },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'IDENTIFIER_NOT_FOUND', ...compositionErrors],
+  },
+  getMethodology: {
+    method: 'GET',
+    path: '/indices/{index_id}/methodology',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'The definition in numbered English sentences.',
+    params: indexPath,
+    success: { status: 200, description: 'The methodology.', schema: Methodology },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

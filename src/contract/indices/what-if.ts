@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { Id, IsoDate } from '#domain/shape.js';
+import { Finding } from '../common.js';
+import { IndexDocumentBody } from './definition.js';
+
+export const WhatIfRequest = z
+  .strictObject({
+    index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
+    document: IndexDocumentBody.nullable().default(null).meta({ description: 'Or a document as the base.' }),
+    patch: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .default(null)
+      .meta({ description: 'Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole.' }),
+    changed: IndexDocumentBody.nullable().default(null).meta({ description: 'Or the whole changed document.' }),
+    as_of: IsoDate.nullable()
+      .default(null)
+      .meta({ description: 'Decision date of both; default the latest date of the store.' }),
+  })
+  .meta({
+    id: 'WhatIfRequest',
+    description: 'Exactly one of index_id and document, and exactly one of patch and changed.',
+  });
+
+const WeightChange = z
+  .strictObject({ identifier: z.string(), before: z.number(), after: z.number(), change: z.number() })
+  .meta({ id: 'WeightChange' });
+const WhatIfSide = z
+  .strictObject({
+    index_id: z.string(),
+    constituents: z.int().min(0),
+    largest: z.number(),
+    effective_assets: z.number(),
+    cap: z.number().nullable(),
+    cap_redistributed: z.number(),
+  })
+  .meta({ id: 'WhatIfSide' });
+
+export const WhatIfResponse = z
+  .strictObject({
+    as_of: z.string(),
+    resolved_date: z.string().nullable(),
+    before: WhatIfSide,
+    after: WhatIfSide,
+    added: z.array(WeightChange),
+    removed: z.array(WeightChange),
+    changed: z.array(WeightChange),
+    turnover: z.number().meta({ description: 'One-way: half the sum of absolute changes.' }),
+    findings: z.array(Finding).meta({ description: 'Warnings about the changed document.' }),
+  })
+  .meta({ id: 'WhatIfResponse' });
+export type WhatIfResponse = z.infer<typeof WhatIfResponse>;

@@ -16,6 +16,7 @@ const MOCKING = ['durability/every-call.test.js'];
 const LONGEST = [
   'every-call.test.js',
   'extend-decisions.test.js',
+  'extend-solved.test.js',
   'job-commands.test.js',
   'views.test.js',
   'guide.test.js',

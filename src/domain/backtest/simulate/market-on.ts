@@ -4,7 +4,7 @@ import { alignMarket, type SessionMarket } from '../../market/session-market.js'
 import { Refusal } from '../../refusal.js';
 
 /** Calendars of a market aligned so far: one alignment serves every index of the calendar. */
-export const aligned = new WeakMap<MarketData, Map<string, SessionMarket>>();
+const aligned = new WeakMap<MarketData, Map<string, SessionMarket>>();
 
 /** The market on the sessions of a calendar, aligned once. @throws Refusal VALIDATION_FAILED when there is no such calendar */
 export function marketOn({

@@ -1,0 +1,41 @@
+import { expect } from 'vitest';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { dayFrom } from '#domain/days.js';
+import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
+import { type Explanation, explainName } from '#domain/rules/explain.js';
+import { CALENDARS, WEEK } from './signed-case.js';
+import { type MarketSketch, buildMarket } from './market-builder.js';
+
+export interface Case extends Omit<MarketSketch, 'dates'> {
+  readonly treatment?: Partial<NonNullable<Definition['pipeline']>['treatment']>;
+  /** Rebalances beside the first, on 4 March. */
+  readonly dates?: readonly string[];
+  readonly selection?: readonly unknown[];
+  /** Names of the universe; all but what is spun off or turned into unless given. */
+  readonly universe?: readonly string[];
+}
+
+/** Equal weights of A and B from 4 March on: what is told of a name on a day. */
+export function told({ treatment = {}, dates = [], selection = [], universe = ['A', 'B'], ...sketch }: Case) {
+  const market = buildMarket({ dates: WEEK, ...sketch });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: WEEK[0],
+    rebalance: dates.length === 0 ? { frequency: 'none' } : { frequency: 'custom', dates },
+    universe: { kind: 'list', identifiers: universe },
+    pipeline: { selection, treatment, weighting: { type: 'EqualWeight' } },
+  });
+  return (name: string, asOf: string): Explanation => {
+    const until = dayFrom(asOf);
+    const documents = { X: document };
+    const composer = createComposer({ market, calendars: CALENDARS, documents, until, createDecider: indexDecider });
+    return explainName(composer, 'X', { column: market.identifiers.indexOf(name), asOf: until });
+  };
+}
+
+export const flat = (price: number) => WEEK.map(() => price);
+export const day = dayFrom;
+export const close = (value: number) => expect.closeTo(value, 12) as number;

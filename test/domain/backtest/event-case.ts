@@ -1,0 +1,74 @@
+import { expect } from 'vitest';
+import type { Run } from '#domain/backtest/run.js';
+import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
+import { type MarketSketch, buildMarket, weekdayCalendars } from './market-builder.js';
+import { runOn } from './random-run.js';
+
+export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08', '2024-03-11'];
+const CALENDARS = weekdayCalendars({
+  MAIN: { from: '2024-01-01', to: '2024-12-31' },
+  OTHER: { from: '2024-01-01', to: '2024-12-31', holidays: ['2024-03-06'] },
+});
+
+export type Treatment = Partial<NonNullable<Definition['pipeline']>['treatment']>;
+
+interface Case extends Omit<MarketSketch, 'dates'> {
+  readonly dates?: readonly string[];
+  readonly treatment?: Treatment;
+  readonly rebalance?: Partial<Definition['rebalance']>;
+  readonly costBps?: number;
+  readonly start?: string;
+  readonly end?: string | null;
+}
+
+/** Equal weights from 4 March on, never rebalanced unless said. */
+export function simulate({
+  dates = WEEK,
+  treatment = {},
+  rebalance = { frequency: 'none' },
+  costBps = 0,
+  start,
+  end = null,
+  ...sketch
+}: Case): Run {
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: dates[0],
+    rebalance,
+    universe: {
+      kind: 'list',
+      identifiers: Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name) && name !== 'KID'),
+    },
+    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
+  });
+  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, {
+    transaction_cost_bps: costBps,
+    start: start ?? null,
+    end,
+  });
+}
+
+/** Codes of what a run warns of, but for the currency that markets of tests do not declare. */
+export const codesOf = ({ findings }: Run) =>
+  findings.map(({ code }): string => code).filter((code) => code !== 'CURRENCY_ASSUMED');
+export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
+
+export const levels = (run: Run): number[] => [...run.index.book.value];
+
+export function weightsOf({ index: { book } }: Run, at: number): Record<string, number> {
+  const { sm, columns, weights } = book;
+  return Object.fromEntries(
+    [...columns].flatMap((column, slot) =>
+      weights[at * columns.length + slot]! > 0 ? [[sm.identifiers[column]!, weights[at * columns.length + slot]!]] : [],
+    ),
+  );
+}
+
+export function close(actual: ArrayLike<number>, expected: readonly number[]): void {
+  expect(actual.length).toBe(expected.length);
+  expected.forEach((value, i) => expect(actual[i]).toBeCloseTo(value, 10));
+}
+
+export const flat = (price: number) => [price, price, price, price, price, price];

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { formatDay } from '#domain/days.js';
+import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { randomMarket, withVolume, randomDerivation, randomConstraints } from './random-definitions.js';
+import { RUNS, DAYS_ADDED, newTally, expectGoesOn, randomSteps } from './growing-run.js';
+
+test('an optimised index resumes with what its solves left', () => {
+  const tally = newTally();
+  fc.assert(
+    fc.property(randomMarket, randomDerivation, randomSteps, ({ market: priced }, { document, parent }, steps) => {
+      const market = withVolume(priced);
+      expectGoesOn({
+        market,
+        document,
+        request: { documents: { P: parent }, createDecider: indexDecider },
+        steps,
+        tally,
+        rows: market.dates.length - DAYS_ADDED,
+      });
+    }),
+    { numRuns: RUNS },
+  );
+  expect(tally.extended).toBeGreaterThan(RUNS / 4);
+  expect(tally.rebalanced).toBeGreaterThan(RUNS / 8);
+  expect(Object.keys(tally.reasons)).not.toContain('rebalance');
+});
+
+test('a strategy under a constraint set resumes with what its solves left', () => {
+  const tally = newTally();
+  fc.assert(
+    fc.property(
+      randomMarket,
+      randomConstraints,
+      randomSteps,
+      ({ market: priced }, { cadence, tolerance, indexFrequency, lag, constraints }, steps) => {
+        const market = withVolume(priced);
+        const document = IndexDocument.parse({
+          id: 'X',
+          name: 'X',
+          calendar: 'MAIN',
+          base_date: '2024-02-08',
+          rebalance: { frequency: indexFrequency, effective_lag: lag },
+          pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.4 } },
+        });
+        const strategy = {
+          rebalance: cadence === null ? null : RebalanceSpec.parse({ frequency: cadence }),
+          drift_tolerance: tolerance,
+          exposure: 0.9,
+          constraints,
+        };
+        expectGoesOn({
+          market,
+          document,
+          request: { strategy, createDecider: indexDecider },
+          steps,
+          tally,
+          rows: market.dates.length - DAYS_ADDED,
+        });
+      },
+    ),
+    { numRuns: RUNS },
+  );
+  expect(tally.extended).toBeGreaterThan(RUNS / 4);
+  expect(tally.rebalanced).toBeGreaterThan(RUNS / 8);
+  expect(Object.keys(tally.reasons)).not.toContain('rebalance');
+});
+
+/** Five years of sixteen names. */
+function longMarket(calendars: Calendars) {
+  const sessions = calendars
+    .get('XNYS')!
+    .sessions.filter((day) => day > 15_000)
+    .slice(0, 1300);
+  const market: MarketData = {
+    storeId: 'test',
+    contentHash: 'long',
+    adjustment: 'none',
+    ...generateMarket(
+      {
+        seed: 5,
+        assets: 16,
+        sessions,
+        exchange: 'XNYS',
+        currency: 'USD',
+        sectors: 4,
+        market_return: 0.07,
+        market_volatility: 0.16,
+        specific_volatility: 0.25,
+        dividend_yield: 0.03,
+        splits_per_year: 0.2,
+        delistings_per_year: 0,
+        listings_per_year: 0,
+        missing_rate: 0.002,
+      },
+      () => {},
+    ),
+  };
+  return { market, sessions };
+}
+
+test('an optimised index, or a strategy under constraints, looks back no further than the windows of its risk model, however long the market', () => {
+  const calendars = openCalendars();
+  const { market, sessions } = longMarket(calendars);
+  const begin = { calendar: 'XNYS', base_date: formatDay(sessions[3]!), rebalance: { frequency: 'monthly' } };
+  const parent = IndexDocument.parse({
+    ...begin,
+    id: 'P',
+    name: 'P',
+    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.2 } },
+  });
+  const constraints = [
+    { id: 'pos', type: 'PositionBounds', params: { lower: 0.01, upper: 0.12 } },
+    { id: 'turn', type: 'Turnover', params: { limit: 0.05, reference: 'previous', soft: 1 } },
+    { id: 'calm', type: 'WeightedAverage', params: { field: 'VOLATILITY', upper: 0.29, soft: 1 } },
+  ];
+  const document = IndexDocument.parse({
+    ...begin,
+    id: 'X',
+    name: 'X',
+    derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints },
+  });
+  const strategy = {
+    rebalance: RebalanceSpec.parse({ frequency: 'weekly' }),
+    drift_tolerance: null,
+    exposure: 1,
+    constraints,
+  };
+  for (const followed of [
+    { document, request: { documents: { P: parent } } },
+    { document: parent, request: { strategy } },
+  ]) {
+    const tally = newTally();
+    expectGoesOn({
+      market,
+      document: followed.document,
+      request: { ...followed.request, createDecider: indexDecider },
+      rows: 1190,
+      steps: [1, 20, 1, 1, 19, 22, 1, 1, 2, 30],
+      tally,
+      calendars,
+    });
+    expect(tally).toEqual({
+      extended: 10,
+      joined: 0,
+      rebalanced: expect.any(Number) as number,
+      wholes: 0,
+      reasons: {},
+    });
+    expect(tally.rebalanced).toBeGreaterThanOrEqual(4);
+  }
+});

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import type { Run } from '#domain/backtest/run.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
+import { runResultJson } from '#views/run-json.js';
+import {
+  type StoredRun,
+  cut,
+  expectSameReads,
+  extend,
+  filesAfter,
+  keptResult,
+  opened,
+  resultAfter,
+  resultText,
+  STAMP,
+  told,
+} from './extended.js';
+import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
+
+export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
+
+export const DAYS_ADDED = 14;
+
+/** What becomes of a run: itself, or the code that it is refused with. */
+function outcomeOf(work: () => Run): Run | string {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown.code;
+    throw thrown;
+  }
+}
+
+interface Tally {
+  extended: number;
+  rebalanced: number;
+  /** Steps after which a name was held that never was before. */
+  joined: number;
+  /** Decisions made on the whole market. */
+  wholes: number;
+  readonly reasons: Record<string, number>;
+}
+
+export const newTally = (): Tally => ({ extended: 0, rebalanced: 0, joined: 0, wholes: 0, reasons: {} });
+
+interface Growing {
+  readonly market: MarketData;
+  readonly document: IndexDocument;
+  readonly request: RunRequest;
+  /** Sessions of the first run, and those added at a time. */
+  readonly rows: number;
+  readonly steps: readonly number[];
+  readonly tally: Tally;
+  readonly calendars?: Calendars;
+  /** Dates that a file of columns may have. */
+  readonly datesMax?: number;
+}
+
+/** Extends a run again and again, as long as that is possible, and compares everything that is kept with the whole run. */
+export function expectGoesOn({
+  market,
+  document,
+  request,
+  rows,
+  steps,
+  tally,
+  calendars = CALENDARS,
+  datesMax = 0,
+}: Growing): void {
+  const begun = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
+  if (typeof begun === 'string') return;
+  let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
+  let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
+  let result = keptResult(begun);
+  let to = rows;
+  for (const step of steps) {
+    if (to + step > market.dates.length) return;
+    to += step;
+    const grown = cut(market, to);
+    const whole = outcomeOf(() => runOn(calendars, grown, document, request));
+    const terms = { calendars, createDecider: indexDecider, onWhole: () => void tally.wholes++, datesMax };
+    const kept = structuredClone(stored.checkpoint);
+    if (typeof whole === 'string') {
+      expect(() => extend(begun.plan, grown, stored, terms)).toThrow(Refusal);
+      return;
+    }
+    const gone = extend(whole.plan, grown, stored, terms);
+    expect(stored.checkpoint).toEqual(kept); // What is stored is read, and may be read again.
+    if (typeof gone === 'string') {
+      tally.reasons[gone] = (tally.reasons[gone] ?? 0) + 1;
+      return;
+    }
+    tally.extended++;
+    if (gone.rebalances.length > 0) tally.rebalanced++;
+    files = filesAfter(files, gone);
+    const columns = opened(gone.columns, files);
+    const wholeColumns = opened(runToColumns(whole, { contentHash: 's' }));
+    if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
+    expect(told(columns)).toEqual(told(wholeColumns));
+    expectSameReads(columns, wholeColumns);
+    expect(gone.checkpoint).toEqual(checkpointOf(whole));
+    result = resultAfter(result, gone);
+    expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
+    stored = { columns, checkpoint: gone.checkpoint };
+  }
+}
+
+export const randomSteps = fc.array(fc.constantFrom(1, 1, 1, 2, 5), { minLength: 3, maxLength: 5 });

@@ -1,0 +1,210 @@
+import fc from 'fast-check';
+import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { randomMarketOver } from '../random-market.js';
+
+/** Long enough for a covariance of 21 returns behind every day that is added. */
+export const randomMarket = randomMarketOver(fc.integer({ min: 60, max: 80 }));
+
+/** A market whose names have a volume as well, and are in a universe until the one or the other leaves it. */
+export function withVolume(market: MarketData): MarketData {
+  const close = market.fields.get('CLOSE')!;
+  const volume = close.map((price, cell) => (price === price ? 1000 + ((cell * 7919) % 997) : Number.NaN));
+  const universes = market.identifiers
+    .filter((_, n) => n % 4 !== 3)
+    .map((identifier, n) => ({
+      universe: 'U',
+      identifier,
+      start: null,
+      end: n % 3 === 2 ? market.dates.at(-5)! : null,
+    }));
+  return { ...market, fields: new Map([...market.fields, ['VOLUME', volume]]), universes };
+}
+
+const randomField = fc
+  .record({
+    name: fc.constantFrom(
+      'RETURN',
+      'VOLATILITY',
+      'MOMENTUM',
+      'BETA',
+      'DIVIDEND_YIELD',
+      'AGE',
+      'MARKET_CAP',
+      'VALUE_TRADED',
+      'CLOSE',
+    ),
+    lag: fc.constantFrom(0, 0, 3),
+    window: fc.integer({ min: 2, max: 20 }),
+    aggregate: fc.constantFrom('last', 'mean', 'std', 'sum', 'count'),
+  })
+  .map(({ name, lag, window, aggregate }) => {
+    const isStatistic = ['VOLATILITY', 'MOMENTUM', 'BETA'].includes(name);
+    return {
+      node: 'field',
+      name,
+      lag,
+      window: isStatistic || aggregate !== 'last' ? window : null,
+      aggregate: isStatistic ? 'last' : aggregate,
+      transform: 'rank',
+    };
+  });
+
+const randomRule = fc.oneof(
+  fc.record({ field: randomField, value: fc.integer({ min: 3, max: 8 }) }).map(({ field, value }) => ({
+    type: 'ExpressionFilter',
+    params: { expression: { node: 'comparison', field, comparison: 'le', value } },
+  })),
+  fc.constantFrom(
+    { type: 'BufferedTopN', params: { field: 'VALUE_TRADED', count: 4, enter_rank: 3, exit_rank: 6 } },
+    { type: 'DividendFilter', params: { minimum_yield: 0 } },
+    { type: 'HistoryFilter', params: { sessions: 15, coverage: 0.8 } },
+    { type: 'MomentumFilter', params: { window: 12, skip: 2, minimum: -0.1 } },
+    { type: 'VolatilityFilter', params: { window: 15, maximum: 0.9 } },
+    { type: 'SeasoningFilter', params: { sessions: 10 } },
+    { type: 'LiquidityFilter', params: { minimum: 10_000, window: 10, incumbent_minimum: 1000 } },
+  ),
+);
+
+const randomWeighting = fc.constantFrom(
+  { type: 'EqualWeight' },
+  { type: 'MarketCapWeight', cap: 0.35 },
+  { type: 'InverseVolatilityWeight', params: { window: 18, minimum_observations: 4 } },
+  { type: 'MinimumVarianceWeight', params: { window: 21, upper: 0.5 } },
+  { type: 'EqualRiskWeight', params: { window: 22 } },
+  { type: 'FieldWeight', params: { field: 'VALUE_TRADED' }, cap: 0.5 },
+  { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
+);
+
+/** Another index of the market: what the universe of the first may be, on a calendar and a schedule of its own. */
+const randomParent = fc.constantFrom('MAIN', 'OTHER').map((calendar) =>
+  IndexDocument.parse({
+    id: 'P',
+    name: 'P',
+    calendar,
+    base_date: '2023-12-28',
+    rebalance: { frequency: 'weekly' },
+    pipeline: {
+      selection: [{ id: 's', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } }]
+        .slice(calendar === 'MAIN' ? 1 : 0)
+        .concat([
+          {
+            id: 'n',
+            type: 'BufferedTopN',
+            params: { field: 'VALUE_TRADED', count: 5, enter_rank: 4, exit_rank: 7 },
+          } as never,
+        ]),
+      weighting: { type: 'EqualWeight' },
+    },
+  }),
+);
+
+export const randomDefinition = fc
+  .record({
+    frequency: fc.constantFrom('daily', 'weekly', 'monthly'),
+    lag: fc.constantFrom(0, 0, 2),
+    stale: fc.constantFrom(0, 1, 5),
+    adjusted: fc.constantFrom('none', 'splits', 'total'),
+    universe: fc.constantFrom(
+      { kind: 'all' },
+      { kind: 'named', id: 'U' },
+      { kind: 'index', id: 'P' },
+      { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'EE', 'HH', 'NEW'] },
+    ),
+    rules: fc.array(randomRule, { maxLength: 2 }),
+    weighting: randomWeighting,
+    parent: randomParent,
+    isMeasured: fc.boolean(),
+  })
+  .map(({ frequency, lag, stale, universe, rules, weighting, ...rest }) => ({
+    ...rest,
+    document: IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: '2024-02-08',
+      universe,
+      rebalance: { frequency, effective_lag: lag },
+      pipeline: {
+        treatment: { dividends: 'total', max_stale_sessions: stale },
+        selection: rules.map((rule, i) => ({ id: `r${i}`, ...rule })),
+        weighting,
+      },
+    }),
+  }));
+
+/** An index of a few names of which others are the largest every day, and who follows it on which terms. */
+export const randomNewcomers = fc.record({
+  count: fc.integer({ min: 1, max: 4 }),
+  isCapped: fc.boolean(),
+  variant: fc.constantFrom('price', 'total', 'net'),
+  currency: fc.constantFrom('USD', 'EUR'),
+  benchmark: fc.constantFrom(null, 'P'),
+  strategy: fc.constantFrom(
+    undefined,
+    { rebalance: null, drift_tolerance: null, exposure: 0.8 },
+    { rebalance: RebalanceSpec.parse({ frequency: 'weekly' }), drift_tolerance: 0.01, exposure: 1 },
+  ),
+  datesMax: fc.constantFrom(0, 2, 1000),
+});
+
+/** An index optimised towards another, with rows that look back or remember. */
+export const randomDerivation = fc
+  .record({
+    frequency: fc.constantFrom('weekly', 'daily'),
+    lag: fc.constantFrom(0, 0, 2),
+    parentFrequency: fc.constantFrom('weekly', 'monthly', 'none'),
+    weighting: fc.constantFrom(
+      { type: 'EqualWeight' },
+      { type: 'MarketCapWeight', cap: 0.3 },
+      { type: 'InverseVolatilityWeight', params: { window: 18, minimum_observations: 4 } },
+    ),
+    constraints: fc.subarray([
+      { id: 'pos', type: 'PositionBounds', params: { lower: 0.02, upper: 0.3 } },
+      { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', soft: 1 } },
+      { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
+      { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
+      { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 2 } },
+      { id: 'even', type: 'ActiveShare', params: { limit: 0.02, priority: 1 } },
+    ]),
+  })
+  .map(({ frequency, lag, parentFrequency, weighting, constraints }) => ({
+    parent: IndexDocument.parse({
+      id: 'P',
+      name: 'P',
+      calendar: 'MAIN',
+      base_date: '2024-02-08',
+      universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] },
+      rebalance: { frequency: parentFrequency },
+      pipeline: { treatment: { dividends: 'total' }, weighting },
+    }),
+    document: IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: '2024-02-08',
+      rebalance: { frequency, effective_lag: lag },
+      derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints },
+    }),
+  }));
+
+/** How a strategy follows its index under constraints: at the rebalances of the index or at its own. */
+export const randomConstraints = fc.record({
+  cadence: fc.constantFrom(null, 'weekly', 'daily'),
+  tolerance: fc.constantFrom(null, 0.01),
+  indexFrequency: fc.constantFrom('daily', 'weekly'),
+  lag: fc.constantFrom(0, 2),
+  constraints: fc
+    .subarray(
+      [
+        { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } },
+        { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', soft: 1 } },
+        { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
+        { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
+        { id: 'few', type: 'Cardinality', params: { maximum: 4 } },
+        { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 1 } },
+      ],
+      { minLength: 1 },
+    )
+    .filter((rows) => !['few', 'calm'].every((id) => rows.some((row) => row.id === id))), // Together they are searched for long.
+});

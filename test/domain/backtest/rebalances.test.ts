@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { formatDay } from '#domain/days.js';
+import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
+import { attributionView } from '#views/attribution-view.js';
+import { runResultJson } from '#views/run-json.js';
+import { portfolioTransactionsOf } from './transactions.js';
+import { buildMarket, weekdayCalendars } from './market-builder.js';
+import { runOn } from './random-run.js';
+import { WEEK, simulate, STAMP, weightsOf, close, flat } from './event-case.js';
+
+describe('the schedule', () => {
+  const twoWeeks = [
+    '2024-03-04',
+    '2024-03-05',
+    '2024-03-06',
+    '2024-03-07',
+    '2024-03-08',
+    '2024-03-11',
+    '2024-03-12',
+    '2024-03-13',
+    '2024-03-14',
+    '2024-03-15',
+  ];
+
+  test('with a lag decides before and takes effect later, leaving out what has gone', () => {
+    const run = simulate({
+      dates: twoWeeks,
+      close: {
+        A: [1, 1, 1, 1, 1, 1, null, null, null, null],
+        B: twoWeeks.map(() => 1),
+        C: [null, null, null, null, null, 1, 1, 1, 1, 1],
+      },
+      actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-12' }],
+      rebalance: { frequency: 'custom', dates: ['2024-03-08', '2024-03-13'], effective_lag: 2 },
+    });
+    expect(run.rebalances.map(({ announced }) => announced === null)).toEqual([true, false, false]);
+    // Decided on the 6th and on the 11th: C was not there yet, then A was still there.
+    expect(run.rebalances.map(({ columns }) => [...columns])).toEqual([
+      [0, 1],
+      [0, 1],
+      [1, 2],
+    ]);
+    close(run.rebalances[2]!.weights, [0.5, 0.5]);
+  });
+
+  test('unadjusted keeps the date and takes effect at the close before', () => {
+    const run = simulate({
+      dates: twoWeeks,
+      close: { A: twoWeeks.map((_, t) => 100 + t), B: twoWeeks.map(() => 100) },
+      rebalance: { frequency: 'custom', dates: ['2024-03-09'], roll: 'unadjusted' },
+    });
+    const second = run.rebalances[1]!;
+    expect([second.date - second.session, run.portfolio.sm.sessions[second.session]]).toEqual([19_791 - 4, 19_790]);
+    expect(weightsOf(run, 4)).toEqual({ A: 0.5, B: 0.5 });
+  });
+
+  test('unadjusted is carried out once for two dates that come to one session, and reports both', () => {
+    const both = ['2024-03-09', '2024-03-10'];
+    const run = simulate({
+      dates: twoWeeks,
+      close: { A: twoWeeks.map((_, t) => 100 + t), B: twoWeeks.map(() => 100) },
+      rebalance: { frequency: 'custom', dates: both, roll: 'unadjusted' },
+    });
+    expect(run.rebalances.map(({ date, also }) => [date, ...also].map(formatDay))).toEqual([['2024-03-04'], both]);
+    const result = JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP)));
+    expect(result.rebalances.map((snapshot: { schedule_dates: string[] }) => snapshot.schedule_dates)).toEqual([
+      ['2024-03-04'],
+      both,
+    ]);
+    expect(result.rebalance_pricing).toEqual([
+      { date: '2024-03-04', priced_from: '2024-03-04' },
+      { date: '2024-03-09', priced_from: '2024-03-08' },
+      { date: '2024-03-10', priced_from: '2024-03-08' },
+    ]);
+  });
+
+  test('on an unscheduled closure takes effect at the close before', () => {
+    const run = simulate({
+      close: { A: [100, 110, 120, null, 120, 120], B: [100, 100, 100, null, 100, 100] },
+      rebalance: { frequency: 'custom', dates: ['2024-03-07'] },
+    });
+    expect(run.rebalances.map(({ session }) => session)).toEqual([0, 2]);
+    expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
+  });
+});
+
+describe('a target without a bar on the day of the rebalance', () => {
+  // B has no bar on the 6th, on which the weights of 1/2 are taken again.
+  const close_ = { A: [100, 110, 120, 120, 120, 120], B: [100, 100, null, 130, 130, 130] };
+  const rebalance: Partial<Definition['rebalance']> = { frequency: 'custom', dates: ['2024-03-06'] };
+
+  test('is traded at its carried price, which the rebalance and a warning report', () => {
+    const run = simulate({ close: close_, rebalance });
+    expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
+    const result = JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP)));
+    expect(result.rebalances.map((snapshot: { stale_fills: unknown }) => snapshot.stale_fills)).toEqual([
+      [],
+      [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
+    ]);
+    expect(run.findings.filter(({ code }) => code === 'STALE_FILL')).toEqual([
+      {
+        severity: 'warning',
+        code: 'STALE_FILL',
+        path: 'pipeline.treatment.stale_targets',
+        value: 1,
+        message: expect.stringContaining('1 trade of 1 rebalance was filled'),
+      },
+    ]);
+    // Half of 220 in B at the 100 of the 5th, worth 130 on the 7th.
+    expect(run.index.book.value[3]).toBeCloseTo(run.index.book.value[2]! * (0.5 + 0.5 * 1.3), 12);
+  });
+
+  test('is not traded before its next bar when the treatment defers it, by the index as by the portfolio', () => {
+    const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' } });
+    // The index stands at 1.1 with A at 6/11 and B at 5/11; A is sold to 1/2, and what is meant for B waits in cash.
+    close(Object.values(weightsOf(run, 2)), [0.5, 5 / 11]);
+    expect(run.index.book.cash[2]).toBeCloseTo(0.5 - 5 / 11, 12);
+    // On the 7th B has gone from 100 to 130; then the cash is spent on it.
+    const grown = 0.5 + (5 / 11) * 1.3 + (0.5 - 5 / 11);
+    expect(run.index.book.value[3]! / run.index.book.value[2]!).toBeCloseTo(grown, 12);
+    close(Object.values(weightsOf(run, 3)), [0.5 / grown, (grown - 0.5) / grown]);
+    expect(run.index.book.cash[3]).toBeCloseTo(0, 12);
+    close(run.level, [...run.indexLevel]);
+    expect(run.portfolio.unfilled).toMatchObject([{ side: 'buy', target: 0.5, reason: 'stale_price', filledAt: 3 }]);
+    expect(run.findings.filter(({ code }) => code === 'STALE_FILL')).toEqual([]);
+  });
+
+  test('is waited for at its whole weight by a portfolio that begins while the index waits', () => {
+    const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' }, start: '2024-03-06' });
+    expect(run.portfolio.unfilled).toMatchObject([{ side: 'buy', reason: 'stale_price', filledAt: 1 }]);
+    expect(run.portfolio.unfilled[0]!.target).toBeCloseTo(0.5, 12);
+    close([...run.portfolio.weights.slice(2, 4), run.portfolio.cash[1]!], [0.5, 0.5, 0]);
+  });
+
+  test('is not stale where its exchange was closed', () => {
+    const run = simulate({
+      close: { A: close_.A, B: [100, 100, null, 130, 130, 130] },
+      rebalance,
+      reference: { B: { EXCHANGE: 'OTHER' } },
+      treatment: { stale_targets: 'defer' },
+    });
+    expect([weightsOf(run, 2), run.portfolio.unfilled]).toEqual([{ A: 0.5, B: 0.5 }, []]);
+    expect(run.findings.filter(({ code }) => code === 'STALE_FILL')).toEqual([]);
+  });
+});
+
+describe('a portfolio', () => {
+  test('pays for its first purchase out of its capital, before the level begins', () => {
+    const run = simulate({ close: { A: flat(100) }, costBps: 50 });
+    close([run.portfolio.value[0]! / 1e6, run.totalCosts / 1e6], [1 / 1.005, 0.005 / 1.005]);
+    expect([run.level[0], run.metrics.total_return]).toEqual([100, 0]);
+  });
+
+  test('waits with its money for a target without a price and buys at its next bar', () => {
+    const run = simulate({
+      close: { A: [100, 100, null, 100, 100, 100], B: [50, 50, 100, 100, 100, 100] },
+      rebalance: { frequency: 'custom', dates: ['2024-03-06'], effective_lag: 1 },
+      treatment: { max_stale_sessions: 0 },
+    });
+    // Held 50 and 100 of 150: A lacks 25, which B brings; they wait in cash until A trades again.
+    expect(run.portfolio.unfilled).toEqual([
+      {
+        at: 2,
+        slot: 0,
+        side: 'buy',
+        target: 0.5,
+        held: expect.closeTo(1 / 3, 12),
+        notional: expect.closeTo(250_000, 6),
+        reason: 'stale_price',
+        filledAt: 3,
+        replacedAt: null,
+      },
+    ]);
+    close(run.portfolio.cash, [0, 0, 1 / 6, 0, 0, 0]);
+    close([...run.portfolio.weights.subarray(6, 8)], [0.5, 0.5]);
+    expect(portfolioTransactionsOf(run).at(-1)).toMatchObject({
+      date: '2024-03-07',
+      asset: 'A',
+      side: 'buy',
+      reason: 'retry',
+      notional: expect.closeTo(250_000, 6),
+    });
+  });
+
+  test('that starts later starts with what the index holds', () => {
+    const run = simulate({ close: { A: [100, 200, 300, 300, 300, 300], B: flat(100) }, start: '2024-03-06' });
+    expect(run.days).toHaveLength(4);
+    const first = [...run.portfolio.weights.subarray(0, 2)];
+    close(first, [0.75, 0.25]);
+    expect([run.rebalances.length, run.rebalancesWithin, run.index.book.length]).toEqual([1, 0, 6]);
+  });
+});
+
+describe('a portfolio that starts while its index waits for a spun-off name', () => {
+  const KID = [null, null, null, null, 20, 24];
+  const prices = { A: [100, 100, 90, 90, 90, 90], B: flat(50), KID };
+  const spinOff = { name: 'A', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' } as const;
+
+  test('is owed it as the index is: their levels are one', () => {
+    const run = simulate({ close: prices, actions: [spinOff], start: '2024-03-07' });
+    // Half of 100 in A is half a share, which is owed a quarter of the child.
+    close(run.level, [100, 10_000 / 95, 10_100 / 95]);
+    close(run.indexLevel, [...run.level]);
+  });
+
+  test('is worth the same whether an order has to wait later or not, bit for bit', () => {
+    const dates = [...WEEK, '2024-03-12', '2024-03-13', '2024-03-14'];
+    const longer = Object.fromEntries(
+      Object.entries(prices).map(([name, bars]) => [name, [...bars, bars[5]!, bars[5]!, bars[5]!]]),
+    );
+    const levelsWhen = (suspended: boolean) => {
+      const bars = suspended ? [...longer['B']!.slice(0, 6), null, null, null] : longer['B']!;
+      const run = simulate({
+        dates,
+        close: { ...longer, B: bars },
+        actions: [spinOff],
+        start: '2024-03-07',
+        treatment: { max_stale_sessions: 2 },
+        rebalance: { frequency: 'custom', dates: ['2024-03-14'], effective_lag: 3 },
+      });
+      expect(run.portfolio.unfilled.length > 0).toBe(suspended);
+      return [...run.level.subarray(0, 3)];
+    };
+    expect(levelsWhen(true)).toEqual(levelsWhen(false));
+  });
+
+  test('has the first price of a spun-off name as a contribution of that name', () => {
+    const run = simulate({ close: prices, actions: [spinOff] });
+    const bytes = runToColumns(run, { contentHash: 's' });
+    const { contributions } = attributionView(
+      openColumns((start, end) => bytes.slice(start, end)),
+      { start: '2024-03-07', end: '2024-03-08' },
+    );
+    expect(contributions.map(({ asset_id: id, contribution }) => [id, contribution])).toEqual([
+      ['KID', expect.closeTo(5 / 95, 12)],
+      ['A', 0],
+      ['B', 0],
+    ]);
+  });
+});
+
+describe('ranges', () => {
+  const sketch = { close: { A: flat(100) } };
+
+  test.each([
+    ['after the store', '2024-04-01', 'NO_DATA_IN_RANGE'],
+    ['after the calendar', '2026-04-01', 'CALENDAR_NOT_COVERED'],
+    ['of one session', '2024-03-11', 'RANGE_TOO_SHORT'],
+  ])('%s is refused', (_name, start, code) => {
+    expect(() => simulate({ ...sketch, start })).toThrow(expect.objectContaining({ code }));
+  });
+
+  test('that a calendar covers in part are cut and say so', () => {
+    const calendars = weekdayCalendars({ MAIN: { from: '2024-03-05', to: '2024-03-08' } });
+    const document = IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: '2024-03-04',
+      rebalance: { frequency: 'none' },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    const { days, index } = runOn(calendars, buildMarket({ dates: WEEK, ...sketch }), document);
+    expect(days).toHaveLength(4);
+    expect(index.coverage).toMatchObject({ calendar: 'MAIN', trimmedStart: true, trimmedEnd: true });
+  });
+});

@@ -1,0 +1,34 @@
+import { expect } from 'vitest';
+import type { Book } from '#domain/backtest/simulate/book.js';
+import { type RunColumns, openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
+import { type Weights, WEEK } from './signed-case.js';
+
+export function heldOn({ sm, columns, weights }: Book, at: number): Record<string, number> {
+  return Object.fromEntries(
+    [...columns].flatMap((column, slot) =>
+      weights[at * columns.length + slot] !== 0
+        ? [[sm.identifiers[column]!, weights[at * columns.length + slot]!]]
+        : [],
+    ),
+  );
+}
+
+export function columnsOf(run: Run): RunColumns {
+  const bytes = runToColumns(run, { contentHash: 's' });
+  return openColumns((start, end) => bytes.slice(start, end));
+}
+
+export function close(actual: ArrayLike<number>, expected: readonly number[], digits = 10): void {
+  expect(actual.length).toBe(expected.length);
+  expected.forEach((value, i) => expect(actual[i]).toBeCloseTo(value, digits));
+}
+
+export function closeTo(actual: Weights, expected: Weights): void {
+  expect(Object.keys(actual)).toEqual(Object.keys(expected));
+  close(Object.values(actual), Object.values(expected), 12);
+}
+
+export const levels = (run: Run): number[] => [...run.index.book.value];
+export const flat = (price: number): number[] => WEEK.map(() => price);

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import type { StrategyTerms } from '#domain/backtest/plan.js';
+import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
+import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { buildMarket } from './market-builder.js';
+import { type RunRequest, runOn } from './random-run.js';
+import { CALENDARS, WEEK } from './signed-case.js';
+import { heldOn, columnsOf, closeTo } from './shorts-case.js';
+
+describe('a derived index with a short position', () => {
+  const close = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
+  const parent = IndexDocument.parse({
+    id: 'P',
+    name: 'P',
+    calendar: 'MAIN',
+    base_date: WEEK[0],
+    rebalance: { frequency: 'weekly' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const derived = (constraints: { type: string; params: Record<string, unknown> }[]) =>
+    IndexDocument.parse({
+      ...parent,
+      id: 'D',
+      name: 'D',
+      pipeline: undefined,
+      universe: undefined,
+      derivation: {
+        source_index_id: 'P',
+        objective: 'min_tracking_error',
+        constraints: constraints.map((row, i) => ({ id: `r${i}`, ...row })),
+      },
+    });
+  const run = (rows: Parameters<typeof derived>[0]) =>
+    runOn(CALENDARS, buildMarket({ dates: WEEK, close }), derived(rows), {
+      documents: { P: parent },
+      createDecider: indexDecider,
+    });
+  const short = run([{ type: 'PositionBounds', params: { lower: -0.05, upper: -0.05, identifiers: ['X'] } }]);
+
+  test('holds it at its rebalance, and its weights sum to 1', () => {
+    expect(Object.keys(heldOn(short.index.book, 0))).toEqual(['A', 'B', 'X']);
+    expect(heldOn(short.index.book, 0)['X']).toBeCloseTo(-0.05, 12);
+    expect(Object.values(heldOn(short.index.book, 0)).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
+  });
+
+  test('ends where its own weights and the growth of its names lead', () => {
+    let level = 100;
+    for (let t = 1; t < WEEK.length; t++) {
+      const before = heldOn(short.index.book, t - 1);
+      level *= Object.entries(before).reduce(
+        (sum, [name, weight]) => sum + (weight * close[name as 'A'][t]!) / close[name as 'A'][t - 1]!,
+        0,
+      );
+      expect(short.index.book.value[t]).toBeCloseTo(level, 10);
+    }
+  });
+
+  test('reconciles, as one that leaves cash does', () => {
+    const cash = run([{ type: 'WeightSum', params: { lower: 0, upper: 0.6 } }]);
+    const both = run([
+      { type: 'WeightSum', params: { lower: 0.2, upper: 0.6 } },
+      { type: 'PositionBounds', params: { lower: -0.3, upper: -0.1, identifiers: ['X'] } },
+    ]);
+    expect(cash.index.book.cash[0]).toBeCloseTo(0.4, 6);
+    for (const found of [short, cash, both])
+      expect(reconcileView(columnsOf(found), () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+  });
+});
+
+describe('an index that is made from one with a short position', () => {
+  const prices = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
+  const common = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
+  const parent = IndexDocument.parse({
+    ...common,
+    id: 'P',
+    name: 'P',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const derive = (id: string, from: string, constraints: { type: string; params: Record<string, unknown> }[]) =>
+    IndexDocument.parse({
+      ...common,
+      id,
+      name: id,
+      derivation: { source_index_id: from, constraints: constraints.map((row, i) => ({ id: `r${i}`, ...row })) },
+    });
+  const short = derive('S', 'P', [
+    { type: 'PositionBounds', params: { lower: -0.2, upper: -0.2, identifiers: ['X'] } },
+  ]);
+  const run = (document: Definition, request: RunRequest = {}) =>
+    runOn(CALENDARS, buildMarket({ dates: WEEK, close: prices }), document, {
+      documents: { P: parent, S: short },
+      createDecider: indexDecider,
+      ...request,
+    });
+
+  test('by optimising it holds multiples of its short weights', () => {
+    const rows = [
+      { type: 'PositionBounds', params: { lower: -1 } },
+      { type: 'RelativePositionBounds', params: { lower: 1.5, upper: 2, identifiers: ['X'] } },
+    ];
+    const found = run(derive('D', 'S', rows));
+    expect(heldOn(found.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
+    expect(reconcileView(columnsOf(found), () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+  });
+
+  test('by its universe has the short names to choose from', () => {
+    const child = IndexDocument.parse({
+      ...common,
+      id: 'C',
+      name: 'C',
+      universe: { kind: 'index', id: 'S' },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    closeTo(heldOn(run(child).index.book, 0), { A: 1 / 3, B: 1 / 3, X: 1 / 3 });
+  });
+
+  test('is followed by a strategy, short as far as it is invested and under limits of its own', () => {
+    const followed = (strategy: StrategyTerms) => heldOn(run(short, { strategy }).portfolio, 0);
+    closeTo(followed({ rebalance: null, drift_tolerance: null, exposure: 0.5 }), { A: 0.3, B: 0.3, X: -0.1 });
+    const limits = [{ id: '', type: 'PositionBounds', params: { lower: -0.05, upper: 1 } }];
+    closeTo(followed({ rebalance: null, drift_tolerance: 0.01, exposure: 1, constraints: limits }), {
+      A: 0.525,
+      B: 0.525,
+      X: -0.05,
+    });
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import type { Run } from '#domain/backtest/run.js';
+import { assetView } from '#views/asset-view.js';
+import { attributionView } from '#views/attribution-view.js';
+import { groupsView } from '#views/groups-view.js';
+import { runOverviewJson } from '#views/run-json.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import { simulateSigned, WEEK } from './signed-case.js';
+import { heldOn, columnsOf, flat } from './shorts-case.js';
+
+describe('views of a run with a short position', () => {
+  const run = simulateSigned({
+    close: { A: [100, 101, 102, 100, 99, 103], B: [50, 51, 50, 52, 53, 50], C: [10, 10, 11, 10, 9, 10] },
+    weights: { A: 0.8, B: 0.4, C: -0.3 },
+    request: { transaction_cost_bps: 20 },
+  });
+  const columns = columnsOf(run);
+
+  test('the overview has the exposures of the last rebalance, and a long run has none', () => {
+    const overview = (found: Run) =>
+      JSON.parse(new TextDecoder().decode(runOverviewJson(found))) as Record<string, unknown>;
+    expect(overview(run)['exposure']).toEqual({
+      long: expect.closeTo(1.2, 12),
+      short: -0.3,
+      gross: expect.closeTo(1.5, 12),
+      net: expect.closeTo(0.9, 12),
+    });
+    expect(overview(run)['concentration']).toMatchObject({
+      constituents: 3,
+      largest: 0.8,
+      herfindahl: expect.closeTo(0.64 + 0.16 + 0.09, 12),
+      top_weights: { 1: 0.8, 5: expect.closeTo(1.5, 12) },
+    });
+    expect(overview(simulateSigned({ close: { A: flat(100) }, weights: { A: 1 } }))).not.toHaveProperty('exposure');
+  });
+
+  test('weights have its row, last, with what it moved', () => {
+    const view = weightsView({
+      runId: 'X',
+      requestedAsOf: null,
+      weights: heldWeights(columns, null),
+      benchmark: new Map([['C', 0.1]]),
+      sharesOf: () => null,
+      risk: null,
+      activeRisk: null,
+    });
+    expect(view.weights.map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C']);
+    const held = heldOn(run.portfolio, 5)['C']!;
+    expect(view.weights[2]).toMatchObject({
+      weight: held,
+      active_weight: held - 0.1,
+      delta_since_rebalance: held + 0.3,
+    });
+    expect(view.exposure!.short).toBe(held);
+  });
+
+  test('its contribution is what it earned, and the rest adds up with it', () => {
+    const view = attributionView(columns, { start: null, end: null });
+    const short = view.contributions.find(({ asset_id: id }) => id === 'C')!;
+    expect(view.reconciles).toBe(true);
+    expect(view.contributions).toHaveLength(3);
+    expect(short.average_weight).toBeLessThan(0);
+    expect(short.total_return).toBeCloseTo(0, 12);
+    const groups = groupsView(columns, {
+      window: { start: null, end: null },
+      by: 'SIDE',
+      groupOf: (name) => (name === 'C' ? 'short' : 'long'),
+      benchmark: null,
+    });
+    expect(groups.groups.map(({ group }) => group)).toEqual(['long', 'short', 'CASH']);
+    expect(groups.groups[1]!.contribution).toBeCloseTo(short.contribution, 12);
+    expect(groups.groups[1]!.average_weight).toBeCloseTo(short.average_weight, 12);
+    expect(groups.reconciles).toBe(true);
+  });
+
+  test('the asset is held, at a negative weight', () => {
+    expect(assetView(columns, 'C')).toMatchObject({
+      rebalances_held: 1,
+      weight_history: { [WEEK[0]!]: -0.3 },
+      raw_weight_history: { [WEEK[0]!]: -0.3 },
+    });
+  });
+});

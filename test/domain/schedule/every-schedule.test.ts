@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Calendar } from '#domain/calendars/calendar.js';
+import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/days.js';
+import { RebalanceSpec } from '#domain/documents/index-document.js';
+import { rebalanceDates } from '#domain/schedule/schedule.js';
+import { calendarOf } from './schedule-case.js';
+
+const specs = fc
+  .record({
+    frequency: fc.constantFrom('daily', 'weekly', 'monthly', 'quarterly', 'semi_annual', 'annual', 'custom', 'none'),
+    anchor: fc.constantFrom('first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'),
+    months: fc.option(fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 12 }), { nil: null }),
+    weekday: fc.integer({ min: 0, max: 4 }),
+    nth: fc.integer({ min: 1, max: 5 }),
+    day: fc.integer({ min: 1, max: 31 }),
+    roll: fc.constantFrom('following', 'preceding', 'unadjusted'),
+    effective_lag: fc.integer({ min: 0, max: 20 }),
+    dates: fc.array(fc.integer({ min: dayFrom('2010-01-01'), max: dayFrom('2025-12-31') }).map(formatDay), {
+      maxLength: 20,
+    }),
+  })
+  .map((spec) => RebalanceSpec.parse(spec));
+const codes = fc.constantFrom('XNYS', 'XLON', 'XTKS', 'XSHG', 'ASEX', 'XTAE');
+const baseDays = fc.integer({ min: dayFrom('2005-01-01'), max: dayFrom('2025-06-30') });
+const cases = fc.record({ rebalance: specs, code: codes, baseDay: baseDays });
+const whole = ({ rebalance, code, baseDay }: { rebalance: RebalanceSpec; code: string; baseDay: Day }) => {
+  const calendar = calendarOf(code);
+  return { calendar, found: rebalanceDates({ rebalance, calendar, baseDay, from: -1e6, to: 1e6 }) };
+};
+
+describe('every schedule', () => {
+  test('trades on sessions, ascending, from the base date on, each dated on or after its session', () => {
+    fc.assert(
+      fc.property(cases, (given) => {
+        const { calendar, found } = whole(given);
+        const base = found[0]!;
+        expect(base.session).toBe([...calendar.sessions].find((day) => day >= given.baseDay));
+        const broken = found.filter(({ date, session, decision }, i) => {
+          const previous = found[i - 1];
+          const onSessions = calendar.isSession(session) && calendar.isSession(decision) && decision <= session;
+          const dated =
+            date === session || (given.rebalance.roll === 'unadjusted' && date > session && !calendar.isSession(date));
+          const ascending = previous === undefined || (session > previous.session && date > previous.date);
+          return !(onSessions && dated && ascending);
+        });
+        expect(broken).toEqual([]);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('counts its lag in sessions', () => {
+    fc.assert(
+      fc.property(cases, (given) => {
+        const { calendar, found } = whole(given);
+        const lag = given.rebalance.effective_lag;
+        const counted = found.map(({ session, decision }) => {
+          const at = calendar.sessions.indexOf(session);
+          return at - calendar.sessions.indexOf(decision) - (at >= lag ? lag : 0);
+        });
+        expect(counted.filter((difference) => difference !== 0)).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('is the same whichever window it is asked for in', () => {
+    fc.assert(
+      fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (given, from, length) => {
+        const { calendar, found } = whole(given);
+        const part = rebalanceDates({
+          rebalance: given.rebalance,
+          calendar,
+          baseDay: given.baseDay,
+          from,
+          to: from + length,
+        });
+        expect(part).toEqual(found.filter(({ session }) => session >= from && session <= from + length));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('cut by months is what a walk over all days of each month finds', () => {
+    const monthly = cases.filter(
+      ({ rebalance }) => !['none', 'daily', 'weekly', 'custom'].includes(rebalance.frequency),
+    );
+    fc.assert(
+      fc.property(monthly, (given) => {
+        const { calendar, found } = whole(given);
+        expect(found.map(({ date }) => formatDay(date))).toEqual(
+          walkMonths(given.rebalance, calendar, found[0]!.session).map(formatDay),
+        );
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+const DEFAULT_MONTHS: Record<string, readonly number[]> = {
+  monthly: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+  quarterly: [3, 6, 9, 12],
+  semi_annual: [6, 12],
+  annual: [12],
+};
+
+/** The definition, read off the documentation day by day. */
+function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
+  const result = [base];
+  let effective = base;
+  const { to } = calendar.coverage;
+  const { year, month } = civilOf(base);
+  for (let count = year * 12 + month - 1; ; count++) {
+    const at = { year: Math.floor(count / 12), month: (count % 12) + 1 };
+    const days = Array.from({ length: daysInMonth(at.year, at.month) }, (_, i) =>
+      dayFrom(`${at.year}-${String(at.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`),
+    );
+    if (days.at(-1)! > to) return result;
+    if (!(spec.months ?? DEFAULT_MONTHS[spec.frequency]!).includes(at.month)) continue;
+    const anchor = anchorIn(spec, days, calendar);
+    if (anchor === undefined || anchor <= base) continue;
+    let session = anchor;
+    const step = spec.roll === 'following' ? 1 : -1;
+    while (!calendar.isSession(session) && session <= to) session += step;
+    if (session > to || session <= effective) continue;
+    effective = session;
+    result.push(spec.roll === 'unadjusted' ? anchor : session);
+  }
+}
+
+function anchorIn(spec: RebalanceSpec, days: readonly Day[], { isSession }: Calendar): Day | undefined {
+  const on = (weekday: number) => days.filter((day) => weekdayOf(day) === weekday);
+  switch (spec.anchor) {
+    case 'first_session':
+      return days.find(isSession);
+    case 'last_session':
+      return days.findLast(isSession);
+    case 'third_friday':
+      return on(4)[2];
+    case 'nth_weekday':
+      return spec.nth === 5 ? on(spec.weekday!).at(-1) : on(spec.weekday!)[spec.nth! - 1];
+    case 'day_of_month':
+      return days[Math.min(spec.day!, days.length) - 1];
+  }
+}

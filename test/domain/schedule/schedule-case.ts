@@ -1,0 +1,28 @@
+import type { Calendar } from '#domain/calendars/calendar.js';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { RebalanceSpec } from '#domain/documents/index-document.js';
+import { type RebalanceDate, rebalanceDates } from '#domain/schedule/schedule.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+
+const calendars = openCalendars();
+export const calendarOf = (code: string): Calendar => calendars.get(code)!;
+
+export type Spec = Partial<RebalanceSpec>;
+export const schedule = (
+  spec: Spec,
+  from: string,
+  to: string,
+  { code = 'XNYS', base = from } = {},
+): readonly RebalanceDate[] =>
+  rebalanceDates({
+    rebalance: RebalanceSpec.parse(spec),
+    calendar: calendarOf(code),
+    baseDay: dayFrom(base),
+    from: dayFrom(from),
+    to: dayFrom(to),
+  });
+/** Dates after the base rebalance. */
+export const dates = (...args: Parameters<typeof schedule>) =>
+  schedule(...args)
+    .slice(1)
+    .map(({ date }) => formatDay(date));

@@ -1,0 +1,19 @@
+import { ErrorEnvelope } from '#contract/common.js';
+
+export async function refusal(response: Promise<Response>): Promise<{
+  status: number;
+  code: string;
+  message: string;
+  detail: Record<string, unknown> | null;
+  headers: Headers;
+}> {
+  const answer = await response;
+  const { error } = ErrorEnvelope.parse(await answer.json());
+  return { status: answer.status, ...error, headers: answer.headers };
+}
+
+/** Paths of the findings in a refusal's detail, with their codes. */
+export function findings(detail: Record<string, unknown> | null): string[] {
+  const all = (detail?.['findings'] ?? []) as { path: string; code: string }[];
+  return all.map(({ path, code }) => `${path}: ${code}`);
+}

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import { denseMetric, factorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { type Kink, type Program, kinkSum } from '#kernels/optimisation/program/program.js';
+import { seeded } from '../../seeded.js';
+import { randomProgram } from './random-programs.js';
+import { solver, solved, largestDifference, regular, base } from './solved.js';
+
+describe('laws', () => {
+  test('permuting the names permutes the answer', () => {
+    for (const program of regular) {
+      const { n } = program;
+      const order = Array.from({ length: n }, (_, i) => (i * 7 + 3) % n);
+      if (new Set(order).size < n) continue;
+      const pick = (values: Float64Array) => Float64Array.from(order, (i) => values[i]!);
+      const matrix = metricMatrix(program.metric);
+      const permuted: Program = {
+        ...program,
+        metric: denseMetric(
+          Float64Array.from({ length: n * n }, (_, e) => matrix[order[Math.floor(e / n)]! * n + order[e % n]!]!),
+          n,
+        ),
+        centre: pick(program.centre),
+        lower: pick(program.lower),
+        upper: pick(program.upper),
+        rows: {
+          ...program.rows,
+          coefficients: Float64Array.from(
+            { length: program.rows.coefficients.length },
+            (_, e) => program.rows.coefficients[Math.floor(e / n) * n + order[e % n]!]!,
+          ),
+        },
+        kinks: program.kinks.map((kink): Kink => ({
+          ...kink,
+          at: pick(kink.at),
+          left: pick(kink.left),
+          right: pick(kink.right),
+        })),
+      };
+      expect(largestDifference(solved(permuted).point.x, pick(solved(program).point.x))).toBeLessThan(1e-9);
+    }
+  });
+
+  test('scaling the covariance leaves the weights', () => {
+    for (const program of regular) {
+      const scaled = {
+        ...program,
+        ridge: program.ridge * 1e4,
+        metric: denseMetric(
+          metricMatrix(program.metric).map((value) => value * 1e4),
+          program.n,
+        ),
+      };
+      expect(largestDifference(solved(scaled).point.x, solved(program).point.x)).toBeLessThan(1e-9);
+    }
+  });
+
+  test('a redundant row changes nothing', () => {
+    for (const program of regular) {
+      const { rows, n } = program;
+      const twice: Program = {
+        ...program,
+        rows: {
+          count: rows.count + 1,
+          coefficients: Float64Array.of(...rows.coefficients, ...rows.coefficients.subarray(0, n)),
+          lower: Float64Array.of(...rows.lower, 0.5),
+          upper: Float64Array.of(...rows.upper, 1),
+          penalty: Float64Array.of(...rows.penalty, Infinity),
+        },
+      };
+      expect(largestDifference(solved(twice).point.x, solved(program).point.x)).toBeLessThan(1e-9);
+    }
+  });
+
+  test('a turnover limit at the turnover of the free optimum changes nothing', () => {
+    for (const program of regular) {
+      const free = { ...program, kinks: [] };
+      const at = program.centre.map((weight, i) => (i % 2 === 0 ? weight * 1.5 : weight * 0.5));
+      const kink: Kink = {
+        at,
+        left: new Float64Array(program.n).fill(-1),
+        right: new Float64Array(program.n).fill(1),
+        limit: 0,
+        penalty: Infinity,
+      };
+      const { x } = solved(free).point;
+      const limited = { ...free, kinks: [{ ...kink, limit: kinkSum(kink, x) }] };
+      expect(largestDifference(solved(limited).point.x, x)).toBeLessThan(1e-8);
+    }
+  });
+
+  test('splitting a name in two keeps the sum of its halves', () => {
+    for (const program of regular.filter(({ kinks }) => kinks.length === 0)) {
+      const { n, rows } = program;
+      const matrix = metricMatrix(program.metric);
+      const from = (i: number) => Math.min(i, n - 1);
+      const stretch = (values: Float64Array, half: number) =>
+        Float64Array.from({ length: n + 1 }, (_, i) => (i >= n - 1 ? values[n - 1]! * half : values[i]!));
+      const split: Program = {
+        ...program,
+        n: n + 1,
+        metric: denseMetric(
+          Float64Array.from(
+            { length: (n + 1) ** 2 },
+            (_, e) => matrix[from(Math.floor(e / (n + 1))) * n + from(e % (n + 1))]!,
+          ),
+          n + 1,
+        ),
+        centre: stretch(program.centre, 0.5),
+        linear: new Float64Array(n + 1),
+        lower: new Float64Array(n + 1),
+        upper: stretch(program.upper, 0.5),
+        rows: {
+          ...rows,
+          coefficients: Float64Array.from(
+            { length: rows.count * (n + 1) },
+            (_, e) => rows.coefficients[Math.floor(e / (n + 1)) * n + from(e % (n + 1))]!,
+          ),
+        },
+      };
+      const whole = solved(program).point.x;
+      const halves = solved(split).point.x;
+      expect(Math.abs(halves[n - 1]! + halves[n]! - whole[n - 1]!)).toBeLessThan(1e-6);
+      expect(Math.abs(halves[n - 1]! - halves[n]!)).toBeLessThan(1e-6);
+    }
+  });
+
+  test('a warm start ends where a cold one does', () => {
+    for (const program of regular) {
+      const cold = solved(program);
+      const nearby = { ...program, centre: program.centre.map((weight, i) => weight * (1 + 0.05 * Math.sin(i))) };
+      const warm = solver.solve(nearby, { warm: cold.state });
+      expect(warm.status).toBe('solved');
+      expect(largestDifference(warm.point.x, solved(nearby).point.x)).toBeLessThan(1e-12);
+    }
+  });
+
+  test('any state leads to the answer, a wrong one as well', () => {
+    for (const program of regular) {
+      const wrong = coldState(program);
+      wrong.names.fill(1);
+      wrong.rows.fill(-1);
+      expect(largestDifference(solver.solve(program, { warm: wrong }).point.x, solved(program).point.x)).toBeLessThan(
+        1e-9,
+      );
+    }
+  });
+
+  test('loadings give what their matrix gives', () => {
+    const random = seeded(5);
+    const n = 40;
+    const metric = factorMetric(
+      Float64Array.from({ length: n * 6 }, () => 0.2 * (random() - 0.5)),
+      Float64Array.from({ length: n }, () => 0.01 + 0.05 * random()),
+    );
+    const program = { ...randomProgram(3, { namesMax: 2 }), ...base(n, random), metric };
+    const whole = { ...program, metric: denseMetric(metricMatrix(metric), n) };
+    expect(largestDifference(solved(program).point.x, solved(whole).point.x)).toBeLessThan(1e-12);
+  });
+
+  test('a soft row is kept at a low price of the answer and given up at a high one', () => {
+    const random = seeded(8);
+    const n = 10;
+    const common = { ...randomProgram(4, { namesMax: 2 }), ...base(n, random) };
+    const soft = (penalty: number): Program => ({
+      ...common,
+      rows: {
+        count: 2,
+        coefficients: Float64Array.from({ length: 2 * n }, (_, e) => (e < n ? 1 : e < n + 3 ? 1 : 0)),
+        lower: Float64Array.of(1, -Infinity),
+        upper: Float64Array.of(1, 0.05),
+        penalty: Float64Array.of(Infinity, penalty),
+      },
+    });
+    const violation = (penalty: number) =>
+      Math.max(
+        0,
+        solved(soft(penalty))
+          .point.x.subarray(0, 3)
+          .reduce((sum, value) => sum + value, 0) - 0.05,
+      );
+    const hard = solved(soft(Infinity));
+    const price = hard.point.rowMultipliers[1]!;
+    expect(price).toBeGreaterThan(0);
+    expect(violation(price * 1.01)).toBeLessThan(1e-12);
+    expect(violation(price * 0.5)).toBeGreaterThan(1e-4);
+    expect(violation(price * 0.25)).toBeGreaterThan(violation(price * 0.5));
+  });
+
+  test('shapes that do not fit are refused', () => {
+    const program = randomProgram(1);
+    expect(() => solver.solve({ ...program, lower: new Float64Array(1) })).toThrow(KernelFault);
+  });
+});

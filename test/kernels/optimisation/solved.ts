@@ -1,0 +1,68 @@
+import { expect } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { denseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import type { Point, Program } from '#kernels/optimisation/program/program.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { certify } from './duality-gap.js';
+import { randomProgram } from './random-programs.js';
+
+export const solver = createSolver(plainAlgebra);
+
+export function solved(program: Program) {
+  const answer = solver.solve(program);
+  expect(answer.status, JSON.stringify(answer.kkt)).toBe('solved');
+  return answer;
+}
+
+/** Nothing feasible is better: proven by duality, apart from the solver's own check. Relative to the variance of a typical name. */
+export function expectCertified(program: Program, point: Point, label: string): void {
+  const { gap, violation } = certify(program, point);
+  expect(violation, label).toBeLessThan(2e-9);
+  expect(gap, label).toBeLessThan(
+    1e-8 * metricMatrix(program.metric!).reduce((most, value) => Math.max(most, value), 0),
+  );
+}
+
+export const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
+  a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
+
+/** Solvable random programmes without norms. */
+const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { withNorms: false, namesMax: 20 })).filter(
+  (program) => solver.solve(program).status === 'solved',
+);
+
+/** As the samples, with a covariance that leaves one answer. */
+export const regular = samples.map((program) => {
+  const matrix = metricMatrix(program.metric!).slice();
+  for (let i = 0; i < program.n; i++) matrix[i * program.n + i]! += 0.01;
+  return { ...program, metric: denseMetric(matrix, program.n) };
+});
+
+/** A budget, long only, a cap. */
+export function base(
+  n: number,
+  random: () => number,
+): Omit<Program, 'kinks' | 'norms' | 'curvature' | 'ridge'> & { kinks: []; norms: [] } {
+  const raw = Float64Array.from({ length: n }, () => random());
+  const total = raw.reduce((sum, value) => sum + value, 0);
+  return {
+    n,
+    metric: denseMetric(
+      Float64Array.from({ length: n * n }, (_, e) => (Math.floor(e / n) === e % n ? 0.04 + 0.001 * (e % n) : 0.01)),
+      n,
+    ),
+    centre: raw.map((value) => value / total),
+    linear: new Float64Array(n),
+    lower: new Float64Array(n),
+    upper: new Float64Array(n).fill(1.5 / n),
+    rows: {
+      count: 1,
+      coefficients: new Float64Array(n).fill(1),
+      lower: Float64Array.of(1),
+      upper: Float64Array.of(1),
+      penalty: Float64Array.of(Infinity),
+    },
+    kinks: [],
+    norms: [],
+  };
+}

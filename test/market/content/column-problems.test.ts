@@ -1,0 +1,190 @@
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { describe, expect, test } from 'vitest';
+import type { Finding } from '#domain/findings.js';
+import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/content/problems.js';
+import { readImport } from '#market/import/read-import.js';
+import { places, readFolder } from '../store-folder.js';
+import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
+
+describe('a file whose columns are wrong', () => {
+  const HEADER = 'identifier,date,CLSOE,VOLUME\n';
+
+  test('has its rows checked all the same, and the column that was meant is asked for', async () => {
+    const findings = await inFolder({ 'market.csv': `${HEADER}A,2024-01-02,1,-5\nA,2024-01-02,1,5\n` });
+    expect(places(findings)).toEqual([
+      'MISSING_COLUMN market.CLOSE',
+      'OUT_OF_RANGE market[row 1].VOLUME',
+      'DUPLICATE_KEY market[row 2]',
+    ]);
+    expect(findings[0]!.message).toContain('There is CLSOE: did you mean CLOSE?');
+  });
+
+  test('as Parquet, too', async () => {
+    const folder = await folderFor();
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    await connection.run(
+      `COPY (SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS "CLSOE", -5 AS "VOLUME" FROM range(2)) TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`,
+    );
+    connection.closeSync();
+    const { findings } = await readFolder(folder);
+    expect(places(findings)).toEqual([
+      'MISSING_COLUMN market.CLOSE',
+      'OUT_OF_RANGE market[row 1].VOLUME',
+      'DUPLICATE_KEY market[row 2]',
+      'OUT_OF_RANGE market[row 2].VOLUME',
+    ]);
+    expect(findings[0]!.message).toContain('did you mean CLOSE?');
+  });
+
+  test('is one finding with its count where many files have the same fault', async () => {
+    const files = Object.fromEntries(
+      Array.from({ length: 482 }, (_, i) => [
+        `market/V${String(i).padStart(3, '0')}.csv`,
+        `${HEADER}V${i},2024-01-02,1,5\n`,
+      ]),
+    );
+    const [finding, ...others] = (await inFolder(files)).filter(({ severity }) => severity === 'error');
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({ code: 'MISSING_COLUMN', path: 'market.CLOSE', count: 482 });
+    expect(finding!.places).toHaveLength(10);
+    expect(finding!.message).toMatch(
+      /^482 times, first at market\/V000\.csv\.CLOSE, .* For example: The column CLOSE is missing\. There is CLSOE/,
+    );
+  });
+
+  test('does not shift the rows behind one that is too short', async () => {
+    const findings = await inFolder({
+      'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
+      'reference.csv': 'identifier,LISTED\nA\nB,never\n',
+    });
+    expect(places(findings)).toEqual(['UNREADABLE_FILE reference[row 1]', 'BAD_DATE reference[row 2].LISTED']);
+  });
+});
+
+test('lines of JSON that are none are told each, and the others are read on', async () => {
+  const line = (close: unknown) => JSON.stringify({ identifier: 'A', date: '2024-01-02', CLOSE: close });
+  const findings = await inFolder({
+    'market.jsonl': [line(1), '{"identifier":', '', line('x'), '[1]', line(2)].join('\n'),
+  });
+  expect(places(findings).toSorted()).toEqual([
+    'DUPLICATE_KEY market[row 3]',
+    'DUPLICATE_KEY market[row 5]',
+    'NOT_A_NUMBER market[row 3].CLOSE',
+    'UNREADABLE_FILE market[row 2]',
+    'UNREADABLE_FILE market[row 4]',
+  ]);
+});
+
+describe('findings of one code and column', () => {
+  const market = (rows: number) =>
+    `identifier,date,CLOSE\n${Array.from({ length: rows }, (_, i) => `N${i},2024-01-02,${i + 1 === rows ? 'ten' : 0}`).join('\n')}\n`;
+
+  test(`are listed each up to ${ALIKE_MAX} of them`, async () => {
+    const findings = await inFolder({ 'market.csv': market(ALIKE_MAX + 1) });
+    expect(findings.every(({ count }) => count === undefined)).toBe(true);
+    expect(findings.map(({ code }) => code).toSorted()).toEqual([
+      ...Array.from({ length: ALIKE_MAX }, () => 'NON_POSITIVE_PRICE'),
+      'NOT_A_NUMBER',
+    ]);
+  });
+
+  test('are one with their count, the first rows and an example beyond that', async () => {
+    const findings = await inFolder({ 'market.csv': market(1001) });
+    expect(findings.map(({ code, path, count }) => ({ code, path, count }))).toEqual([
+      { code: 'NON_POSITIVE_PRICE', path: 'market.CLOSE', count: 1000 },
+      { code: 'NOT_A_NUMBER', path: 'market[row 1001].CLOSE', count: undefined },
+    ]);
+    expect(findings[0]).toMatchObject({
+      places: Array.from({ length: 10 }, (_, i) => `market[row ${i + 1}].CLOSE`),
+      message:
+        '1000 times, first at market[row 1].CLOSE, market[row 2].CLOSE, market[row 3].CLOSE. For example: CLOSE is 0; a price must be greater than 0.',
+      value: 0,
+    });
+  });
+
+  test('are counted whole in Parquet and DuckDB', async () => {
+    const rows =
+      "SELECT 'N' || i AS identifier, CASE WHEN i < 40 THEN 'soon' ELSE '2024-01-02' END AS date, 0.0 AS \"CLOSE\" FROM range(3000) t(i) UNION ALL SELECT 'N100', '2024-01-02', 0.0 FROM range(50)";
+    const folder = await folderFor();
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    await connection.run(`COPY (${rows}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
+    connection.closeSync();
+    const told = (findings: readonly Finding[]) => findings.map(({ code, path, count }) => [code, path, count]);
+    const expected = [
+      ['DUPLICATE_KEY', 'market', 50],
+      ['NON_POSITIVE_PRICE', 'market.CLOSE', 3050],
+      ['BAD_DATE', 'market.date', 40],
+    ];
+    expect(told((await readFolder(folder)).findings)).toEqual(expected);
+    expect(told(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(expected);
+  });
+
+  test(`of many kinds are listed up to ${FINDINGS_MAX}, and the others counted`, async () => {
+    const fields = Array.from({ length: 30 }, (_, k) => `F${k}`);
+    const rows = Array.from({ length: 10 }, (_, i) => `N${i},2024-01-02,1,${fields.map(() => 'x').join(',')}`);
+    const findings = await inFolder({
+      'market.csv': `identifier,date,CLOSE,${fields.join(',')}\n${rows.join('\n')}\n`,
+    });
+    expect(findings).toHaveLength(FINDINGS_MAX + 1);
+    expect(findings.at(-1)).toMatchObject({
+      code: 'MORE_FINDINGS',
+      path: '',
+      count: 100,
+      message: '100 more errors are not listed; the first 200 findings are.',
+    });
+  });
+});
+
+describe('a misspelt name', () => {
+  const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
+  const warned = async (files: Readonly<Record<string, string>>) =>
+    (await inFolder({ 'market.csv': MARKET, ...files })).map(({ severity, code, path, message }) => [
+      severity,
+      code,
+      path,
+      message.slice(message.lastIndexOf('. ') + 2),
+    ]);
+
+  test('of a column that need not be there is doubted', async () => {
+    expect(await warned({ 'market.csv': 'identifier,date,CLOSE,VOLUMNE,PE\nA,2024-01-02,1,1,1\n' })).toEqual([
+      ['warning', 'UNKNOWN_FIELD', 'market.VOLUMNE', 'Did you mean VOLUME?'],
+    ]);
+    expect(await warned({ 'corporate_actions.csv': 'identifier,type,value,ex_date,paydate,note\n' })).toEqual([
+      ['warning', 'UNKNOWN_FIELD', 'corporate_actions.paydate', 'Did you mean pay_date?'],
+    ]);
+    expect(await warned({ 'reference.csv': 'identifier,SECTR,SECTOR\nA,1,2\n' })).toEqual([]); // SECTOR is there
+  });
+
+  test('of a file is doubted, and of the market is asked for', async () => {
+    expect(await warned({ 'universe.csv': 'universe,identifier\nU,A\n', 'notes.csv': 'x\n' })).toEqual([
+      ['warning', 'UNKNOWN_FIELD', 'universe.csv', 'Did you mean universes?'],
+    ]);
+    expect((await inFolder({ 'Markets.csv': MARKET }))[0]!.message).toContain(
+      'There is Markets.csv: did you mean market?',
+    );
+  });
+
+  test('of an action, a status, a table or a sheet is asked for', async () => {
+    const actions = await inFolder({
+      'market.csv': MARKET,
+      'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDENT,1,2024-01-02,piad\n',
+    });
+    expect(actions.map(({ message }) => message.slice(message.lastIndexOf('. ') + 2))).toEqual([
+      'Did you mean paid?',
+      'Did you mean DIVIDEND?',
+    ]);
+    const path = await duckDbFile(['CREATE TABLE marktes (a INT)']);
+    expect((await inDatabase('duckdb', path))[0]!.message).toBe(
+      'The database has no table market. Did you mean marktes?',
+    );
+    const problems = createProblems();
+    await readImport({ kind: 'tables', tables: { markets: { columns: [], data: [] } } }, problems);
+    expect(
+      problems
+        .findings()
+        .map(({ message }) => message)
+        .join(),
+    ).toContain('Did you mean market?');
+  });
+});

@@ -1,0 +1,111 @@
+import { crc32, deflateRawSync } from 'node:zlib';
+import { writeZip } from '#market/formats/zip-writer.js';
+import { type Damage, imported, changed, HEAD, MARKET } from './damage.js';
+
+const archive = (members: Parameters<typeof writeZip>[0], change: (bytes: Buffer) => Uint8Array = (bytes) => bytes) =>
+  imported('csv', change(Buffer.from(writeZip(members))));
+const ONE = [{ name: 'market.csv', text: MARKET }];
+const directoryOf = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
+
+/** A zip of one member whose headers say what they are told to. */
+function zipSaying({
+  name = 'market.csv',
+  content,
+  method = 8,
+  flags = 0,
+  crc = crc32(content),
+  size = content.length,
+}: {
+  name?: string;
+  content: Buffer;
+  method?: number;
+  flags?: number;
+  crc?: number;
+  size?: number;
+}): Uint8Array {
+  const packed = method === 8 ? deflateRawSync(content) : content;
+  const label = Buffer.from(name);
+  const fields = Buffer.alloc(26);
+  [20, flags, method, 0, 0x21].forEach((value, i) => fields.writeUInt16LE(value, 2 * i));
+  fields.writeUInt32LE(crc, 10);
+  fields.writeUInt32LE(packed.length, 14);
+  fields.writeUInt32LE(size, 18);
+  fields.writeUInt16LE(label.length, 22);
+  const local = Buffer.concat([Buffer.from('PK\u0003\u0004', 'latin1'), fields, label, packed]);
+  const entry = Buffer.concat([
+    Buffer.from('PK\u0001\u0002', 'latin1'),
+    Buffer.from([20, 0]),
+    fields,
+    Buffer.alloc(14),
+    label,
+  ]);
+  const end = Buffer.alloc(22);
+  end.write('PK\u0005\u0006', 0, 'latin1');
+  end.writeUInt16LE(1, 8);
+  end.writeUInt16LE(1, 10);
+  end.writeUInt32LE(entry.length, 12);
+  end.writeUInt32LE(local.length, 16);
+  return Buffer.concat([local, entry, end]);
+}
+const saying = (what: Parameters<typeof zipSaying>[0]) => imported('csv', zipSaying(what));
+
+export const ARCHIVE: readonly Damage[] = [
+  ['nothing in it', ['UNREADABLE_FILE '], imported('csv', new Uint8Array(0))],
+  ['text, called a zip', ['UNREADABLE_FILE '], imported('csv', Buffer.from(MARKET))],
+  ['half of it', ['UNREADABLE_FILE '], archive(ONE, (bytes) => bytes.subarray(0, bytes.length >> 1))],
+  [
+    'no directory',
+    ['UNREADABLE_FILE '],
+    archive(ONE, (bytes) => Buffer.concat([bytes.subarray(0, directoryOf(bytes)), Buffer.alloc(60)])),
+  ],
+  [
+    'a directory that points outside',
+    ['UNREADABLE_FILE '],
+    archive(ONE, (bytes) => changed(bytes, bytes.length - 6, [0xff, 0xff, 0xff, 0x00])),
+  ],
+  ['a name that climbs out', ['UNREADABLE_FILE '], archive([...ONE, { name: '../../etc/market.csv', text: MARKET }])],
+  ['a name from the root', ['UNREADABLE_FILE '], archive([{ name: '/etc/market.csv', text: MARKET }])],
+  ['a name with a drive', ['UNREADABLE_FILE '], archive([{ name: 'C:/market.csv', text: MARKET }])],
+  ['a name with backslashes', ['UNREADABLE_FILE '], archive([{ name: 'a\\..\\market.csv', text: MARKET }])],
+  ['a password', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), flags: 1 })],
+  ['a compression that nobody asked for', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), method: 12 })],
+  ['a wrong checksum', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), crc: 1 })],
+  ['more than it says', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET.repeat(1000)), size: 20 })],
+  ['less than it says', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), size: 5000 })],
+  ['a bomb', ['UNREADABLE_FILE '], archive([{ name: 'market.csv', text: `${HEAD}${'0'.repeat(60 << 20)}` }])],
+  [
+    'eighty members',
+    ['UNREADABLE_FILE '],
+    archive(Array.from({ length: 80 }, (_, i) => ({ name: `f${i}.csv`, text: 'x' }))),
+  ],
+  [
+    'a zip in the zip',
+    ['EMPTY_DATASET market', 'UNKNOWN_FIELD market.zip'],
+    archive([{ name: 'market.zip', text: Buffer.from(writeZip(ONE)).toString('latin1') }]),
+  ],
+  [
+    'a file that nobody asked for',
+    ['UNKNOWN_FIELD prices.csv'],
+    archive([...ONE, { name: 'prices.csv', text: MARKET }]),
+  ],
+  [
+    'the same file in two folders',
+    ['UNKNOWN_FIELD b/market.csv'],
+    archive([
+      { name: 'a/market.csv', text: MARKET },
+      { name: 'b/market.csv', text: MARKET },
+    ]),
+  ],
+  ['no market', ['EMPTY_DATASET market'], archive([{ name: 'reference.csv', text: 'identifier\nA\n' }])],
+  ['an empty file', ['UNREADABLE_FILE market'], archive([{ name: 'market.csv', text: '' }])],
+  [
+    'text in a price',
+    ['NOT_A_NUMBER market[row 2].CLOSE'],
+    archive([{ name: 'market.csv', text: `${MARKET}A,2024-01-03,x,1\n` }]),
+  ],
+  [
+    'a formula for a price',
+    ['NOT_A_NUMBER market[row 1].CLOSE'],
+    archive([{ name: 'market.csv', text: `${HEAD}A,2024-01-02,=1+1,1\n` }]),
+  ],
+];

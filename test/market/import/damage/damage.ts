@@ -1,0 +1,51 @@
+import { expect } from 'vitest';
+import type { Finding } from '#domain/findings.js';
+import { createProblems } from '#market/content/problems.js';
+import { readImport } from '#market/import/read-import.js';
+import { temporaryFolders } from '../../../store/temporary-folder.js';
+import { readFolder, writeFiles } from '../../store-folder.js';
+
+/**
+ * Every way we know in which a file that is given to the service can be wrong, each with the findings that a person would write by
+ * hand: the file, and where it is known the row and the column. None is a crash, none a store.
+ */
+export const folderFor = temporaryFolders();
+
+export interface Outcome {
+  readonly isRead: boolean;
+  readonly findings: readonly Finding[];
+}
+
+/** What a kind of damage has to be told as. */
+export type Damage = readonly [kind: string, told: readonly string[], read: () => Promise<Outcome>];
+
+export const files = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {
+  const folder = await folderFor();
+  await writeFiles(folder, made);
+  const { read, findings } = await readFolder(folder);
+  expect(JSON.stringify(findings)).not.toContain(folder);
+  return { isRead: read !== undefined, findings };
+};
+
+export const imported = (kind: 'xlsx' | 'csv', bytes: Uint8Array) => async (): Promise<Outcome> => {
+  const problems = createProblems();
+  const read = await readImport({ kind, bytes }, problems);
+  return { isRead: read !== undefined, findings: problems.findings() };
+};
+
+export const changed = (bytes: Buffer, at: number, values: readonly number[]) => {
+  const copy = Buffer.from(bytes);
+  copy.set(values, at);
+  return copy;
+};
+export const filled = (bytes: Buffer, value: number, from: number, to: number) =>
+  Buffer.from(bytes).fill(value, from, to);
+
+export const HEAD = 'identifier,date,CLOSE,VOLUME\n';
+export const csv = (rows: string | Uint8Array) =>
+  files({ 'market.csv': typeof rows === 'string' ? `${HEAD}${rows}\n` : Buffer.concat([Buffer.from(HEAD), rows]) });
+export const MARKET = `${HEAD}A,2024-01-02,1,1\n`;
+export const withTables = (tables: Readonly<Record<string, string>>) => files({ 'market.csv': MARKET, ...tables });
+
+export const ROWS =
+  "SELECT 'N' || (i % 40) AS identifier, DATE '2020-01-01' + (i // 40)::INT AS date, 1.0 + i AS CLOSE, i AS VOLUME FROM range(8000) t(i)";

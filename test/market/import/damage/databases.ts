@@ -1,0 +1,141 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import sqlite from 'node-sqlite3-wasm';
+import { type Damage, type Outcome, folderFor, changed, filled } from './damage.js';
+import { GOOD } from './parquet.js';
+import { ROWS } from './damage.js';
+import { expect } from 'vitest';
+import { readDatabase } from '#market/sources/databases/read-database.js';
+import { createProblems } from '#market/content/problems.js';
+import { writeFiles } from '../../store-folder.js';
+
+const database =
+  (kind: 'sqlite' | 'duckdb', make: () => Promise<Uint8Array>, beside: Readonly<Record<string, string>> = {}) =>
+  async (): Promise<Outcome> => {
+    const folder = await folderFor();
+    await writeFiles(folder, { 'market.db': await make(), ...beside });
+    const problems = createProblems();
+    const read = await readDatabase({ kind, path: join(folder, 'market.db') }, {}, problems, () => {});
+    expect(JSON.stringify(problems.findings())).not.toContain(folder);
+    return { isRead: read !== undefined, findings: problems.findings() };
+  };
+
+async function sqliteFile(statements: readonly string[]): Promise<Buffer> {
+  const path = join(await folderFor(), 'made.db');
+  const held = new sqlite.Database(path);
+  for (const statement of statements) held.exec(statement);
+  held.close();
+  return readFile(path);
+}
+
+async function duckDbFile(statements: readonly string[]): Promise<Buffer> {
+  const path = join(await folderFor(), 'made.duckdb');
+  const instance = await DuckDBInstance.create(path);
+  const connection = await instance.connect();
+  for (const statement of statements) await connection.run(statement);
+  connection.closeSync();
+  instance.closeSync();
+  return readFile(path);
+}
+
+const SQLITE_ROWS = [
+  'CREATE TABLE market (identifier, date, CLOSE)',
+  "INSERT INTO market WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT 'N' || i, '2024-01-02', 1 + i FROM n",
+];
+const DUCKDB_ROWS = [`CREATE TABLE market AS ${ROWS}`];
+const oneRow = (values: string) => [
+  'CREATE TABLE market (identifier, date, CLOSE)',
+  `INSERT INTO market VALUES (${values})`,
+];
+
+export const SQLITE: readonly Damage[] = [
+  ['nothing in it', ['UNREADABLE_FILE '], database('sqlite', async () => Buffer.alloc(0))],
+  ['text, called a database', ['UNREADABLE_FILE '], database('sqlite', async () => Buffer.from('no database at all'))],
+  [
+    'another mark',
+    ['UNREADABLE_FILE '],
+    database('sqlite', async () => changed(await sqliteFile(SQLITE_ROWS), 0, [0x58])),
+  ],
+  [
+    'half of it',
+    ['UNREADABLE_FILE '],
+    database('sqlite', async () => (await sqliteFile(SQLITE_ROWS)).subarray(0, 20_000)),
+  ],
+  [
+    'a page of ones',
+    ['UNREADABLE_FILE '],
+    database('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 255, 8192, 16_384)),
+  ],
+  [
+    'pages of a size that cannot be',
+    ['UNREADABLE_FILE '],
+    database('sqlite', async () => changed(await sqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
+  ],
+  [
+    'a log with changes beside it',
+    ['UNREADABLE_FILE '],
+    database('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 2, 18, 20), { 'market.db-wal': 'x' }),
+  ],
+  ['no market', ['LOCATION_NOT_FOUND market'], database('sqlite', () => sqliteFile(['CREATE TABLE prices (a)']))],
+  [
+    'no CLOSE',
+    ['MISSING_COLUMN market.CLOSE'],
+    database('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, OPEN)'])),
+  ],
+  [
+    'no row',
+    ['EMPTY_DATASET market'],
+    database('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, CLOSE)'])),
+  ],
+  [
+    'text in a price',
+    ['NOT_A_NUMBER market[row 1].CLOSE'],
+    database('sqlite', () => sqliteFile(oneRow("'A', '2024-01-02', 'x'"))),
+  ],
+  [
+    'bytes in a price',
+    ['NOT_A_NUMBER market[row 1].CLOSE'],
+    database('sqlite', () => sqliteFile(oneRow("'A', '2024-01-02', x'00ff'"))),
+  ],
+];
+
+export const DUCKDB: readonly Damage[] = [
+  ['nothing in it', ['UNREADABLE_FILE '], database('duckdb', async () => Buffer.alloc(0))],
+  [
+    'text, called a database',
+    ['UNREADABLE_FILE '],
+    database('duckdb', async () => Buffer.from('no database at all'.repeat(1000))),
+  ],
+  [
+    'a header that was changed',
+    ['UNREADABLE_FILE '],
+    database('duckdb', async () => filled(await duckDbFile(DUCKDB_ROWS), 0, 0, 64)),
+  ],
+  [
+    'half of it',
+    ['UNREADABLE_FILE '],
+    database('duckdb', async () => (await duckDbFile(DUCKDB_ROWS)).subarray(0, 100_000)),
+  ],
+  [
+    'blocks of ones',
+    ['UNREADABLE_FILE '],
+    database('duckdb', async () => {
+      const bytes = await duckDbFile(DUCKDB_ROWS);
+      return filled(bytes, 255, 3 * 4096 + 100, bytes.length);
+    }),
+  ],
+  ['no market', ['LOCATION_NOT_FOUND market'], database('duckdb', () => duckDbFile(['CREATE TABLE prices (a INT)']))],
+  [
+    'no CLOSE',
+    ['MISSING_COLUMN market.CLOSE'],
+    database('duckdb', () =>
+      duckDbFile(["CREATE TABLE market AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN"]),
+    ),
+  ],
+  [
+    'a list for a price',
+    ['NOT_A_NUMBER market.CLOSE'],
+    database('duckdb', () => duckDbFile([`CREATE TABLE market AS SELECT ${GOOD}, [1.0] AS CLOSE`])),
+  ],
+];

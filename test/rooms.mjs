@@ -36,7 +36,11 @@ export const ROOMS = {
   /** Copied into programs of others: it may need nothing. */
   'src/clients': { values: [], types: [], packages: [] },
   /** Runs in browsers: it knows the service by its client alone. */
-  'src/console': { values: ['clients'], types: [], packages: ['preact', 'preact/**', '@preact/signals', 'uplot'] },
+  'src/console': {
+    values: ['clients'],
+    types: [],
+    packages: ['preact', 'preact/**', '@preact/signals', 'uplot', 'uplot/**'],
+  },
   'src/cli': {
     values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels', 'clients'],
     types: [],

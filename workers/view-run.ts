@@ -1,5 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type {
+  ExposuresViewInput,
   FactorRiskInput,
   GroupsViewInput,
   ReconcileInput,
@@ -8,7 +9,7 @@ import type {
   WeightsViewInput,
 } from '#jobs/tasks.js';
 import { formatDay, type Day } from '#domain/days.js';
-import { referenceAt, type MarketData, type ReferenceValue } from '#domain/market/market-data.js';
+import { referenceAt, type MarketData } from '#domain/market/market-data.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
@@ -16,8 +17,11 @@ import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { compareRuns, comparisonBytes, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
+import { exposuresView } from '#views/exposures-view.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
+import { performanceView } from '#views/performance-view.js';
+import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
@@ -25,6 +29,7 @@ import { summaryView } from '#views/summary-view.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkWeights } from './benchmark-books.js';
 import { comparedWith } from './compared.js';
+import { groupOf, groupSpells, ownGroup } from './groups.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { openedMarket } from './open-markets.js';
@@ -64,6 +69,14 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, (run) => assetView(run, input.identifier)));
     case 'summary':
       return document(withRunFile(input.columns, summaryView));
+    case 'performance':
+      return document(withRunFile(input.columns, (run) => performanceView(run, input)));
+    case 'rebalances':
+      return document(withRunFile(input.columns, rebalancesView));
+    case 'rebalance':
+      return document(withRunFile(input.columns, (run) => rebalanceView(run, input.date)));
+    case 'exposures':
+      return document(showExposures(input));
     case 'levels': {
       const levels = withRunFile(input.columns, (run) => indexLevels(run, input));
       return { write: (json) => writeLevels(json, levels) };
@@ -203,11 +216,10 @@ function showGroups({ columns, start, end, by, benchmark, market: handle }: Grou
   );
 }
 
-/** Names without a group form one of their own. */
-const UNCLASSIFIED = 'UNCLASSIFIED';
-
-function groupOf(value: ReferenceValue): string {
-  return value === null || value === '' ? UNCLASSIFIED : String(value);
+function showExposures(input: ExposuresViewInput): object {
+  const { columns, start, end, market } = input;
+  const group = market === null ? ownGroup : groupSpells(openedMarket(market), input.by);
+  return withRunFile(columns, (run) => exposuresView(run, { ...input, window: { start, end }, groupOf: group }));
 }
 
 /** Latest shares outstanding of a name on or before a day, null where the market does not tell. */

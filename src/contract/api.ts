@@ -17,7 +17,7 @@ import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
 import { storeRoutes } from './stores/routes.js';
 import { strategyRoutes } from './strategies.js';
-import { runViewRoutes } from './run-views.js';
+import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
 import { watchlistRoutes } from './watchlists.js';
 

@@ -24,6 +24,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   front_expiry: '2025-03-21',
   back_expiry: '2025-06-20',
   as_of: '2024-06-28',
+  date: '2024-06-21',
   asof: '2024-06-28',
   start: '2024-01-02',
   end: '2024-12-31',

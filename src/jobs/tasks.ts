@@ -437,6 +437,15 @@ export type RunViewInput =
     }
   | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
   | { readonly view: 'summary'; readonly columns: string }
+  | {
+      readonly view: 'performance';
+      readonly columns: string;
+      readonly start: string | null;
+      readonly end: string | null;
+    }
+  | { readonly view: 'rebalances'; readonly columns: string }
+  | { readonly view: 'rebalance'; readonly columns: string; readonly date: string }
+  | ExposuresViewInput
   | CompareViewInput
   | {
       readonly view: 'levels';
@@ -474,6 +483,19 @@ export interface ReconcileInput {
   /** The served market and the index the run was compared with, null when there is none: what risk is told from. */
   readonly market: MarketHandle | null;
   readonly benchmark: WeightsViewInput['benchmark'];
+}
+
+export interface ExposuresViewInput {
+  readonly view: 'exposures';
+  readonly columns: string;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Reference column, or IDENTIFIER. */
+  readonly by: string;
+  readonly groups: number;
+  readonly interval: 'native' | 'weekly' | 'monthly';
+  /** Tells the groups of names; null where they are groups themselves. */
+  readonly market: MarketHandle | null;
 }
 
 export interface CompareViewInput {

@@ -1,4 +1,4 @@
-import type { RunFigures } from '#contract/run-views.js';
+import type { RunFigures } from '#contract/analytics/summaries.js';
 import { annualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';

@@ -23,7 +23,7 @@ describe.skipIf(why !== null)('the console', () => {
 
   beforeAll(async () => {
     [service, browser] = await Promise.all([runService(), openBrowser()]);
-    page = await browser.newPage({ viewport: { width: 1280, height: 820 } });
+    page = await browser.newPage({ viewport: { width: 1280, height: 820 }, locale: 'en-GB' });
     page.on('pageerror', (failure) => complaints.push(String(failure)));
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
@@ -40,6 +40,37 @@ describe.skipIf(why !== null)('the console', () => {
     expect(await page.getByRole('article').count()).toBe(3);
     await page.getByRole('button', { name: 'Generate' }).click();
     await page.getByLabel('Market served').getByText('161').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('an index is run by a click, and every part of it shows what the API answers', async () => {
+    const index = { id: 'CORE', name: 'Core', calendar: 'XNYS', base_date: '2019-01-02' };
+    const selection = [{ id: 'largest', type: 'TopN', params: { count: 30 } }];
+    await service.ask('PUT', '/indices/CORE', {
+      ...index,
+      pipeline: { selection, weighting: { type: 'MarketCapWeight', cap: 0.05 } },
+    });
+    await page.goto(service.url());
+    await page.getByRole('button', { name: 'Run CORE' }).click();
+    await page.getByText('up to date').waitFor();
+    await page.getByRole('row', { name: /CORE/ }).click();
+    await page.getByRole('application', { name: /Level of CORE/ }).waitFor();
+    const { body } = await service.ask<{ metrics: { total_return: number } }>('GET', '/analytics/CORE/overview');
+    const shown = await page.getByLabel(/^Figures from/).textContent();
+    expect(shown).toContain(`${(100 * body.metrics.total_return).toFixed(2)}%`);
+    for (const [part, there] of [
+      ['Constituents', 'Effective'],
+      ['Weights', 'Largest names'],
+      ['Attribution', 'Steps to the total'],
+      ['Risk', 'Does everything add up?'],
+      ['Rebalances', 'Turnover'],
+      ['Methodology', 'Definition'],
+    ] as const) {
+      await page.getByRole('link', { name: part, exact: true }).click();
+      await page.getByText(there).first().waitFor();
+    }
+    await page.goBack();
+    await page.getByText('Turnover').waitFor();
     expect(complaints).toEqual([]);
   });
 });

@@ -700,6 +700,15 @@ export interface ConcentrationRICRow {
   readonly params?: ConcentrationRICParams | undefined;
 }
 
+export interface ConcentrationSeries {
+  /** Sum of squared weights. One value a date. */
+  readonly herfindahl: readonly number[];
+  /** 1 over it; 0 without a weight. One value a date. */
+  readonly effective: readonly number[];
+  /** Largest weight; a short position by its magnitude. One value a date. */
+  readonly largest: readonly number[];
+}
+
 /** How a name came into the index, or left it. */
 export interface ConstituentChange {
   /** Session at whose close it happened. */
@@ -1371,6 +1380,26 @@ export interface ExposurePayload {
   readonly gross: number;
   /** Sum of the weights; what it leaves of 1 is cash. */
   readonly net: number;
+}
+
+export interface ExposuresView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group. */
+  readonly by: string;
+  /** Dates of the run; of a coarser interval the last of each. */
+  readonly dates: readonly string[];
+  /** By average weight, largest first; OTHERS last. They sum to the invested weight. */
+  readonly groups: readonly {
+    /** The group. */
+    readonly group: string;
+    /** Sum of the held weights. One value a date. */
+    readonly weights: readonly number[];
+  }[];
+  /** How the weights are concentrated. */
+  readonly concentration: ConcentrationSeries;
 }
 
 /** Keeps the names for which an expression over datapoints is true. */
@@ -2774,6 +2803,39 @@ export interface ParentPayload {
   readonly tracking_error: number;
 }
 
+export interface PerformanceView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** The query, echoed; the first date of the run when omitted. */
+  readonly requested_start: string;
+  /** The query, echoed; the last date of the run when omitted. */
+  readonly requested_end: string;
+  /** First date of the run in the window. */
+  readonly start: string;
+  /** Last date of the run in the window. */
+  readonly end: string;
+  /** Dates used. */
+  readonly observations: number;
+  /** The level, 100 at the first date. */
+  readonly level: SeriesPayload;
+  /** The tracked index, 100 at the first date. */
+  readonly index_level: SeriesPayload;
+  /** Benchmark of the run; null without one. */
+  readonly benchmark: string | null;
+  /** The benchmark, 100 at the first date that both have in the window; null where they have none. */
+  readonly benchmark_level: SeriesPayload | null;
+  /** Level against its peak in the window; 0 at a high. */
+  readonly drawdown: SeriesPayload;
+  /** Figures of the window. */
+  readonly metrics: BacktestMetrics;
+  /** Calendar year to its return within the window; they compound to the total. */
+  readonly annual_returns: Readonly<Record<string, number>>;
+  /** Month YYYY-MM to its return within the window; they compound to the total. */
+  readonly monthly_returns: Readonly<Record<string, number>>;
+}
+
 export interface PipelineBody {
   /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
   readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule)[] | undefined;
@@ -3047,11 +3109,45 @@ export interface Readiness {
   readonly checks: readonly HealthCheck[];
 }
 
+export interface RebalanceList {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** In date order, the one in force at the start first. */
+  readonly rebalances: readonly RebalanceRow[];
+}
+
 export interface RebalancePricingPayload {
   /** Rebalance date by the schedule. */
   readonly date: string;
   /** Session the prices were read from. */
   readonly priced_from: string;
+}
+
+export interface RebalanceRow {
+  /** Date the weights took effect. */
+  readonly date: string;
+  /** Session whose data decided the weights; null of a run that does not tell. */
+  readonly decision_date: string | null;
+  /** Session of the trades; null of a composition that was in force before the run. */
+  readonly traded_on: string | null;
+  /** Names with a weight. */
+  readonly constituents: number;
+  /** Of them not held just before; all at the first rebalance. */
+  readonly added: number;
+  /** Names held just before and no more. */
+  readonly removed: number;
+  /** Largest weight of a name; null without one. */
+  readonly cap: number | null;
+  /** Names held at the cap. */
+  readonly capped: number;
+  /** Weight moved off capped names. */
+  readonly redistributed: number;
+  /** One-way: half the sum of the absolute changes of weight on that session; null before the run. */
+  readonly turnover: number | null;
+  /** Costs of that session as a fraction of the value the close before; null before the second date. */
+  readonly cost: number | null;
 }
 
 export interface RebalanceSnapshot {
@@ -3115,6 +3211,66 @@ export interface RebalanceSpecInput {
   readonly effective_lag?: number | undefined;
   /** Effective dates of a custom schedule. */
   readonly dates?: readonly string[] | undefined;
+}
+
+export interface RebalanceView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** The date asked for. */
+  readonly requested_date: string;
+  /** Date the weights took effect. */
+  readonly date: string;
+  /** Session whose data decided the weights; null of a run that does not tell. */
+  readonly decision_date: string | null;
+  /** Session of the trades; null of a composition that was in force before the run. */
+  readonly traded_on: string | null;
+  /** Names with a weight. */
+  readonly constituents: number;
+  /** Of them not held just before; all at the first rebalance. */
+  readonly added: number;
+  /** Names held just before and no more. */
+  readonly removed: number;
+  /** Largest weight of a name; null without one. */
+  readonly cap: number | null;
+  /** Names held at the cap. */
+  readonly capped: number;
+  /** Weight moved off capped names. */
+  readonly redistributed: number;
+  /** One-way: half the sum of the absolute changes of weight on that session; null before the run. */
+  readonly turnover: number | null;
+  /** Costs of that session as a fraction of the value the close before; null before the second date. */
+  readonly cost: number | null;
+  /** Date of the rebalance before; null at the first. */
+  readonly previous: string | null;
+  /** Date of the rebalance after; null at the last. */
+  readonly next: string | null;
+  /** Names held before or after, by weight, then identifier. */
+  readonly names: readonly RebalancedName[];
+  /** Names traded at the price of an earlier session. */
+  readonly stale_fills: readonly StaleFillPayload[];
+  /** Orders of the session that could not be filled. */
+  readonly unfilled: readonly UnfilledOrderPayload[];
+}
+
+export interface RebalancedName {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Weight just before the trades; null before the run. */
+  readonly before: number | null;
+  /** Weight after the close. */
+  readonly after: number;
+  /** Weight that was decided. */
+  readonly target: number;
+  /** Weight before capping. */
+  readonly uncapped: number;
+  /** Whether the name was cut to the cap. */
+  readonly capped: boolean;
+  /** Money bought, negative for a sale; null where the run does not tell, 0 where nothing was traded. */
+  readonly trade: number | null;
+  /** Price of the trade; null without one. */
+  readonly price: number | null;
 }
 
 export interface ReconciliationCheck {
@@ -5272,6 +5428,26 @@ export interface Operations {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: RunSummaryCollection;
   };
+  /** Levels, drawdown, returns and figures of a window of the latest run. */
+  getPerformance: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: PerformanceView;
+  };
+  /** Every rebalance of the latest run with what it changed, turnover and cost. */
+  listRebalances: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: RebalanceList;
+  };
+  /** One rebalance of the latest run, name by name: weights before and after, trades. */
+  getRebalance: {
+    request: { readonly params: { readonly index_id: string; readonly date: string } };
+    answer: RebalanceView;
+  };
+  /** Weights by group through time, with concentration. */
+  getExposures: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: ExposuresView;
+  };
   /** Stored constraint sets, by id. */
   listConstraintSets: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
@@ -5621,6 +5797,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
   getLevels: 'GET /analytics/{index_id}/levels',
   listSummaries: 'GET /analytics/summaries',
+  getPerformance: 'GET /analytics/{index_id}/performance',
+  listRebalances: 'GET /analytics/{index_id}/rebalances',
+  getRebalance: 'GET /analytics/{index_id}/rebalances/{date}',
+  getExposures: 'GET /analytics/{index_id}/exposures',
   listConstraintSets: 'GET /optimise/constraint-sets',
   createConstraintSet: 'POST /optimise/constraint-sets',
   validateConstraintSet: 'POST /optimise/constraint-sets/validate',

@@ -12,7 +12,10 @@ export interface Page {
 }
 
 /** Every page, loaded when it is first seen. A fixed word stands before a part. */
-export const PAGES: readonly Page[] = [{ path: '/', load: async () => (await import('../pages/home/home.js')).Home }];
+export const PAGES: readonly Page[] = [
+  { path: '/', load: async () => (await import('../pages/home/home.js')).Home },
+  { path: '/console/indices/:id', load: async () => (await import('../pages/index/index-page.js')).IndexPage },
+];
 
 export interface Found {
   readonly page: Page;

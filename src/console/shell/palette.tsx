@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useResource } from '../state/resource.js';
 import { go } from '../state/place.js';
 import { service } from '../state/service.js';
+import { indexAddress, nameAddress } from '../words/addresses.js';
 import './palette.css';
 
 interface Target {
@@ -88,14 +89,14 @@ function useTargets(typed: string): readonly Target[] {
   const all: readonly Target[] = [
     ...PLACES,
     ...(indices.data?.indices ?? []).map(({ id, name }) => ({
-      address: `/console/indices/${encodeURIComponent(id)}`,
+      address: indexAddress(id),
       text: `${id} ${name}`,
       kind: 'index',
     })),
   ];
   const found = all.filter((target) => target.text.toLowerCase().includes(text));
   const ofMarket = (names.data?.identifiers ?? []).map(({ identifier, name }) => ({
-    address: `/console/names/${encodeURIComponent(identifier)}`,
+    address: nameAddress(identifier),
     text: name === null ? identifier : `${identifier} ${name}`,
     kind: 'name',
   }));

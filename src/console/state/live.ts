@@ -51,6 +51,7 @@ export function startLive(): void {
     void service.value;
     const given = new AbortController();
     void followUntil(given.signal);
+    void watchHealth(given.signal);
     return () => given.abort();
   });
 }
@@ -72,6 +73,20 @@ async function followUntil(ended: AbortSignal): Promise<void> {
     isFollowing.value = false;
     if (ended.aborted) return;
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]));
+  }
+}
+
+const HEALTH_MS = { ok: 60_000, degraded: 3_000 };
+
+/** Looks again after a while: sooner when something is not well, as after a start while the market is being read. */
+async function watchHealth(ended: AbortSignal): Promise<void> {
+  while (!ended.aborted) {
+    const { status = 'degraded' } = health.peek() ?? {};
+    await new Promise((resolve) => setTimeout(resolve, HEALTH_MS[status]));
+    if (ended.aborted || !isFollowing.peek()) continue;
+    const before = health.peek()?.store;
+    await lookAround().catch(() => undefined);
+    if (JSON.stringify(before) !== JSON.stringify(health.peek()?.store)) changed();
   }
 }
 

@@ -3,6 +3,7 @@ import type { Analytics } from '#services/runs/analytics.js';
 import type { StoredBytes } from '#services/runs/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { namesEtag } from '../reply.js';
+import { viewReply } from '../view-reply.js';
 
 export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyticsRoutes> {
   return {
@@ -48,9 +49,4 @@ const NOTHING = new Uint8Array(0);
 /** Bytes stored with the run, as a stream. */
 function storedReply({ length, etag, open }: StoredBytes): Reply {
   return { stream: open(), length, etag };
-}
-
-/** A view made for this request. */
-function viewReply({ bytes }: { readonly bytes: Uint8Array<ArrayBuffer> }): Reply {
-  return { bytes };
 }

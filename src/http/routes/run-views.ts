@@ -1,9 +1,15 @@
-import type { runViewRoutes } from '#contract/run-views.js';
+import type { runViewRoutes } from '#contract/analytics/run-view-routes.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import type { Handlers } from '../handler.js';
+import { viewReply } from '../view-reply.js';
 
 export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes> {
   return {
     listSummaries: async ({ query, signal }) => ({ json: await views.summaries(query, signal) }),
+    getPerformance: async ({ params, query, signal }) =>
+      viewReply(await views.performance(params.index_id, query, signal)),
+    listRebalances: async ({ params, signal }) => viewReply(await views.rebalances(params.index_id, signal)),
+    getRebalance: async ({ params, signal }) => viewReply(await views.rebalance(params.index_id, params.date, signal)),
+    getExposures: async ({ params, query, signal }) => viewReply(await views.exposures(params.index_id, query, signal)),
   };
 }

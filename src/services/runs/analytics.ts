@@ -21,6 +21,7 @@ import { type ArtifactRef, type ArtifactStore, type DocumentStore, lengthOf } fr
 import type { BacktestPayload } from './backtest-job.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import type { Precondition } from '../shared/preconditions.js';
+import { assertReferenceColumn } from './reference-column.js';
 import { assertSubject, findRun, readRun, requireRun } from './run-documents.js';
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
@@ -366,19 +367,4 @@ const HASH_DIGITS = 12;
 
 function contentOf({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
   return `${storeId === undefined ? 'content' : `${storeId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
-}
-
-function assertReferenceColumn(market: MarketData, column: string): void {
-  const accepted = market.reference.columns;
-  if (accepted.includes(column)) return;
-  throw refuseWithFindings('query', [
-    {
-      severity: 'error',
-      code: 'UNKNOWN_FIELD_NAME',
-      message: `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`,
-      path: 'by',
-      accepted,
-      value: column,
-    },
-  ]);
 }

@@ -1,9 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
-import type { RunFigures, RunSummaryCollection } from '#contract/run-views.js';
+import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import { assertReferenceColumn } from './reference-column.js';
 import { Refusal } from '#domain/refusal.js';
+import type { AnswerBytes } from '#jobs/tasks.js';
 import type { DocumentStore } from '#store/port.js';
-import { readRun } from './run-documents.js';
+import { assertOrder } from './backtest-plans.js';
+import { readRun, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 
@@ -20,11 +23,33 @@ export interface ListingQuery {
   readonly after?: string | undefined;
 }
 
-/** Views over stored runs for those who watch many of them. */
+export interface DateWindow {
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+export interface ExposuresQuery extends DateWindow {
+  readonly by: string;
+  readonly groups: number;
+  readonly interval: 'native' | 'weekly' | 'monthly';
+}
+
+/**
+ * Views over stored runs for those who watch many of them, or one closely.
+ * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE of those about one run
+ */
 export interface RunViews {
   /** A row for every run; one whose files are damaged counts among the skipped. */
   summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
+  performance(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  rebalances(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
+  rebalance(runId: string, date: string, signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own groups */
+  exposures(runId: string, query: ExposuresQuery, signal: AbortSignal): Promise<AnswerBytes>;
 }
+
+/** Groups of which every name is one by itself. */
+const OWN_GROUPS = 'IDENTIFIER';
 
 /** Rows made at once: the threads that make them have little to do for each. */
 const ROWS_AT_ONCE = 8;
@@ -63,6 +88,32 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
         skipped: skipped + damaged,
         skipped_causes: { ...causes, unreadable: causes.unreadable + damaged },
       };
+    },
+    async performance(runId, { start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      const columns = maker.columnsOf(run);
+      return maker.stamped(run, maker.held({ view: 'performance', columns, start, end }, signal));
+    },
+    async rebalances(runId, signal) {
+      const run = await requireRun(documents, runId);
+      return maker.stamped(run, maker.held({ view: 'rebalances', columns: maker.columnsOf(run) }, signal));
+    },
+    async rebalance(runId, date, signal) {
+      const run = await requireRun(documents, runId);
+      return maker.stamped(run, maker.held({ view: 'rebalance', columns: maker.columnsOf(run), date }, signal));
+    },
+    async exposures(runId, { by, groups, interval, start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      const served = by === OWN_GROUPS ? null : await states.requireMarket(run);
+      if (served !== null) assertReferenceColumn(served.market, by);
+      const columns = maker.columnsOf(run);
+      const market = served && served.handle;
+      return maker.stamped(
+        run,
+        maker.held({ view: 'exposures', columns, start, end, by, groups, interval, market }, signal),
+      );
     },
   };
 }

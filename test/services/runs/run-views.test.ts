@@ -54,6 +54,112 @@ test('a row of the summaries has the figures that the views of its run have', as
   expect([half!.level, half!.next_rebalance]).toEqual([half!.trace.data.at(-1), null]);
 });
 
+const params = { index_id: 'TOP' };
+
+test('the performance of a window is measured from its levels alone', async () => {
+  const query = { start: '2022-05-07', end: '2023-08-20' };
+  const view = await client.call('getPerformance', { params, query });
+  const { level } = await client.call('getOverview', { params });
+  const { levels } = await client.call('getLevels', { params, query });
+  const inside = level.index.flatMap((date, t) => (date >= query.start && date <= query.end ? [t] : []));
+  expect(view.level.index).toEqual(inside.map((t) => level.index[t]));
+  expect([view.start, view.end, view.observations]).toEqual(['2022-05-09', '2023-08-18', inside.length]);
+  const values = inside.map((t) => Number(level.data[t]));
+  values.forEach((value, t) => expect(view.level.data[t]).toBeCloseTo((100 * value) / values[0]!, 9));
+  levels.data.forEach((points, t) =>
+    expect(view.index_level.data[t]).toBeCloseTo((100 * Number(points)) / Number(levels.data[0]), 9),
+  );
+  view.drawdown.data.forEach((value, t) =>
+    expect(value).toBeCloseTo(values[t]! / Math.max(...values.slice(0, t + 1)) - 1, 12),
+  );
+  expect(view.metrics.total_return).toBeCloseTo(values.at(-1)! / values[0]! - 1, 12);
+  expect(view.metrics.max_drawdown).toBe(Math.min(...view.drawdown.data.map(Number)));
+  for (const parts of [view.annual_returns, view.monthly_returns]) {
+    const grown = Object.values(parts).reduce((product, value) => product * (1 + value), 1);
+    expect(grown - 1).toBeCloseTo(view.metrics.total_return, 12);
+  }
+  expect(Object.keys(view.monthly_returns).slice(0, 2)).toEqual(['2022-05', '2022-06']);
+  await expect(
+    client.call('getPerformance', { params, query: { start: '2023-08-19', end: '2023-08-21' } }),
+  ).rejects.toMatchObject({
+    code: 'RANGE_TOO_SHORT',
+  });
+});
+
+test('rebalances are those of the record, name by name, with the trades of their session', async () => {
+  const { rebalances } = await client.call('listRebalances', { params });
+  const record = await client.call('getRecord', { params });
+  const book = record.index.target!;
+  expect(rebalances.map(({ date, decision_date }) => [date, decision_date])).toEqual(
+    book.rebalances.map(({ date, announced }) => [date, announced ?? date]),
+  );
+  const { transactions, nav } = record.portfolio;
+  const column = (name: string) => transactions.columns.indexOf(name);
+  for (const [r, row] of rebalances.entries()) {
+    const view = await client.call('getRebalance', { params: { ...params, date: row.date } });
+    expect(view).toMatchObject(row);
+    expect([view.previous, view.next]).toEqual([rebalances[r - 1]?.date ?? null, rebalances[r + 1]?.date ?? null]);
+    const { weights, uncapped_weights, capped } = book.rebalances[r]!;
+    const held = view.names.filter(({ target }) => target !== 0);
+    expect(Object.fromEntries(held.map(({ identifier, target }) => [identifier, target]))).toEqual(weights);
+    expect(Object.fromEntries(held.map(({ identifier, uncapped }) => [identifier, uncapped]))).toEqual(
+      uncapped_weights,
+    );
+    expect(
+      held
+        .filter((name) => name.capped)
+        .map(({ identifier }) => identifier)
+        .toSorted(),
+    ).toEqual(capped.toSorted());
+    expect([row.constituents, row.capped]).toEqual([Object.keys(weights).length, capped.length]);
+    const traded = transactions.data.filter((line) => line[column('date')] === row.traded_on);
+    for (const line of traded) {
+      const name = view.names.find(({ identifier }) => identifier === line[column('asset_id')])!;
+      expect(Math.abs(name.trade!)).toBeCloseTo(Number(line[column('notional')]), 6);
+    }
+    const moved = view.names.reduce((sum, { before, after }) => sum + Math.abs(after - before!), 0) / 2;
+    expect(row.turnover).toBeCloseTo(moved, 12);
+    if (r === 0) continue;
+    // Ten basis points of what was bought and sold.
+    const at = nav.index.indexOf(row.traded_on!);
+    const bought = traded.reduce((sum, line) => sum + Number(line[column('notional')]), 0);
+    expect(row.cost).toBeCloseTo((0.001 * bought) / Number(nav.data[at - 1]), 10);
+  }
+  const [, second] = rebalances;
+  const before = await client.call('getRebalance', { params: { ...params, date: second!.date.replace(/..$/, '01') } });
+  expect(before.date).toBe(rebalances[0]!.date);
+  await expect(client.call('getRebalance', { params: { ...params, date: '2021-12-31' } })).rejects.toMatchObject({
+    code: 'NO_DATA_AT_DATE',
+  });
+});
+
+test('exposures of a date are the weights of its names, summed by what they were then', async () => {
+  const view = await client.call('getExposures', { params, query: { interval: 'monthly' } });
+  expect(view.dates).toHaveLength(24);
+  for (const date of ['2022-03-31', '2023-06-30', '2023-12-29']) {
+    const k = view.dates.indexOf(date);
+    const { weights, concentration } = await client.call('getWeights', { params, query: { as_of: date } });
+    const sums = new Map<string, number>();
+    for (const { identifier, weight } of weights) {
+      const { fields } = await client.call('getAssetReference', { params: { identifier }, query: { as_of: date } });
+      const sector = String(fields['SECTOR']);
+      sums.set(sector, (sums.get(sector) ?? 0) + weight);
+    }
+    for (const { group, weights: told } of view.groups) expect(told[k]).toBeCloseTo(sums.get(group) ?? 0, 12);
+    expect(view.concentration.effective[k]).toBeCloseTo(concentration.effective_assets, 10);
+    expect(view.concentration.largest[k]).toBe(concentration.largest);
+  }
+  const names = await client.call('getExposures', { params, query: { by: 'IDENTIFIER', groups: 3 } });
+  expect(names.groups.map(({ group }) => group)).toHaveLength(4);
+  expect(names.groups.at(-1)!.group).toBe('OTHERS');
+  names.dates.forEach((_, k) =>
+    expect(names.groups.reduce((sum, { weights }) => sum + weights[k]!, 0)).toBeCloseTo(1, 12),
+  );
+  await expect(client.call('getExposures', { params, query: { by: 'NOTHING' } })).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
+});
+
 test('a stream of all jobs tells the unfinished ones first and every change after, and an etag comes with a document', async () => {
   const seen: string[] = [];
   for await (const { event, data } of client.events('followJobs')) {

@@ -12,6 +12,7 @@ import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
 import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
 
 interface IndexTableProps {
@@ -39,7 +40,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
         columns={COLUMNS}
         rows={rows}
         keyOf={({ index }) => index.id}
-        addressOf={({ index }) => addressOfIndex(index.id)}
+        addressOf={({ index }) => indexAddress(index.id)}
         searchIn={({ index }) => `${index.id} ${index.name} ${index.currency} ${index.calendar}`}
         sort={{ column: 'index', direction: 'asc' }}
         height={720}
@@ -55,8 +56,6 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
 
 /** The state in a colour, where there is no room for its word. */
 const dotOf = (run: RunSummaryRow | null): string => (run === null ? '' : run.stale === null ? 'good' : 'warning');
-
-const addressOfIndex = (id: string): string => `/console/indices/${encodeURIComponent(id)}`;
 
 function NoIndex() {
   return (
@@ -88,7 +87,7 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ index, run }) => (
       <span class="home-index">
         <span class={`dot home-dot ${dotOf(run)}`} />
-        <a href={addressOfIndex(index.id)} tabIndex={-1}>
+        <a href={indexAddress(index.id)} tabIndex={-1}>
           {index.id}
         </a>
         <span class="quiet">{index.name}</span>

@@ -3,6 +3,7 @@ import { Badge } from '../../components/badge.js';
 import { Findings } from '../../components/findings.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { storeAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { count, counted } from '../../words/numbers.js';
 
@@ -24,7 +25,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
   return (
     <section class="served" aria-label="Market served">
       <div class="served-name">
-        <a href={`/console/data/${encodeURIComponent(id)}`}>{name}</a>
+        <a href={storeAddress(id)}>{name}</a>
         <Badge>{KINDS[kind]}</Badge>
         {status !== 'ready' && <Badge kind="warning">{status}</Badge>}
       </div>

@@ -1,5 +1,4 @@
-import type { Numbers } from '../numbers.js';
-import type { Compared, WeightsFrame } from './field.js';
+import type { Compared, Reading, WeightsFrame } from './field.js';
 import { numbersAt, type StoredNumbers } from './places.js';
 import { PLAIN, REST, type RunRecord } from './schema.js';
 
@@ -18,12 +17,17 @@ export function readDescription(bytes: Uint8Array): Description {
 export function readPacked(description: Uint8Array, stored: StoredNumbers): RunRecord {
   const { identifiers, plain, rest } = readDescription(description);
   const named = [...identifiers];
-  let frame: WeightsFrame | undefined;
-  const reading = {
-    numbers: (place: Parameters<typeof numbersAt>[1]): Numbers => numbersAt(stored, place),
-    portfolioFrame: (rows: number): WeightsFrame => (frame ??= portfolioFrame(stored, rows, named)),
-  };
+  const reading = readingOf(stored, named);
   return { identifiers: named, ...PLAIN.read(plain, reading), ...REST.read(rest, reading) };
+}
+
+/** @param identifiers names that the frame of the portfolio has and nothing else of the record are added to them */
+export function readingOf(stored: StoredNumbers, identifiers: string[]): Reading {
+  let frame: WeightsFrame | undefined;
+  return {
+    numbers: (place) => numbersAt(stored, place),
+    portfolioFrame: (rows) => (frame ??= portfolioFrame(stored, rows, identifiers)),
+  };
 }
 
 /** Path of the first field in which two records differ, null where they are equal whatever the order of their identifiers. */

@@ -53,7 +53,7 @@ const STALE_FILLS = group({
 
 /** A composition as it is recorded: weights in which nothing was capped are stored once. */
 const composition = fieldsOf<ShownComposition, never>();
-const SNAPSHOT = group({
+export const SNAPSHOT = group({
   date: composition.fixed(({ date }) => date),
   announced: composition.fixed(({ announced }) => announced),
   columns: composition.positions({ whole: ({ columns }) => columns }),
@@ -125,7 +125,7 @@ const POSITIONS = group({
 
 const transaction = fieldsOf<TransactionRows, TransactionRows>();
 const stayingTransactions = ({ at }: TransactionRows): number => TRANSACTION_ROWS_MAX - at.length;
-const TRANSACTIONS = group({
+export const TRANSACTIONS = group({
   total: transaction.count(both(({ total }) => total)),
   at: transaction.i32({ ...both(({ at }) => at), stay: stayingTransactions }),
   columns: transaction.positions({ ...both(({ columns }) => columns), stay: stayingTransactions }),

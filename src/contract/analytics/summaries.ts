@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { SeriesPayload, listingQuery, skippedFields } from './common.js';
-import { routes } from './route.js';
-import { stale, type Stateless } from './run-state.js';
-
-const fraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
+import { SeriesPayload, skippedFields } from '../common.js';
+import { stale, type Stateless } from '../run-state.js';
+import { fraction } from './fields.js';
 
 export const RunSummaryRow = z
   .strictObject({
@@ -37,17 +35,3 @@ export const RunSummaryCollection = z
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
 /** What a stored run alone tells of a row. */
 export type RunFigures = Omit<Stateless<z.infer<typeof RunSummaryRow>>, 'name' | 'run_at' | 'next_rebalance'>;
-
-export const runViewRoutes = routes({
-  listSummaries: {
-    method: 'GET',
-    path: '/analytics/summaries',
-    scope: 'read',
-    tag: 'analytics',
-    summary: 'Level, returns, volatility and rebalances of every stored run, a row each.',
-    description: 'A run that cannot be read any more is left out and counted with the skipped ones.',
-    query: listingQuery,
-    success: { status: 200, description: 'The rows, by id.', schema: RunSummaryCollection },
-    errors: [],
-  },
-});

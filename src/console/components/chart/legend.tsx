@@ -1,0 +1,25 @@
+import { colourOf, textAt, type Line, type Mark, type Unit } from './series.js';
+
+interface LegendProps {
+  readonly date: string | undefined;
+  readonly at: number;
+  readonly lines: readonly Line[];
+  readonly unit: Unit;
+  readonly mark: Mark | undefined;
+}
+
+/** What each colour is, with its value at the cursor. */
+export function Legend({ date, at, lines, unit, mark }: LegendProps) {
+  return (
+    <figcaption class="legend">
+      <span class="legend-date">{date}</span>
+      {lines.map(({ id, label, colour, values, isDashed }) => (
+        <span key={id} class="legend-line">
+          <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />
+          {label} <span class="number">{textAt(values, at, unit)}</span>
+        </span>
+      ))}
+      {mark !== undefined && <a href={mark.address}>{mark.label}</a>}
+    </figcaption>
+  );
+}

@@ -1,0 +1,85 @@
+import { dayNumber } from '../../words/dates.js';
+import { decimal, percent } from '../../words/numbers.js';
+
+export interface Line {
+  readonly id: string;
+  readonly label: string;
+  readonly values: readonly (number | null)[];
+  /** Number of its colour, from 1. */
+  readonly colour: number;
+  readonly isDashed?: boolean;
+  /** Whether the ground below it is filled. */
+  readonly isFilled?: boolean;
+}
+
+export interface Range {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** A day that leads somewhere. */
+export interface Mark {
+  readonly date: string;
+  readonly label: string;
+  readonly address: string;
+}
+
+export const COLOURS = 12;
+
+/** The colour of the nth thing, as the styles name it. */
+export const colourOf = (n: number): string => `var(--series-${((n - 1) % COLOURS) + 1})`;
+
+const SECONDS_PER_DAY = 86_400;
+
+export const secondsOf = (date: string): number => dayNumber(date) * SECONDS_PER_DAY;
+
+export const dateOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
+
+/** Lines on top of each other, the last one on top: each with the sum of those before it. */
+export function stacked(lines: readonly Line[]): readonly Line[] {
+  const sums: number[] = [];
+  return lines.map((line) => ({
+    ...line,
+    values: line.values.map((value, t) => (sums[t] = (sums[t] ?? 0) + (value ?? 0))),
+  }));
+}
+
+/** Positions of at most so many dates, evenly spread, the first and the last among them. */
+export function spread(length: number, most: number): readonly number[] {
+  if (length <= most) return Array.from({ length }, (_, t) => t);
+  return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));
+}
+
+/** First and last position within a range; the whole without one. */
+export function within(dates: readonly string[], range: Range | null): readonly [number, number] {
+  if (range === null || dates.length === 0) return [0, dates.length - 1];
+  const first = dates.findIndex((date) => date >= range.from);
+  const last = dates.findLastIndex((date) => date <= range.to);
+  return first < 0 || last < first ? [0, dates.length - 1] : [first, last];
+}
+
+/** What the values of a chart are: fractions written as percent, or numbers as they are; with so many decimals. */
+export interface Unit {
+  readonly of: 'percent' | 'number';
+  readonly digits: number;
+}
+
+export const PERCENT: Unit = { of: 'percent', digits: 2 };
+export const NUMBER: Unit = { of: 'number', digits: 2 };
+
+/** A value as it is written, a dash where there is none. */
+export function textAt(values: Line['values'], at: number, { of, digits }: Unit): string {
+  const value = values[at];
+  return of === 'percent' ? percent(value, digits) : decimal(value, digits);
+}
+
+/** Labels of an axis: no more decimals than its steps need. */
+export function axisTexts(splits: readonly (number | null)[], { of }: Unit): string[] {
+  const scale = of === 'percent' ? 100 : 1;
+  const known = splits.filter((value) => value !== null);
+  const step = Math.abs((known[1] ?? 1) - (known[0] ?? 0)) * scale || 1;
+  const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
+  return splits.map((value) =>
+    value === null ? '' : of === 'percent' ? percent(value, digits) : decimal(value, digits),
+  );
+}

@@ -1,0 +1,58 @@
+import './choice.css';
+
+export interface Option<V extends string> {
+  readonly value: V;
+  readonly text: string;
+  readonly help?: string;
+}
+
+interface ChoiceProps<V extends string> {
+  readonly label: string;
+  readonly options: readonly Option<V>[];
+  readonly value: V;
+  onChoose(value: V): void;
+}
+
+let made = 0;
+
+/** One of a few, side by side. */
+export function Choice<V extends string>({ label, options, value, onChoose }: ChoiceProps<V>) {
+  const name = `${label} ${made++}`;
+  return (
+    <fieldset class="choice">
+      <legend class="unseen">{label}</legend>
+      {options.map((option) => (
+        <label key={option.value} title={option.help}>
+          <input
+            type="radio"
+            name={name}
+            value={option.value}
+            checked={option.value === value}
+            onChange={() => onChoose(option.value)}
+          />
+          <span>{option.text}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+interface SelectProps<V extends string> extends ChoiceProps<V> {
+  readonly isLabelShown?: boolean;
+}
+
+/** One of many. */
+export function Select<V extends string>({ label, options, value, onChoose, isLabelShown = false }: SelectProps<V>) {
+  return (
+    <label class="select">
+      <span class={isLabelShown ? 'quiet' : 'unseen'}>{label}</span>
+      <select class="control" value={value} onChange={(event) => onChoose(event.currentTarget.value as V)}>
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,23 @@
+import type { ComponentChildren } from 'preact';
+import './facts.css';
+
+interface FactsProps {
+  /** Terms with what is to be said of them; those with null are left out. */
+  readonly facts: readonly (readonly [term: string, value: ComponentChildren])[];
+}
+
+/** Terms and what is known of them, a line each. */
+export function Facts({ facts }: FactsProps) {
+  return (
+    <dl class="facts">
+      {facts
+        .filter(([, value]) => value !== null && value !== undefined)
+        .map(([term, value]) => (
+          <div key={term}>
+            <dt>{term}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,54 @@
+import { change, signClass } from '../words/numbers.js';
+import './heatmap.css';
+
+interface HeatmapProps {
+  readonly label: string;
+  /** Fractions by month, YYYY-MM. */
+  readonly values: Readonly<Record<string, number>>;
+  /** Fractions by year. */
+  readonly totals: Readonly<Record<string, number>>;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
+/** A return of this size or more has the full colour. */
+const FULL = 0.08;
+
+/** Returns by year and month; the colour repeats sign and size of the number. */
+export function Heatmap({ label, values, totals }: HeatmapProps) {
+  const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
+  return (
+    <div class="heatmap" tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Year</th>
+            {MONTHS.map((month) => (
+              <th key={month} scope="col">
+                {month}
+              </th>
+            ))}
+            <th scope="col">Year's return</th>
+          </tr>
+        </thead>
+        <tbody>
+          {years.map((year) => (
+            <tr key={year}>
+              <th scope="row">{year}</th>
+              {MONTHS.map((month, m) => (
+                <Cell key={month} value={values[`${year}-${String(m + 1).padStart(2, '0')}`]} />
+              ))}
+              <td class={`heatmap-total ${signClass(totals[year])}`}>{change(totals[year])}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cell({ value }: { readonly value: number | undefined }) {
+  if (value === undefined) return <td class="quiet">–</td>;
+  const strength = Math.round(Math.min(1, Math.abs(value) / FULL) * 34);
+  const colour = value >= 0 ? 'var(--up)' : 'var(--down)';
+  return <td style={{ background: `color-mix(in srgb, ${colour} ${strength}%, transparent)` }}>{change(value, 1)}</td>;
+}

@@ -1,0 +1,27 @@
+import type { ComponentChildren } from 'preact';
+import './metrics.css';
+
+export interface Metric {
+  readonly term: string;
+  readonly value: ComponentChildren;
+  /** What the figure is, and its unit. */
+  readonly help?: string;
+  readonly kind?: string;
+  /** A second, smaller figure. */
+  readonly note?: ComponentChildren;
+}
+
+/** Figures with their names. */
+export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
+  return (
+    <dl class="metrics" aria-label={label}>
+      {metrics.map(({ term, value, help, kind = '', note }) => (
+        <div key={term} title={help}>
+          <dt>{term}</dt>
+          <dd class={`number ${kind}`}>{value}</dd>
+          {note !== undefined && <dd class="metric-note quiet">{note}</dd>}
+        </div>
+      ))}
+    </dl>
+  );
+}

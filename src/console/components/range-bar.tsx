@@ -1,0 +1,83 @@
+import { chooseRange, chosenRange, PRESETS } from '../state/range.js';
+import './control.css';
+import './range-bar.css';
+
+interface RangeBarProps {
+  /** First and last date there is. */
+  readonly start: string;
+  readonly end: string;
+}
+
+/** Which dates are looked at: by a word, or by two dates. */
+export function RangeBar({ start, end }: RangeBarProps) {
+  const range = chosenRange();
+  const from = range?.from ?? start;
+  const to = range?.to ?? end;
+  return (
+    <div class="range-bar" role="group" aria-label="Range of dates">
+      <div class="range-presets">
+        {PRESETS.map((preset) => {
+          const begin = later(preset.from(end), start);
+          return (
+            <button
+              key={preset.id}
+              type="button"
+              aria-pressed={range !== null && from === begin && to === end}
+              onClick={() => chooseRange({ from: begin, to: end })}
+            >
+              {preset.text}
+            </button>
+          );
+        })}
+        <button type="button" aria-pressed={range === null} onClick={() => chooseRange(null)}>
+          All
+        </button>
+      </div>
+      <div class="range-dates">
+        <DateInput
+          label="From"
+          value={from}
+          least={start}
+          most={to}
+          onChange={(date) => chooseRange({ from: date, to })}
+        />
+        <span class="quiet" aria-hidden="true">
+          –
+        </span>
+        <DateInput label="To" value={to} least={from} most={end} onChange={(date) => chooseRange({ from, to: date })} />
+      </div>
+    </div>
+  );
+}
+
+const later = (a: string, b: string): string => (a > b ? a : b);
+
+interface DateInputProps {
+  readonly label: string;
+  readonly value: string;
+  readonly least: string;
+  readonly most: string;
+  onChange(date: string): void;
+}
+
+/** A date as it is written everywhere; what is no date yet changes nothing. */
+export function DateInput({ label, value, least, most, onChange }: DateInputProps) {
+  return (
+    <input
+      class="control date-input"
+      aria-label={label}
+      value={value}
+      size={10}
+      maxLength={10}
+      placeholder="YYYY-MM-DD"
+      pattern="\d{4}-\d{2}-\d{2}"
+      onChange={(event) => {
+        const date = event.currentTarget.value.trim();
+        if (isDate(date) && date >= least && date <= most) onChange(date);
+        else event.currentTarget.value = value;
+      }}
+    />
+  );
+}
+
+const isDate = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));

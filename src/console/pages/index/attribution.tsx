@@ -1,0 +1,220 @@
+import type {
+  AttributionView,
+  ContributionPayload,
+  GroupAttributionRow,
+  OverviewView,
+} from '#clients/typescript/divisor.js';
+import { Bars, type Bar } from '../../components/bars.js';
+import { Select } from '../../components/choice.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { RangeBar } from '../../components/range-bar.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { nameAddress } from '../../words/addresses.js';
+import { change, count, percent, signClass } from '../../words/numbers.js';
+
+interface AttributionProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+/** Where the return of a range came from: steps from nothing to the total, groups, names. */
+export function Attribution({ id, run }: AttributionProps) {
+  const range = chosenRange();
+  const window = range === null ? {} : { start: range.from, end: range.to };
+  const against = parameter('against');
+  const names = useResource(
+    `attribution ${id} ${range?.from} ${range?.to}`,
+    (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
+    { keeps: true },
+  );
+  const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
+  const groups = useResource(
+    `groups ${id} ${range?.from} ${range?.to} ${against}`,
+    (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),
+    { keeps: true },
+  );
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
+  return (
+    <div class="index-part">
+      <RangeBar start={run.start} end={run.end} />
+      <Answered resource={names} what="the attribution">
+        {(view) => <Total view={view} />}
+      </Answered>
+      <Section
+        title="By sector"
+        aside={
+          <Select
+            label="Against"
+            isLabelShown
+            options={[
+              { value: '', text: 'nothing' },
+              ...others.map(({ id: other }) => ({ value: other, text: other })),
+            ]}
+            value={against ?? ''}
+            onChoose={(other) => setParameters({ against: other === '' ? null : other })}
+          />
+        }
+      >
+        <Answered resource={groups} what="the attribution by group">
+          {(view) => (
+            <Table
+              label="attribution by sector"
+              columns={against === null ? GROUP_COLUMNS : [...GROUP_COLUMNS, ...EFFECT_COLUMNS]}
+              rows={view.groups}
+              keyOf={({ group }) => group}
+              sort={{ column: 'contribution', direction: 'desc' }}
+            />
+          )}
+        </Answered>
+      </Section>
+      <Section title="By name">
+        <Answered resource={names} what="the attribution by name">
+          {(view) => (
+            <Table
+              label="attribution by name"
+              name="names"
+              columns={NAME_COLUMNS}
+              rows={view.contributions}
+              keyOf={({ asset_id: name }) => name}
+              addressOf={({ asset_id: name }) => nameAddress(name)}
+              searchIn={({ asset_id: name }) => name}
+              sort={{ column: 'contribution', direction: 'desc' }}
+              height={480}
+            />
+          )}
+        </Answered>
+      </Section>
+    </div>
+  );
+}
+
+/** Names that have a step of their own, at each end. */
+const STEPS = 6;
+
+function Total({ view }: { readonly view: AttributionView }) {
+  const { total_return: total, cost_drag: cost, cap_drag: cap, periods, start, end, reconciles, residual } = view;
+  return (
+    <>
+      <Metrics
+        label={`Attribution from ${start.slice(0, 10)} to ${end.slice(0, 10)}`}
+        metrics={[
+          { term: 'Total return', value: change(total), kind: signClass(total) },
+          { term: 'Costs', value: change(cost), kind: signClass(cost), help: 'Effect of transaction costs' },
+          {
+            term: 'Cap',
+            value: change(cap),
+            kind: signClass(cap),
+            help: 'Return of the index less that of the same index uncapped',
+          },
+          { term: 'Sessions', value: count(periods) },
+          {
+            term: 'Adds up',
+            value: reconciles ? 'yes' : 'no',
+            help: 'Whether the contributions sum to the return',
+            note: `residual ${residual.toExponential(1)}`,
+          },
+        ]}
+      />
+      <Section title="Steps to the total" aside="contributions linked over the range">
+        <Bars label="Contributions, step by step" bars={stepsOf(view)} isRunning format={(value) => change(value)} />
+      </Section>
+    </>
+  );
+}
+
+/** The largest contributions at both ends, everything in between, costs, and the total. */
+function stepsOf({ contributions, cost_drag: cost, total_return: total }: AttributionView): readonly Bar[] {
+  const gains = contributions.slice(0, STEPS).filter(({ contribution }) => contribution > 0);
+  const losses = contributions.slice(-STEPS).filter((row) => row.contribution < 0 && !gains.includes(row));
+  const rest = contributions.filter((row) => !gains.includes(row) && !losses.includes(row));
+  const bar = ({ asset_id: name, contribution }: ContributionPayload): Bar => ({ label: name, value: contribution });
+  const sum = rest.reduce((whole, { contribution }) => whole + contribution, 0);
+  return [
+    ...gains.map(bar),
+    ...(rest.length > 0 ? [{ label: `${rest.length} others`, value: sum }] : []),
+    ...losses.map(bar),
+    ...(cost === null ? [] : [{ label: 'costs', value: cost }]),
+    { label: 'total', value: total, isTotal: true },
+  ];
+}
+
+const signed = (value: number | null) => <span class={signClass(value)}>{change(value)}</span>;
+
+const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
+  { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },
+  {
+    id: 'weight',
+    title: 'Weight',
+    help: 'Mean weight at the beginning of the sessions',
+    width: 84,
+    align: 'right',
+    value: ({ average_weight: weight }) => weight,
+    show: ({ average_weight: weight }) => percent(weight),
+  },
+  {
+    id: 'contribution',
+    title: 'Contribution',
+    width: 104,
+    align: 'right',
+    value: ({ contribution }) => contribution,
+    show: ({ contribution }) => signed(contribution),
+  },
+];
+
+const EFFECT_COLUMNS: readonly Column<GroupAttributionRow>[] = (
+  ['allocation', 'selection', 'interaction'] as const
+).map((effect, k) => ({
+  id: effect,
+  title: effect[0]!.toUpperCase() + effect.slice(1),
+  width: 96,
+  priority: 2 + k,
+  align: 'right',
+  value: (row) => row[effect],
+  show: (row) => signed(row[effect]),
+}));
+
+const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
+  {
+    id: 'name',
+    title: 'Name',
+    width: 100,
+    grow: 2,
+    value: ({ asset_id: name }) => name,
+    show: ({ asset_id: name }) => <strong>{name}</strong>,
+  },
+  {
+    id: 'weight',
+    title: 'Weight',
+    help: 'Mean weight at the beginning of the sessions',
+    width: 84,
+    align: 'right',
+    value: ({ average_weight: weight }) => weight,
+    show: ({ average_weight: weight }) => percent(weight),
+  },
+  {
+    id: 'return',
+    title: 'Return',
+    help: 'Of the name over the sessions it was held',
+    width: 92,
+    priority: 2,
+    align: 'right',
+    value: ({ total_return: own }) => own,
+    show: ({ total_return: own }) => signed(own),
+  },
+  {
+    id: 'contribution',
+    title: 'Contribution',
+    width: 104,
+    align: 'right',
+    value: ({ contribution }) => contribution,
+    show: ({ contribution }) => signed(contribution),
+  },
+];

@@ -1,0 +1,182 @@
+import type { ConstituentRow, OverviewView, WeightsView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Metrics } from '../../components/metrics.js';
+import { DateInput } from '../../components/range-bar.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { useNames, type NameFacts } from '../../state/names.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { rebalanceAddress } from '../../words/addresses.js';
+import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import { Explanation } from './explanation.js';
+
+interface ConstituentsProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+/** What the index holds on a date, against what was decided; any name leads to why. */
+export function Constituents({ id, run }: ConstituentsProps) {
+  const on = parameter('on') ?? run.end;
+  const open = parameter('name');
+  const weights = useResource(
+    `weights ${id} ${on}`,
+    (signal) =>
+      service.value.call('getWeights', { params: { index_id: id }, query: { as_of: on, risk: true }, signal }),
+    { keeps: true },
+  );
+  return (
+    <div class="index-part">
+      <div class="part-bar">
+        <label class="select">
+          <span class="quiet">On</span>
+          <DateInput
+            label="Date"
+            value={on}
+            least={run.start}
+            most={run.end}
+            onChange={(date) => setParameters({ on: date === run.end ? null : date })}
+          />
+        </label>
+      </div>
+      <Answered resource={weights} what="the constituents">
+        {(view) => <Held id={id} view={view} open={open} />}
+      </Answered>
+      {open !== null && (
+        <Explanation
+          id={id}
+          identifier={open}
+          asOf={weights.data?.as_of ?? on}
+          onClose={() => setParameters({ name: null })}
+        />
+      )}
+    </div>
+  );
+}
+
+interface Row extends ConstituentRow {
+  readonly facts: NameFacts | undefined;
+}
+
+interface HeldProps {
+  readonly id: string;
+  readonly view: WeightsView;
+  readonly open: string | null;
+}
+
+function Held({ id, view, open }: HeldProps) {
+  const facts = useNames(
+    view.weights.map(({ identifier }) => identifier),
+    view.as_of,
+  );
+  const rows = view.weights.map((row): Row => ({ ...row, facts: facts.get(row.identifier) }));
+  const { concentration, drift, risk, rebalance_date: rebalance, cap } = view;
+  const top = concentration.top_weights;
+  return (
+    <>
+      <Metrics
+        label={`Weights on ${view.as_of}`}
+        metrics={[
+          { term: 'Constituents', value: count(concentration.constituents), note: view.as_of },
+          {
+            term: 'Effective',
+            value: decimal(concentration.effective_assets, 1),
+            help: '1 over the sum of squared weights',
+          },
+          {
+            term: 'Largest',
+            value: percent(concentration.largest),
+            note: cap === null ? 'no cap' : `cap ${percent(cap)}`,
+          },
+          { term: 'Largest ten', value: percent(top['10']) },
+          {
+            term: 'Volatility',
+            value: percent(risk?.volatility),
+            help: 'Of these weights, from the covariance of the run',
+          },
+          {
+            term: 'Drift',
+            value: percent(drift?.turnover ?? 0),
+            help: 'One-way: half the sum of absolute changes since the rebalance',
+            note: <a href={rebalanceAddress(id, rebalance)}>since {rebalance}</a>,
+          },
+        ]}
+      />
+      <Table
+        label={`constituents of ${id}`}
+        name="held"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ identifier }) => identifier}
+        onOpen={({ identifier }) => setParameters({ name: identifier })}
+        openKey={open}
+        searchIn={({ identifier, facts: known }) =>
+          `${identifier} ${known?.name ?? ''} ${known?.sector ?? ''} ${known?.country ?? ''}`
+        }
+        sort={{ column: 'weight', direction: 'desc' }}
+        height={620}
+      />
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'identifier',
+    title: 'Name',
+    width: 84,
+    value: ({ identifier }) => identifier,
+    show: ({ identifier }) => <strong>{identifier}</strong>,
+  },
+  { id: 'name', title: 'Company', width: 120, grow: 2, priority: 4, value: ({ facts }) => facts?.name ?? null },
+  { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 3, value: ({ facts }) => facts?.sector ?? null },
+  {
+    id: 'weight',
+    title: 'Weight',
+    width: 80,
+    align: 'right',
+    value: ({ weight }) => weight,
+    show: ({ weight }) => percent(weight),
+  },
+  {
+    id: 'decided',
+    title: 'Decided',
+    help: 'Weight at the rebalance',
+    width: 80,
+    priority: 2,
+    align: 'right',
+    value: ({ weight, delta_since_rebalance: delta }) => weight - (delta ?? 0),
+    show: ({ weight, delta_since_rebalance: delta }) => percent(weight - (delta ?? 0)),
+  },
+  {
+    id: 'drift',
+    title: 'Drift',
+    help: 'Weight less that at the rebalance',
+    width: 80,
+    align: 'right',
+    value: ({ delta_since_rebalance: delta }) => delta,
+    show: ({ delta_since_rebalance: delta }) => <span class={signClass(delta)}>{change(delta)}</span>,
+  },
+  {
+    id: 'risk',
+    title: 'Risk',
+    help: 'Contribution to the annualised volatility',
+    width: 76,
+    priority: 5,
+    align: 'right',
+    value: ({ risk_contribution: risk }) => risk,
+    show: ({ risk_contribution: risk }) => percent(risk),
+  },
+  {
+    id: 'cap',
+    title: 'Cap',
+    help: 'Whether the name was cut to the cap, and its weight before',
+    width: 124,
+    priority: 6,
+    value: ({ capped }) => (capped ? 0 : 1),
+    show: ({ capped, raw_weight: raw }) => capped && <Badge kind="info">from {percent(raw)}</Badge>,
+  },
+];

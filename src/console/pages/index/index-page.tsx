@@ -1,0 +1,194 @@
+import type { IndexDocument, OverviewView, StaleState } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Banner } from '../../components/banner.js';
+import { Button, LinkButton } from '../../components/button.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Icon } from '../../components/icon.js';
+import { Page } from '../../components/page.js';
+import { Progress } from '../../components/progress.js';
+import { openTab, Tabs, type Tab } from '../../components/tabs.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { cancelJob, runIndex } from '../../state/actions.js';
+import { liveJobs } from '../../state/live.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { percent } from '../../words/numbers.js';
+import { Attribution } from './attribution.js';
+import { Constituents } from './constituents.js';
+import { Methodology } from './methodology.js';
+import { Performance } from './performance.js';
+import { Rebalances } from './rebalances.js';
+import { Risk } from './risk.js';
+import { Weights } from './weights.js';
+import './index-page.css';
+
+const TABS: readonly Tab[] = [
+  { id: 'performance', text: 'Performance' },
+  { id: 'constituents', text: 'Constituents' },
+  { id: 'weights', text: 'Weights' },
+  { id: 'attribution', text: 'Attribution' },
+  { id: 'risk', text: 'Risk' },
+  { id: 'rebalances', text: 'Rebalances' },
+  { id: 'methodology', text: 'Methodology' },
+];
+
+/** Everything about one index. */
+export function IndexPage({ params }: PageProps) {
+  const id = params['id']!; // The address has it.
+  const definition = useResource(`index ${id}`, (signal) =>
+    service.value.call('getIndex', { params: { index_id: id }, signal }),
+  );
+  return (
+    <Answered resource={definition} what={`the index ${id}`}>
+      {(index) => <IndexOf index={index} />}
+    </Answered>
+  );
+}
+
+function IndexOf({ index }: { readonly index: IndexDocument }) {
+  const { id, name, currency, calendar, description, derivation } = index;
+  const tab = openTab(TABS);
+  return (
+    <Page
+      title={id}
+      above={[{ address: '/', text: 'Indices' }]}
+      subtitle={
+        <>
+          <span>{name}</span>
+          <Badge>{currency}</Badge>
+          <Badge>{calendar}</Badge>
+          {derivation !== null && (
+            <span>
+              optimised from <a href={indexAddress(derivation.source_index_id)}>{derivation.source_index_id}</a>
+            </span>
+          )}
+          {description !== null && <span class="index-description">{description}</span>}
+        </>
+      }
+      actions={<Actions id={id} />}
+    >
+      <RunState id={id} />
+      <Tabs label={`Parts of ${id}`} tabs={TABS} />
+      {tab === 'methodology' ? <Methodology index={index} /> : <RunParts id={id} tab={tab} />}
+    </Page>
+  );
+}
+
+function Actions({ id }: { readonly id: string }) {
+  const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
+  return (
+    <>
+      {may('write') && (
+        <LinkButton href={`${indexAddress(id)}/edit`}>
+          <Icon name="edit" /> Edit
+        </LinkButton>
+      )}
+      {may('write') && <LinkButton href={`/console/optimise?index=${encodeURIComponent(id)}`}>Optimise</LinkButton>}
+      <LinkButton href={`/console/reports?index=${encodeURIComponent(id)}`}>Report</LinkButton>
+      {may('run') && (
+        <Button disabled={isRunning} onClick={() => runIndex(id)}>
+          <Icon name="play" /> Run
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** A run under way; it takes the place of what is said about the stored one. */
+function RunState({ id }: { readonly id: string }) {
+  const job = liveJobs.value.find(({ job_id: jobId }) => jobId === `backtest:${id}`);
+  if (job === undefined) return null;
+  return (
+    <Banner
+      kind="info"
+      title={job.status === 'pending' ? 'A run waits for its turn' : `Running: ${percent(job.progress, 0)}`}
+      action={
+        may('run') && (
+          <Button kind="bare" onClick={() => cancelJob(job.job_id)}>
+            Cancel
+          </Button>
+        )
+      }
+    >
+      <p>{job.message}</p>
+      <Progress value={job.progress} label={`Backtest of ${id}`} />
+    </Banner>
+  );
+}
+
+function RunParts({ id, tab }: { readonly id: string; readonly tab: string }) {
+  const overview = useResource(`overview ${id}`, (signal) =>
+    service.value.call('getOverview', { params: { index_id: id }, signal }),
+  );
+  if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND') return <NeverRun id={id} />;
+  return (
+    <Answered resource={overview} what="the run">
+      {(run) => (
+        <>
+          {run.stale !== null && <Stale id={id} stale={run.stale} />}
+          <Part tab={tab} id={id} run={run} />
+        </>
+      )}
+    </Answered>
+  );
+}
+
+interface PartProps {
+  readonly tab: string;
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+function Part({ tab, id, run }: PartProps) {
+  switch (tab) {
+    case 'constituents':
+      return <Constituents id={id} run={run} />;
+    case 'weights':
+      return <Weights id={id} run={run} />;
+    case 'attribution':
+      return <Attribution id={id} run={run} />;
+    case 'risk':
+      return <Risk id={id} />;
+    case 'rebalances':
+      return <Rebalances id={id} />;
+    default:
+      return <Performance id={id} run={run} />;
+  }
+}
+
+function NeverRun({ id }: { readonly id: string }) {
+  return (
+    <EmptyState
+      title="Not run yet"
+      action={
+        may('run') && (
+          <Button kind="main" onClick={() => runIndex(id)}>
+            <Icon name="play" /> Run {id}
+          </Button>
+        )
+      }
+    >
+      A run computes the level of every session from the base date on; everything here is read from it.
+    </EmptyState>
+  );
+}
+
+/** Why what is shown is not what a run would give now. */
+function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState }) {
+  return (
+    <Banner
+      kind="warning"
+      title="This run is not what a run would give now"
+      action={may('run') && <Button onClick={() => runIndex(id)}>Run again</Button>}
+    >
+      <ul>
+        {stale.reasons.map((reason) => (
+          <li key={reason}>{reason}</li>
+        ))}
+      </ul>
+    </Banner>
+  );
+}

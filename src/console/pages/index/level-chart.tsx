@@ -1,0 +1,201 @@
+import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
+import { Choice, Select, type Option } from '../../components/choice.js';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { Section } from '../../components/page.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { chooseRange, chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { rebalanceAddress } from '../../words/addresses.js';
+
+interface LevelChartProps {
+  readonly id: string;
+  readonly run: OverviewView;
+  readonly performance: PerformanceView;
+}
+
+/** Indices drawn beside the own one. */
+const OTHERS_MAX = 6;
+
+const VARIANTS = [
+  { value: 'own', text: 'Own', help: 'The return that the definition asks for' },
+  { value: 'price', text: 'Price', help: 'Without dividends' },
+  { value: 'total', text: 'Total', help: 'With dividends' },
+  { value: 'net', text: 'Net', help: 'With dividends after tax' },
+] as const satisfies readonly Option<string>[];
+type Variant = (typeof VARIANTS)[number]['value'];
+
+const SCALES = [
+  { value: 'linear', text: 'Linear' },
+  { value: 'log', text: 'Log' },
+] as const;
+
+const UNITS = [
+  { value: 'rebased', text: 'Rebased', help: 'Every line is 100 at the first date of the range' },
+  { value: 'points', text: 'Points', help: 'Index points' },
+] as const;
+
+/** The level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
+export function LevelChart({ id, run, performance }: LevelChartProps) {
+  const variant = (parameter('variant') ?? 'own') as Variant;
+  const isLog = parameter('scale') === 'log';
+  const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
+  const unit = parameter('unit') === 'points' && others.length === 0 ? 'points' : 'rebased';
+  const range = chosenRange();
+  const levels = useResource(
+    `levels ${id} ${variant} ${others.join()}`,
+    (signal) => Promise.all([id, ...others].map((one) => levelsOf(one, one === id ? variant : 'own', signal))),
+    { keeps: true },
+  );
+  const rebalances = useResource(`rebalances ${id}`, (signal) =>
+    service.value.call('listRebalances', { params: { index_id: id }, signal }),
+  );
+  const { dates, lines } = useMemo(
+    () => drawn({ id, run, performance, levels: levels.data ?? [], unit, range }),
+    [id, run, performance, levels.data, unit, range?.from, range?.to],
+  );
+  const marks = useMemo<readonly Mark[]>(
+    () =>
+      (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
+        day === null ? [] : [{ date: day, label: `Rebalance ${date}`, address: rebalanceAddress(id, date) }],
+      ),
+    [id, rebalances.data],
+  );
+  return (
+    <Section title="Level" aside={<Controls id={id} others={others} unit={unit} variant={variant} isLog={isLog} />}>
+      {levels.trouble !== null && <p role="alert">{levels.trouble.message}</p>}
+      <Chart
+        label={`Level of ${id}`}
+        dates={dates}
+        lines={lines}
+        height={340}
+        isLog={isLog}
+        marks={marks}
+        sync="index"
+        range={range}
+        onRange={chooseRange}
+      />
+    </Section>
+  );
+}
+
+interface ControlsProps {
+  readonly id: string;
+  readonly others: readonly string[];
+  readonly unit: 'rebased' | 'points';
+  readonly variant: Variant;
+  readonly isLog: boolean;
+}
+
+function Controls({ id, others, unit, variant, isLog }: ControlsProps) {
+  return (
+    <>
+      <OtherIndices id={id} others={others} />
+      <Choice
+        label="Unit"
+        options={UNITS}
+        value={unit}
+        onChoose={(chosen) => setParameters(chosen === 'points' ? { unit: chosen, with: null } : { unit: null })}
+      />
+      <Choice
+        label="Return"
+        options={VARIANTS}
+        value={variant}
+        onChoose={(chosen) => setParameters({ variant: chosen === 'own' ? null : chosen })}
+      />
+      <Choice
+        label="Scale"
+        options={SCALES}
+        value={isLog ? 'log' : 'linear'}
+        onChoose={(chosen) => setParameters({ scale: chosen === 'log' ? chosen : null })}
+      />
+    </>
+  );
+}
+
+interface Levels {
+  readonly id: string;
+  readonly index: readonly string[];
+  readonly data: readonly (number | null)[];
+}
+
+async function levelsOf(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
+  const query = variant === 'own' ? {} : { variant };
+  const { levels } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
+  return { id, index: levels.index, data: levels.data };
+}
+
+interface Drawn {
+  readonly id: string;
+  readonly run: OverviewView;
+  readonly performance: PerformanceView;
+  readonly levels: readonly Levels[];
+  readonly unit: 'rebased' | 'points';
+  readonly range: Range | null;
+}
+
+/** Every line on the dates of the run; rebased, if asked for, at the first date of the range. */
+function drawn({ id, run, performance, levels, unit, range }: Drawn): {
+  readonly dates: readonly string[];
+  readonly lines: readonly Line[];
+} {
+  const dates = run.level.index;
+  const [first] = within(dates, range);
+  const on = (series: Pick<Levels, 'index' | 'data'>) => {
+    const known = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
+    return dates.map((date) => known.get(date) ?? null);
+  };
+  const shown = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebased(values, first) : values);
+  const lines: Line[] = levels.map((series, k) => ({
+    id: series.id,
+    label: series.id,
+    values: shown(on(series)),
+    colour: k === 0 ? 1 : k + 3,
+  }));
+  if (unit === 'points') return { dates, lines };
+  lines.push({
+    id: 'portfolio',
+    label: `Portfolio after costs`,
+    values: shown(run.level.data),
+    colour: 2,
+    isDashed: true,
+  });
+  const { benchmark, benchmark_level: level } = performance;
+  if (benchmark !== null && level !== null && benchmark !== id)
+    lines.push({ id: 'benchmark', label: `Benchmark ${benchmark}`, values: on(level), colour: 3 });
+  return { dates, lines };
+}
+
+/** The values with the first one from a date on at 100: for the eye, the figures are the service's. */
+function rebased(values: readonly (number | null)[], first: number): readonly (number | null)[] {
+  const base = values.slice(first).find((value) => value !== null) ?? null;
+  return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));
+}
+
+/** Other indices with a run, to be drawn beside this one. */
+function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
+  const set = (ids: readonly string[]) => setParameters({ with: ids.length === 0 ? null : ids.join(',') });
+  return (
+    <>
+      {others.map((one) => (
+        <Button key={one} onClick={() => set(others.filter((other) => other !== one))} title={`Leave ${one} away`}>
+          {one} <Icon name="close" />
+        </Button>
+      ))}
+      {free.length > 0 && others.length < OTHERS_MAX && (
+        <Select
+          label="Draw another index"
+          options={[{ value: '', text: '+ Index' }, ...free.map(({ index_id: one }) => ({ value: one, text: one }))]}
+          value=""
+          onChoose={(one) => one !== '' && set([...others, one])}
+        />
+      )}
+    </>
+  );
+}

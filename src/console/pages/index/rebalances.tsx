@@ -1,0 +1,123 @@
+import type { RebalanceRow } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { rebalanceAddress } from '../../words/addresses.js';
+import { count, percent } from '../../words/numbers.js';
+
+/** Every rebalance of the run, and those to come. */
+export function Rebalances({ id }: { readonly id: string }) {
+  const list = useResource(`rebalances ${id}`, (signal) =>
+    service.value.call('listRebalances', { params: { index_id: id }, signal }),
+  );
+  return (
+    <div class="index-part">
+      <Answered resource={list} what="the rebalances">
+        {({ rebalances }) => (
+          <>
+            <Upcoming id={id} after={rebalances.at(-1)?.date} />
+            <Table
+              label={`rebalances of ${id}`}
+              name="rebalances"
+              columns={COLUMNS}
+              rows={rebalances}
+              keyOf={({ date }) => date}
+              addressOf={({ date }) => rebalanceAddress(id, date)}
+              sort={{ column: 'date', direction: 'desc' }}
+              height={620}
+            />
+          </>
+        )}
+      </Answered>
+    </div>
+  );
+}
+
+function Upcoming({ id, after }: { readonly id: string; readonly after: string | undefined }) {
+  const schedule = useResource(after === undefined ? null : `schedule ${id} ${after}`, (signal) =>
+    service.value.call('getSchedule', { params: { index_id: id }, query: { as_of: after, limit: 4 }, signal }),
+  );
+  const { upcoming = [], announcements } = schedule.data ?? {};
+  if (upcoming.length === 0) return null;
+  return (
+    <Section title="To come">
+      <p class="upcoming">
+        {upcoming.map((date) => (
+          <Badge key={date} title={announcements?.[date] && `Decided on ${announcements[date]}`}>
+            {date}
+          </Badge>
+        ))}
+      </p>
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<RebalanceRow>[] = [
+  { id: 'date', title: 'In effect', width: 100, value: ({ date }) => date },
+  {
+    id: 'decided',
+    title: 'Decided',
+    help: 'Session whose data decided the weights',
+    width: 100,
+    grow: 1,
+    priority: 3,
+    value: (row) => row.decision_date,
+  },
+  {
+    id: 'names',
+    title: 'Names',
+    width: 72,
+    align: 'right',
+    value: (row) => row.constituents,
+    show: (row) => count(row.constituents),
+  },
+  {
+    id: 'added',
+    title: 'Added',
+    width: 72,
+    align: 'right',
+    value: (row) => row.added,
+    show: (row) => <span class={row.added > 0 ? 'up' : ''}>{count(row.added)}</span>,
+  },
+  {
+    id: 'removed',
+    title: 'Removed',
+    width: 80,
+    priority: 2,
+    align: 'right',
+    value: (row) => row.removed,
+    show: (row) => <span class={row.removed > 0 ? 'down' : ''}>{count(row.removed)}</span>,
+  },
+  {
+    id: 'turnover',
+    title: 'Turnover',
+    help: 'One-way',
+    width: 90,
+    align: 'right',
+    value: (row) => row.turnover,
+    show: (row) => percent(row.turnover),
+  },
+  {
+    id: 'cost',
+    title: 'Cost',
+    help: 'Fraction of the value the close before',
+    width: 84,
+    priority: 4,
+    align: 'right',
+    value: (row) => row.cost,
+    show: (row) => percent(row.cost, 4),
+  },
+  {
+    id: 'capped',
+    title: 'At cap',
+    width: 72,
+    priority: 5,
+    align: 'right',
+    value: (row) => row.capped,
+    show: (row) => count(row.capped),
+  },
+];

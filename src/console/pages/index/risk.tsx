@@ -1,0 +1,247 @@
+import type { ReconciliationView, RollingRiskView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Bars } from '../../components/bars.js';
+import { Chart } from '../../components/chart/chart.js';
+import { PERCENT, type Line } from '../../components/chart/series.js';
+import { Choice, Select } from '../../components/choice.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { figure, percent } from '../../words/numbers.js';
+
+const WINDOWS = [
+  { value: '63', text: '3M' },
+  { value: '126', text: '6M' },
+  { value: '252', text: '1Y' },
+] as const;
+const MODELS = [
+  { value: 'market_sector', text: 'Market and sectors' },
+  { value: 'statistical', text: 'Statistical' },
+] as const;
+
+/** Risk as it moved, where it comes from, and whether everything still adds up. */
+export function Risk({ id }: { readonly id: string }) {
+  const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
+  const rolling = useResource(
+    `rolling ${id} ${window}`,
+    (signal) =>
+      service.value.call('getRollingRisk', { params: { index_id: id }, query: { window: Number(window) }, signal }),
+    { keeps: true },
+  );
+  return (
+    <div class="index-part">
+      <Section
+        title="Rolling risk"
+        aside={
+          <Choice
+            label="Window"
+            options={WINDOWS}
+            value={window}
+            onChoose={(chosen) => setParameters({ window: chosen })}
+          />
+        }
+      >
+        <Answered resource={rolling} what="the rolling risk">
+          {(view) => <Rolling view={view} />}
+        </Answered>
+      </Section>
+      <Contributions id={id} />
+      <Factors id={id} />
+      <Reconciliation id={id} />
+    </div>
+  );
+}
+
+const SHOWN = 12;
+
+/** The names that make most of the volatility. */
+function Contributions({ id }: { readonly id: string }) {
+  const held = useResource(`weights risk ${id}`, (signal) =>
+    service.value.call('getWeights', { params: { index_id: id }, query: { risk: true }, signal }),
+  );
+  return (
+    <Section title="Contributions to volatility" aside={held.data && `on ${held.data.as_of}`}>
+      <Answered resource={held} what="the risk contributions">
+        {({ weights, risk }) => (
+          <>
+            <Bars
+              isPlain
+              label="Names with the largest contribution to volatility"
+              bars={weights
+                .flatMap(({ identifier, risk_contribution: value }) =>
+                  value === null ? [] : [{ label: identifier, value }],
+                )
+                .toSorted((a, b) => b.value - a.value)
+                .slice(0, SHOWN)}
+              format={(value) => percent(value)}
+            />
+            <p class="quiet">
+              Volatility {percent(risk?.volatility)}, told for {percent(risk?.covered_weight)} of the weight
+              {risk !== null && risk.uncovered.length > 0 && <>; without an estimate: {risk.uncovered.join(', ')}</>}.
+            </p>
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+function Rolling({ view }: { readonly view: RollingRiskView }) {
+  const { index, columns, data } = view.risk;
+  const dates = useMemo(() => index.map(String), [view]);
+  const line = (column: string, label: string, colour: number): readonly Line[] => {
+    const at = columns.indexOf(column);
+    return at < 0 ? [] : [{ id: column, label, colour, values: data.map((row) => row[at] as number | null) }];
+  };
+  const lines = useMemo(
+    () => [
+      ...line('volatility', 'Volatility', 1),
+      ...line('index_volatility', 'Volatility of the index', 2),
+      ...line('tracking_error', 'Tracking error', 3),
+    ],
+    [view],
+  );
+  return <Chart label="Rolling risk" dates={dates} lines={lines} height={240} hasZero unit={PERCENT} />;
+}
+
+/** The active risk against another index, split into factors. */
+function Factors({ id }: { readonly id: string }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const others = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
+  const against = parameter('against') ?? others[0] ?? null;
+  const model = MODELS.find(({ value }) => value === parameter('model'))?.value ?? 'market_sector';
+  const risk = useResource(
+    against === null ? null : `factors ${id} ${against} ${model}`,
+    (signal) =>
+      service.value.call('getFactorRisk', {
+        params: { index_id: id },
+        query: { benchmark: against ?? '', model },
+        signal,
+      }),
+    { keeps: true },
+  );
+  if (against === null) return null;
+  return (
+    <Section
+      title="Active risk by factor"
+      aside={
+        <>
+          <Select
+            label="Against"
+            isLabelShown
+            options={others.map((other) => ({ value: other, text: other }))}
+            value={against}
+            onChoose={(other) => setParameters({ against: other })}
+          />
+          <Choice
+            label="Model"
+            options={MODELS}
+            value={model}
+            onChoose={(chosen) => setParameters({ model: chosen })}
+          />
+        </>
+      }
+    >
+      <Answered resource={risk} what="the active risk">
+        {(view) => (
+          <>
+            <Metrics
+              label={`Active risk against ${view.benchmark}`}
+              metrics={[
+                { term: 'Tracking error', value: percent(view.tracking_error), note: `on ${view.as_of}` },
+                {
+                  term: 'By factors',
+                  value: percent(view.factor_share),
+                  help: 'Share of the factors in the active variance',
+                },
+                {
+                  term: 'Covered',
+                  value: percent(view.covered_weight),
+                  help: 'Share of the gross active weight that is told of',
+                },
+              ]}
+            />
+            <Bars
+              isPlain
+              label="Share of each factor in the factor variance"
+              bars={view.factors.map((factor) => ({ label: factor, value: view.contributions[factor] ?? 0 }))}
+              format={(value) => percent(value, 1)}
+            />
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+type Check = ReconciliationView['checks'][number];
+
+/** Every identity of the run, computed again. */
+function Reconciliation({ id }: { readonly id: string }) {
+  const view = useResource(
+    `reconcile ${id}`,
+    (signal) => service.value.call('reconcileRun', { params: { index_id: id }, signal }),
+    { follows: false },
+  );
+  return (
+    <Section
+      title="Does everything add up?"
+      aside={
+        view.data !== undefined &&
+        (view.data.reconciles ? (
+          <Badge kind="good">all {view.data.checks.length} identities hold</Badge>
+        ) : (
+          <Badge kind="bad">not all identities hold</Badge>
+        ))
+      }
+    >
+      <Answered resource={view} what="the identities, which are computed again">
+        {({ checks }) => (
+          <Table label="identities" columns={CHECK_COLUMNS} rows={checks} keyOf={({ name }) => name} height={420} />
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+const CHECK_COLUMNS: readonly Column<Check>[] = [
+  {
+    id: 'holds',
+    title: 'Holds',
+    width: 70,
+    value: ({ holds }) => Number(holds),
+    show: ({ holds }) => (holds ? <Badge kind="good">yes</Badge> : <Badge kind="bad">no</Badge>),
+  },
+  {
+    id: 'meaning',
+    title: 'What must hold',
+    width: 200,
+    grow: 4,
+    value: ({ meaning }) => meaning,
+    show: ({ meaning }) => <span title={meaning}>{meaning}</span>,
+  },
+  {
+    id: 'residual',
+    title: 'Residual',
+    width: 110,
+    priority: 2,
+    align: 'right',
+    value: ({ residual }) => residual,
+    show: ({ residual }) => figure(residual),
+  },
+  {
+    id: 'tolerance',
+    title: 'Tolerance',
+    width: 110,
+    priority: 3,
+    align: 'right',
+    value: ({ tolerance }) => tolerance,
+    show: ({ tolerance }) => figure(tolerance),
+  },
+];

@@ -1,0 +1,131 @@
+import type { ExposuresView, OverviewView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import { COLOURS, PERCENT, type Line } from '../../components/chart/series.js';
+import { Select } from '../../components/choice.js';
+import { Section } from '../../components/page.js';
+import { RangeBar } from '../../components/range-bar.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { chooseRange, chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+
+interface WeightsProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+/** Groups and names that have a colour of their own. */
+const GROUPS_MAX = COLOURS - 1;
+const NAMES_MAX = 8;
+
+/** Columns of the reference data that names are grouped by. */
+const COLUMNS = ['SECTOR', 'INDUSTRY', 'COUNTRY', 'CURRENCY', 'EXCHANGE'] as const;
+
+/** Weights through time: by sector or another column, and of the largest names. */
+export function Weights({ id, run }: WeightsProps) {
+  const by = parameter('by') ?? 'SECTOR';
+  const range = chosenRange();
+  const query = {
+    ...(range === null ? {} : { start: range.from, end: range.to }),
+    interval: spanYears(range ?? { from: run.start, to: run.end }) > 2 ? ('weekly' as const) : ('native' as const),
+  };
+  const key = `${id} ${range?.from} ${range?.to}`;
+  const ask = (what: string, groups: number) => (signal: AbortSignal) =>
+    service.value.call('getExposures', { params: { index_id: id }, query: { ...query, by: what, groups }, signal });
+  const groups = useResource(`exposures ${by} ${key}`, ask(by, GROUPS_MAX), { keeps: true });
+  const names = useResource(`exposures names ${key}`, ask('IDENTIFIER', NAMES_MAX), { keeps: true });
+  return (
+    <div class="index-part">
+      <RangeBar start={run.start} end={run.end} />
+      <Section
+        title="Weights by group"
+        aside={
+          <Select
+            label="Group by"
+            options={[...new Set([...COLUMNS, by])].map((value) => ({ value, text: value.toLowerCase() }))}
+            value={by}
+            onChoose={(column) => setParameters({ by: column === 'SECTOR' ? null : column })}
+          />
+        }
+      >
+        <Answered resource={groups} what="the weights by group">
+          {(view) => <Stack view={view} label={`Weights of ${id} by ${by.toLowerCase()}`} />}
+        </Answered>
+      </Section>
+      <Section title="Largest names" aside="by average weight in the range">
+        <Answered resource={names} what="the weights of names">
+          {(view) => <Largest view={view} id={id} />}
+        </Answered>
+      </Section>
+      <Section title="Effective number of names" aside="1 over the sum of squared weights">
+        <Answered resource={names} what="the concentration">
+          {(view) => <Effective view={view} />}
+        </Answered>
+      </Section>
+    </div>
+  );
+}
+
+const spanYears = ({ from, to }: { readonly from: string; readonly to: string }): number =>
+  (Date.parse(to) - Date.parse(from)) / (365.25 * 86_400_000);
+
+const linesOf = (view: ExposuresView): readonly Line[] =>
+  view.groups.map(({ group, weights }, k) => ({
+    id: group,
+    label: group === 'OTHERS' ? 'Others' : group,
+    values: weights,
+    colour: group === 'OTHERS' ? COLOURS : (k % GROUPS_MAX) + 1,
+  }));
+
+/** Grounds on each other; lines where a group is short and a ground would tell nothing. */
+function Stack({ view, label }: { readonly view: ExposuresView; readonly label: string }) {
+  const lines = useMemo(() => linesOf(view), [view]);
+  const isShort = view.groups.some(({ weights }) => weights.some((weight) => weight < 0));
+  return (
+    <Chart
+      label={label}
+      dates={view.dates}
+      lines={lines}
+      isStacked={!isShort}
+      height={320}
+      sync="weights"
+      onRange={chooseRange}
+      unit={PERCENT}
+    />
+  );
+}
+
+function Largest({ view, id }: { readonly view: ExposuresView; readonly id: string }) {
+  const lines = useMemo(() => linesOf(view).filter(({ id: group }) => group !== 'OTHERS'), [view]);
+  return (
+    <Chart
+      label={`Largest names of ${id}`}
+      dates={view.dates}
+      lines={lines}
+      height={240}
+      sync="weights"
+      onRange={chooseRange}
+      unit={PERCENT}
+    />
+  );
+}
+
+function Effective({ view }: { readonly view: ExposuresView }) {
+  const lines = useMemo<readonly Line[]>(
+    () => [{ id: 'effective', label: 'Effective names', values: view.concentration.effective, colour: 1 }],
+    [view],
+  );
+  return (
+    <Chart
+      label="Effective number of names"
+      dates={view.dates}
+      lines={lines}
+      height={140}
+      sync="weights"
+      onRange={chooseRange}
+      unit={{ of: 'number', digits: 1 }}
+    />
+  );
+}

@@ -1,0 +1,47 @@
+import type { ReferenceEntry } from '#clients/typescript/divisor.js';
+import { useResource } from './resource.js';
+import { service } from './service.js';
+
+/** What is shown of a name beside its identifier. */
+export interface NameFacts {
+  readonly name: string | null;
+  readonly sector: string | null;
+  readonly country: string | null;
+}
+
+/** Identifiers asked for at once: an address of some 8 KB. */
+const AT_ONCE = 400;
+const FIELDS = ['NAME', 'SECTOR', 'COUNTRY'];
+
+/** Reference data of names; those that the served store does not know are missing. Columns it does not have are null. */
+export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
+  const key = identifiers.length === 0 ? null : `names ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
+  const found = useResource(key, (signal) => factsOf(identifiers, asOf, signal), { keeps: true });
+  return found.data ?? new Map();
+}
+
+async function factsOf(
+  identifiers: readonly string[],
+  asOf: string | undefined,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, NameFacts>> {
+  const source = await service.value.call('getAssetReference', { params: { identifier: identifiers[0]! }, signal });
+  const fields = FIELDS.filter((field) => field in source.fields);
+  const parts = Array.from({ length: Math.ceil(identifiers.length / AT_ONCE) }, (_, k) =>
+    identifiers.slice(k * AT_ONCE, (k + 1) * AT_ONCE),
+  );
+  const answers = await Promise.all(
+    parts.map((part) =>
+      service.value.call('getAssetReferences', { query: { identifiers: part, fields, as_of: asOf }, signal }),
+    ),
+  );
+  return new Map(answers.flatMap(({ entries }) => entries.map((entry) => [entry.identifier, toFacts(entry)] as const)));
+}
+
+function toFacts({ fields }: ReferenceEntry): NameFacts {
+  const text = (name: string) => {
+    const value = fields[name];
+    return typeof value === 'string' && value !== '' ? value : null;
+  };
+  return { name: text('NAME'), sector: text('SECTOR'), country: text('COUNTRY') };
+}

@@ -1,0 +1,30 @@
+import { monthsBefore } from '../words/dates.js';
+import { parameter, setParameters } from './place.js';
+
+/** A range of dates as the address has it; null for all there is. */
+export function chosenRange(): { readonly from: string; readonly to: string } | null {
+  const from = parameter('from');
+  const to = parameter('to');
+  return from === null || to === null ? null : { from, to };
+}
+
+export function chooseRange(range: { readonly from: string; readonly to: string } | null): void {
+  setParameters({ from: range?.from ?? null, to: range?.to ?? null });
+}
+
+export interface Preset {
+  readonly id: string;
+  readonly text: string;
+  from(end: string): string;
+}
+
+const back = (months: number) => (end: string) => monthsBefore(end, months);
+
+export const PRESETS: readonly Preset[] = [
+  { id: '1m', text: '1M', from: back(1) },
+  { id: '3m', text: '3M', from: back(3) },
+  { id: 'ytd', text: 'YTD', from: (end) => `${Number(end.slice(0, 4)) - 1}-12-31` },
+  { id: '1y', text: '1Y', from: back(12) },
+  { id: '3y', text: '3Y', from: back(36) },
+  { id: '5y', text: '5Y', from: back(60) },
+];

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { SeriesPayload } from '../common.js';
+import { stale, type Stateless } from '../run-state.js';
+import { BacktestMetrics } from './metrics.js';
+
+export const PerformanceView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    requested_start: z.string(),
+    requested_end: z.string(),
+    start: z.string().meta({ description: 'First date of the run in the window.' }),
+    end: z.string().meta({ description: 'Last date of the run in the window.' }),
+    observations: z.int(),
+    level: SeriesPayload.meta({ description: 'The level, 100 at the first date.' }),
+    index_level: SeriesPayload.meta({ description: 'The tracked index, 100 at the first date.' }),
+    benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null without one.' }),
+    benchmark_level: SeriesPayload.nullable().meta({
+      description: 'The benchmark, 100 at the first date that both have in the window; null where they have none.',
+    }),
+    drawdown: SeriesPayload.meta({ description: 'Level against its peak in the window; 0 at a high.' }),
+    metrics: BacktestMetrics.meta({ description: 'Figures of the window.' }),
+    annual_returns: z.record(z.string(), z.number()).meta({
+      description: 'Calendar year to its return within the window; they compound to the total.',
+    }),
+    monthly_returns: z.record(z.string(), z.number()).meta({
+      description: 'Month YYYY-MM to its return within the window; they compound to the total.',
+    }),
+  })
+  .meta({ id: 'PerformanceView' });
+export type PerformanceView = Stateless<z.infer<typeof PerformanceView>>;

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { Id, IsoDate } from '#domain/shape.js';
+import { listingQuery } from '../common.js';
+import { routes } from '../route.js';
+import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
+import { PerformanceView } from './performance.js';
+import { RebalanceList, RebalanceView } from './rebalances.js';
+import { RunSummaryCollection } from './summaries.js';
+
+const params = z.strictObject({ index_id: Id });
+const window = {
+  start: IsoDate.optional().meta({ description: 'First day wanted; the first of the run by default.' }),
+  end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
+};
+const errors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
+const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
+
+/** Most groups of an answer about exposures. */
+const GROUPS_MAX = 100;
+
+export const runViewRoutes = routes({
+  listSummaries: {
+    ...common,
+    path: '/analytics/summaries',
+    summary: 'Level, returns, volatility and rebalances of every stored run, a row each.',
+    description: 'A run that cannot be read any more is left out and counted with the skipped ones.',
+    query: listingQuery,
+    success: { status: 200, description: 'The rows, by id.', schema: RunSummaryCollection },
+    errors: [],
+  },
+  getPerformance: {
+    ...common,
+    path: '/analytics/{index_id}/performance',
+    summary: 'Levels, drawdown, returns and figures of a window of the latest run.',
+    description: 'The window snaps inwards to dates of the run; everything is measured within it.',
+    params,
+    query: z.strictObject(window),
+    success: { status: 200, description: 'The performance.', schema: PerformanceView },
+    errors: [...errors, 'INVALID_RANGE', 'RANGE_TOO_SHORT'],
+  },
+  listRebalances: {
+    ...common,
+    path: '/analytics/{index_id}/rebalances',
+    summary: 'Every rebalance of the latest run with what it changed, turnover and cost.',
+    params,
+    success: { status: 200, description: 'The rebalances.', schema: RebalanceList },
+    errors,
+  },
+  getRebalance: {
+    ...common,
+    path: '/analytics/{index_id}/rebalances/{date}',
+    summary: 'One rebalance of the latest run, name by name: weights before and after, trades.',
+    params: z.strictObject({
+      index_id: Id,
+      date: IsoDate.meta({ description: 'The latest rebalance at or before it.' }),
+    }),
+    success: { status: 200, description: 'The rebalance.', schema: RebalanceView },
+    errors: [...errors, 'NO_DATA_AT_DATE'],
+  },
+  getExposures: {
+    ...common,
+    path: '/analytics/{index_id}/exposures',
+    summary: 'Weights by group through time, with concentration.',
+    params,
+    query: z.strictObject({
+      by: z
+        .string()
+        .min(1)
+        .max(64)
+        .default('SECTOR')
+        .meta({ description: 'Reference column to group by; IDENTIFIER for the names themselves.' }),
+      groups: z
+        .int()
+        .min(1)
+        .max(GROUPS_MAX)
+        .default(20)
+        .meta({ description: 'Most groups told; the others together are OTHERS.' }),
+      interval: z
+        .enum(EXPOSURE_INTERVALS)
+        .default('native')
+        .meta({ description: 'Every date, or the last of each week or month.' }),
+      ...window,
+    }),
+    success: { status: 200, description: 'The exposures.', schema: ExposuresView },
+    errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
+  },
+});

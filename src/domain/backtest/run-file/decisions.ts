@@ -1,0 +1,42 @@
+import type { Day } from '../../days.js';
+import { memberOf } from '../record/field.js';
+import { readDescription, readingOf } from '../record/read.js';
+import { SNAPSHOT, TRANSACTIONS, type Snapshot } from '../record/schema.js';
+import type { RecordedOrder, TransactionRows } from '../record/rows.js';
+import type { RunColumns } from './read.js';
+import { storedNumbers } from './record.js';
+
+/** What the record of a run tells of single rebalances, read without the rest of it. */
+export interface RecordedDecisions {
+  /** Names that the columns of snapshots and trades are positions in. */
+  readonly identifiers: readonly string[];
+  /** Day of the data behind a composition, by the day it took effect; the same day where nothing else is told. */
+  decidedOn(effective: Day): Day | undefined;
+  snapshot(effective: Day): Snapshot | undefined;
+  /** Every trade. @cost reads all of them */
+  trades(): TransactionRows;
+  readonly unfilled: readonly RecordedOrder[];
+}
+
+/** Undefined of a run whose record does not lie in its file. @throws Refusal DOCUMENT_UNREADABLE */
+export function readDecisions(columns: RunColumns): RecordedDecisions | undefined {
+  if (!columns.has('record')) return undefined;
+  const { identifiers, plain, rest } = readDescription(columns.u8('record'));
+  const reading = readingOf(storedNumbers(columns), [...identifiers]);
+  const book = memberOf(rest, 'optimised') ?? memberOf(rest, 'target');
+  const packed = (memberOf(book, 'snapshots') ?? []) as readonly unknown[]; // Written by packRecord or extendRecord.
+  const byDay = new Map(packed.map((one) => [memberOf(one, 'date') as Day, one]));
+  return {
+    identifiers,
+    decidedOn(effective) {
+      const one = byDay.get(effective);
+      return one === undefined ? undefined : ((memberOf(one, 'announced') as Day | null) ?? effective);
+    },
+    snapshot(effective) {
+      const one = byDay.get(effective);
+      return one === undefined ? undefined : SNAPSHOT.read(one, reading);
+    },
+    trades: () => TRANSACTIONS.read(memberOf(memberOf(rest, 'portfolio'), 'transactions'), reading),
+    unfilled: memberOf(plain, 'unfilled') as readonly RecordedOrder[],
+  };
+}

@@ -1,0 +1,114 @@
+import type { EXPOSURE_INTERVALS, ExposuresView } from '#contract/analytics/exposures.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { civilOf, dayFrom, formatDay, type Day } from '#domain/days.js';
+import { Refusal } from '#domain/refusal.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { panelRows } from './panel-rows.js';
+import type { AskedWindow } from './run-window.js';
+
+export interface ExposuresInput {
+  readonly window: AskedWindow;
+  readonly by: string;
+  /** Most groups told. */
+  readonly groups: number;
+  readonly interval: (typeof EXPOSURE_INTERVALS)[number];
+  /** Group of a name on a day, and the first day on which it may be another; Infinity where it stays. */
+  groupOf(name: string, day: Day): { readonly group: string; readonly until: number };
+}
+
+/** The groups that are not told one by one. */
+const OTHERS = 'OTHERS';
+
+/**
+ * Held weights by group on dates of a stored run.
+ * @throws Refusal NO_DATA_IN_RANGE
+ * @cost reads [n x H] weights twice: for the averages that order the groups, and for those that are told
+ */
+export function exposuresView(columns: RunColumns, input: ExposuresInput): ExposuresView {
+  const { header } = columns;
+  const days = columns.i32('days');
+  const shown = datesWithin(days, input);
+  const block = header.has_index_weights ? 'indexWeights' : 'weights';
+  const span = { from: shown[0]!, to: shown.at(-1)! };
+  const eachDate = (visit: (weights: Float64Array, k: number) => void) => {
+    const rows = panelRows(columns, block, span);
+    shown.forEach((at, k) => visit(rows.at(at), k));
+  };
+  const placed = () => placesIn(header.names, input);
+
+  const averages = new Map<string, number>();
+  const first = placed();
+  eachDate((weights, k) => {
+    const groups = first(days[shown[k]!]!);
+    weights.forEach((weight, i) => {
+      if (weight !== 0) averages.set(groups[i]!, (averages.get(groups[i]!) ?? 0) + weight / shown.length);
+    });
+  });
+  const ordered = [...averages].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([group]) => group);
+  const told = ordered.length > input.groups ? [...ordered.slice(0, input.groups), OTHERS] : ordered;
+  const placeOf = new Map(told.map((group, g) => [group, g]));
+
+  const sums = told.map(() => new Float64Array(shown.length));
+  const herfindahl = new Float64Array(shown.length);
+  const largest = new Float64Array(shown.length);
+  const second = placed();
+  eachDate((weights, k) => {
+    const groups = second(days[shown[k]!]!);
+    weights.forEach((weight, i) => {
+      if (weight === 0) return;
+      sums[placeOf.get(groups[i]!) ?? told.length - 1]![k]! += weight;
+      herfindahl[k]! += weight * weight;
+      largest[k] = Math.max(largest[k]!, Math.abs(weight));
+    });
+  });
+  return {
+    index_id: header.run_id,
+    by: input.by,
+    dates: shown.map((at) => formatDay(days[at]!)),
+    groups: told.map((group, g) => ({ group, weights: [...sums[g]!] })),
+    concentration: {
+      herfindahl: [...herfindahl],
+      effective: Array.from(herfindahl, (value) => (value === 0 ? 0 : 1 / value)),
+      largest: [...largest],
+    },
+  };
+}
+
+/** Positions of the dates that are told. */
+function datesWithin(days: Int32Array, { window: { start, end }, interval }: ExposuresInput): readonly number[] {
+  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
+  const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
+  if (to < from) {
+    const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
+    throw new Refusal('NO_DATA_IN_RANGE', `The run, which is from ${first} to ${last}, has no date in the window.`);
+  }
+  const all = Array.from({ length: to - from + 1 }, (_, k) => from + k);
+  return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));
+}
+
+/** A number that days of one week or month have in common. */
+function spanOf(day: Day, interval: ExposuresInput['interval']): number {
+  if (interval === 'native') return day;
+  // 1970-01-01, day 0, was a Thursday.
+  if (interval === 'weekly') return Math.floor((day + 3) / 7);
+  const { year, month } = civilOf(day);
+  return 12 * year + month;
+}
+
+/** Group of each name on a day; days are to be asked for in ascending order. */
+function placesIn(names: readonly string[], { groupOf }: ExposuresInput): (day: Day) => readonly string[] {
+  const groups: string[] = names.map(() => '');
+  const until = names.map(() => -Infinity);
+  let next = -Infinity;
+  return (day) => {
+    if (day < next) return groups;
+    names.forEach((name, i) => {
+      if (day < until[i]!) return;
+      const found = groupOf(name, day);
+      groups[i] = found.group;
+      until[i] = found.until;
+    });
+    next = Math.min(Infinity, ...until);
+    return groups;
+  };
+}

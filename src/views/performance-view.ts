@@ -1,0 +1,63 @@
+import type { PerformanceView } from '#contract/analytics/performance.js';
+import type { SeriesPayload } from '#contract/common.js';
+import { monthlyReturns } from '#domain/analytics/rolling.js';
+import { annualReturns, backtestMetrics, drawdownOf, rebase } from '#domain/analytics/series.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { formatDay } from '#domain/days.js';
+import { lastAtMost } from '#domain/search.js';
+import { windowWithin, type AskedWindow } from './run-window.js';
+
+/**
+ * Levels and figures of a window of a stored run, everything measured within it.
+ * @throws Refusal RANGE_TOO_SHORT
+ * @cost reads its levels
+ */
+export function performanceView(columns: RunColumns, window: AskedWindow): PerformanceView {
+  const { header } = columns;
+  const all = columns.i32('days');
+  const { from, to } = windowWithin(all, window);
+  const days = all.subarray(from, to + 1);
+  const dates = Array.from(days, formatDay);
+  const level = rebase(columns.f64('level', from, to + 1), 100);
+  const index = rebase(indexOn(columns, days), 100);
+  const series = (name: string, values: Float64Array): SeriesPayload => ({ index: dates, data: [...values], name });
+  return {
+    index_id: header.run_id,
+    requested_start: window.start ?? formatDay(all[0]!),
+    requested_end: window.end ?? formatDay(all.at(-1)!),
+    start: dates[0]!,
+    end: dates.at(-1)!,
+    observations: dates.length,
+    level: series('level', level),
+    index_level: series('index_level', index),
+    benchmark: header.benchmark?.id ?? null,
+    benchmark_level: benchmarkWithin(columns, days),
+    drawdown: series('drawdown', drawdownOf(level)),
+    metrics: backtestMetrics(level, index),
+    annual_returns: Object.fromEntries(annualReturns(days, level).map(([year, value]) => [String(year), value])),
+    monthly_returns: Object.fromEntries(
+      monthlyReturns(days, level).map(({ year, month, value }) => [`${year}-${String(month).padStart(2, '0')}`, value]),
+    ),
+  };
+}
+
+/** Index points on the dates of a run, which its index has all. */
+function indexOn(columns: RunColumns, days: Int32Array): Float64Array {
+  const own = columns.i32('indexDays');
+  const level = columns.f64('indexLevel');
+  return Float64Array.from(days, (day) => level[lastAtMost(own, day)]!);
+}
+
+/** The benchmark on the dates that it shares with a window, null where there is none. */
+function benchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
+  if (!columns.has('benchmarkDays')) return null;
+  const shared = columns.i32('benchmarkDays');
+  const from = lastAtMost(shared, days[0]! - 1) + 1;
+  const to = lastAtMost(shared, days.at(-1)!) + 1;
+  if (from >= to) return null;
+  return {
+    index: Array.from(shared.subarray(from, to), formatDay),
+    data: [...rebase(columns.f64('benchmarkLevel', from, to), 100)],
+    name: 'benchmark_level',
+  };
+}

@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { DataStore } from '#contract/stores/store.js';
+import { service, marketCsv, folderWith, registered, findingsOf } from './set-up.js';
+
+export function describeChanging(): void {
+  describe('changing a store', () => {
+    test('renames it under its etag', async () => {
+      await registered('rename');
+      const before = await service.ask('GET', '/data/stores/rename');
+      expect(before.etag).not.toBeNull();
+      expect(
+        (
+          await service.ask<{ error: { code: string } }>(
+            'PATCH',
+            '/data/stores/rename',
+            { name: 'x' },
+            { 'if-match': '"other"' },
+          )
+        ).body.error.code,
+      ).toBe('PRECONDITION_FAILED');
+      const after = await service.ask<DataStore>(
+        'PATCH',
+        '/data/stores/rename',
+        { name: 'New name' },
+        { 'if-match': before.etag! },
+      );
+      expect([after.status, after.body.name]).toEqual([200, 'New name']);
+      expect(after.etag).not.toBe(before.etag);
+      expect(
+        (await service.ask('GET', '/data/stores/rename', undefined, { 'if-none-match': after.etag! })).status,
+      ).toBe(304);
+    });
+
+    test('needs something to change, and a place that is allowed', async () => {
+      await registered('patch');
+      expect(await service.refusal('PATCH', '/data/stores/patch', {})).toMatchObject({ status: 422 });
+      expect(findingsOf(await service.refusal('PATCH', '/data/stores/patch', { source: '/etc' }))).toEqual([
+        'LOCATION_NOT_ALLOWED source',
+      ]);
+      expect(await service.refusal('PATCH', '/data/stores/patch', { colour: 'red' })).toMatchObject({ status: 422 });
+    });
+
+    test('takes no place of another store, be it where that lies or where it will be refreshed from', async () => {
+      const taken = await registered('taken');
+      await registered('taker');
+      expect(await service.refusal('PATCH', '/data/stores/taker', { source: taken.location })).toMatchObject({
+        status: 409,
+        code: 'FOLDER_REGISTERED',
+        detail: { store_id: 'taken' },
+      });
+      const next = await folderWith('next', { 'market.csv': marketCsv(['A']) });
+      expect((await service.ask<DataStore>('PATCH', '/data/stores/taker', { source: next })).body.source).toBe(next);
+      expect((await service.ask('PATCH', '/data/stores/taker', { source: next })).status).toBe(200);
+      expect(
+        await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: next }),
+      ).toMatchObject({
+        status: 409,
+        code: 'FOLDER_REGISTERED',
+        detail: { store_id: 'taker' },
+      });
+    });
+
+    test('declares prices adjusted, also while it is served', async () => {
+      await registered('declare', ['A'], true);
+      expect(
+        (await service.ask<DataStore>('PATCH', '/data/stores/declare', { adjustment: 'total' })).body,
+      ).toMatchObject({ adjustment: 'total', active: true });
+    });
+
+    test('deleting a folder store leaves its folder', async () => {
+      const { location } = await registered('leave');
+      expect((await service.ask('DELETE', '/data/stores/leave')).status).toBe(204);
+      expect(existsSync(join(location!, 'market.csv'))).toBe(true);
+      expect(await service.refusal('DELETE', '/data/stores/leave')).toMatchObject({
+        status: 404,
+        code: 'STORE_NOT_FOUND',
+      });
+    });
+  });
+}

@@ -1,0 +1,139 @@
+import { join } from 'node:path';
+import sqlite from 'node-sqlite3-wasm';
+import { describe, expect, test } from 'vitest';
+import type { DataStore } from '#contract/stores/store.js';
+import { service, writeTables, findingsOf } from './set-up.js';
+
+export function describeDatabases(): void {
+  describe('registering a database', () => {
+    test('reads a SQLite file in full, serves it and refreshes it', async () => {
+      const path = join(service.root, 'bars.db');
+      const database = new sqlite.Database(path);
+      database.exec("CREATE TABLE bars (identifier, date, CLOSE); INSERT INTO bars VALUES ('A', '2024-01-02', 1)");
+      const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
+        name: 'Bars',
+        kind: 'database',
+        location: `sqlite://${path}`,
+        tables: { market: 'bars' },
+        activate: true,
+      });
+      expect([status, body.kind, body.active, body.location]).toEqual([201, 'database', true, `sqlite://${path}`]);
+      database.exec("INSERT INTO bars VALUES ('A', '2024-01-03', 2)");
+      database.close();
+      await service.ask('POST', '/data/stores/bars/refresh');
+      expect(await service.finished('refresh:bars')).toMatchObject({
+        status: 'succeeded',
+        result: { rows_added: 1, end: '2024-01-03' },
+      });
+      const again = { name: 'Again', kind: 'database', location: `sqlite://${path}`, tables: { market: 'bars' } };
+      expect(await service.refusal('POST', '/data/stores', again)).toMatchObject({
+        status: 409,
+        code: 'FOLDER_REGISTERED',
+      });
+    });
+
+    test.each(['sqlite', 'duckdb'] as const)(
+      'a second store of a %s file with other tables is another store',
+      async (kind) => {
+        const path = join(service.root, `two.${kind}`);
+        await writeTables(kind, path, [
+          'CREATE TABLE us (identifier VARCHAR, date DATE, CLOSE DOUBLE)',
+          "INSERT INTO us VALUES ('A', '2024-01-02', 1)",
+          'CREATE TABLE uk (identifier VARCHAR, date DATE, CLOSE DOUBLE)',
+          "INSERT INTO uk VALUES ('B', '2024-01-02', 2), ('C', '2024-01-02', 3)",
+        ]);
+        const location = `${kind}://${path}`;
+        const create = (id: string, market: string) => ({
+          store_id: `${kind}-${id}`,
+          name: id,
+          kind: 'database',
+          location,
+          tables: { market },
+        });
+        const made = [
+          await service.ask<DataStore>('POST', '/data/stores', create('us', 'us')),
+          await service.ask<DataStore>('POST', '/data/stores', create('uk', 'uk')),
+        ];
+        expect(made.map(({ status, body }) => [status, body.identifiers])).toEqual([
+          [201, 1],
+          [201, 2],
+        ]);
+        // The same market is another store as soon as another table is.
+        expect(
+          await service.refusal('POST', '/data/stores', {
+            ...create('us-again', 'us'),
+            tables: { market: 'us', universes: 'universes' },
+          }),
+        ).toMatchObject({ status: 409, detail: { store_id: `${kind}-us` } });
+        await service.ask('POST', `/data/stores/${kind}-uk/activate`);
+        expect(await service.finished(`load:${kind}-uk`)).toMatchObject({ status: 'succeeded' });
+        expect((await service.ask('GET', '/data/prices/C')).status).toBe(200);
+        // A source that another store reads with the same tables stays taken.
+        expect((await service.ask('PATCH', `/data/stores/${kind}-uk`, { source: location })).status).toBe(200);
+      },
+    );
+
+    test('without a driver is not supported; a host that is not allowed is refused without its password', async () => {
+      expect(
+        await service.refusal('POST', '/data/stores', {
+          name: 'x',
+          kind: 'database',
+          location: 'mysql://u:p@localhost/x',
+        }),
+      ).toMatchObject({ status: 501, code: 'NOT_SUPPORTED' });
+      const error = await service.refusal('POST', '/data/stores', {
+        name: 'x',
+        kind: 'database',
+        location: 'postgresql://u:top-secret@10.1.2.3/x',
+      });
+      expect(findingsOf(error)).toEqual(['LOCATION_NOT_ALLOWED location']);
+      expect(JSON.stringify(error)).not.toContain('top-secret');
+    });
+
+    test.each([
+      ['postgresql://u:top/secret@127.0.0.1/x', 'WRONG_TYPE location'],
+      ['postgresql://u:1/secret@127.0.0.1/x', 'LOCATION_NOT_ALLOWED location'],
+      ['postgresql://u:top@secret@10.1.2.3/x', 'LOCATION_NOT_ALLOWED location'],
+      ['postgresql://u:top secret@10.1.2.3/x', 'LOCATION_NOT_ALLOWED location'],
+      ['postgresql://u@127.0.0.1/x?password=secret', 'WRONG_TYPE location'],
+      ['postgresql://u@10.1.2.3/x?password=secret', 'LOCATION_NOT_ALLOWED location'],
+      ['postgresql:u:secret@127.0.0.1/x', 'WRONG_TYPE location'],
+      ['postgresql://u:secret%@127.0.0.1/x', 'WRONG_TYPE location'],
+      ['postgresql://u:secret@127.0.0.1:99999/x', 'WRONG_TYPE location'],
+      ['postgresql://u:top@secret@127.0.0.1:1/x', 'UNREADABLE_FILE location'],
+      ['sqlite:///data/%zz', 'WRONG_TYPE location'],
+    ])('at %s is refused without a word of its password', async (location, told) => {
+      const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location });
+      expect(findingsOf(error)).toEqual([told]);
+      expect(JSON.stringify(error)).not.toContain('secret');
+      expect(
+        JSON.stringify(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location })),
+      ).not.toContain('secret');
+    });
+
+    test('whose URL stands where none belongs is refused without its password', async () => {
+      const error = await service.refusal('POST', '/data/stores', {
+        name: 'x',
+        kind: 'database',
+        location: ['postgresql://u:secret@127.0.0.1/x'],
+      });
+      expect(findingsOf(error)).toEqual(['WRONG_TYPE location']);
+      expect(JSON.stringify(error)).not.toContain('secret');
+    });
+
+    test('is refused twice for one file, whatever the way to it', async () => {
+      const path = join(service.root, 'same.db');
+      const database = new sqlite.Database(path);
+      database.exec("CREATE TABLE market (identifier, date, CLOSE); INSERT INTO market VALUES ('A', '2024-01-02', 1)");
+      database.close();
+      const create = (name: string, location: string) =>
+        service.ask<DataStore & { error?: { code: string } }>('POST', '/data/stores', {
+          name,
+          kind: 'database',
+          location,
+        });
+      expect((await create('Same', `sqlite://${service.root}/./same.db`)).body.location).toBe(`sqlite://${path}`);
+      expect((await create('Other', `sqlite://${service.root}/%73ame.db`)).body.error?.code).toBe('FOLDER_REGISTERED');
+    });
+  });
+}

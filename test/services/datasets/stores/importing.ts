@@ -1,0 +1,178 @@
+import { readdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { ImportResult } from '#contract/stores/import.js';
+import { service, registered, tables, store, findingsOf } from './set-up.js';
+
+export function describeImporting(): void {
+  describe('importing tables', () => {
+    test('writes a managed store that reads back as it came, and deletes its folder with it', async () => {
+      const { status, body } = await service.ask<ImportResult>('POST', '/data/import', {
+        store_id: 'imported',
+        name: 'Imported',
+        tables: tables(['A', 'B']),
+      });
+      expect(status).toBe(201);
+      expect(body).toMatchObject({
+        identifiers: 2,
+        start: '2024-01-02',
+        end: '2024-01-02',
+        rows: { market: 2 },
+        findings: [],
+        store: { kind: 'imported', managed: true, refreshable: false, source: null, active: false },
+      });
+      await service.ask('POST', '/data/stores/imported/activate');
+      expect(await service.finished('load:imported')).toMatchObject({
+        status: 'succeeded',
+        result: { content_hash: body.store.content_hash },
+      });
+      await registered('beside', ['A'], true);
+      expect(existsSync(body.store.location!)).toBe(true);
+      expect((await service.ask('DELETE', '/data/stores/imported')).status).toBe(204);
+      expect(existsSync(body.store.location!)).toBe(false);
+    });
+
+    test('tells every problem with its row and writes nothing', async () => {
+      const before = await readdir(join(service.root, 'home', 'stores'));
+      const bad = {
+        market: {
+          index: [0, 1],
+          columns: ['identifier', 'date', 'CLOSE'],
+          data: [
+            ['A', '2024-01-02', '1,5'],
+            ['A', '2024-01-03'],
+          ],
+        },
+      };
+      const error = await service.refusal('POST', '/data/import', { store_id: 'bad-import', name: 'x', tables: bad });
+      expect(findingsOf(error)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE', 'UNREADABLE_FILE market[row 2]']);
+      expect(await readdir(join(service.root, 'home', 'stores'))).toEqual(before);
+      expect(await service.refusal('GET', '/data/stores/bad-import')).toMatchObject({ status: 404 });
+    });
+
+    test('needs exactly one of content and tables', async () => {
+      expect(await service.refusal('POST', '/data/import', { name: 'x' })).toMatchObject({
+        status: 422,
+        code: 'VALIDATION_FAILED',
+      });
+      expect(
+        await service.refusal('POST', '/data/import', { name: 'x', content: 'eA==', tables: tables(['A']) }),
+      ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    });
+
+    test('refuses a taken id unless it is to replace, which keeps the store served', async () => {
+      await service.ask('POST', '/data/import', {
+        store_id: 'twice',
+        name: 'x',
+        tables: tables(['A']),
+        activate: true,
+      });
+      expect(
+        await service.refusal('POST', '/data/import', { store_id: 'twice', name: 'x', tables: tables(['A']) }),
+      ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
+      const { body } = await service.ask<ImportResult>('POST', '/data/import', {
+        store_id: 'twice',
+        name: 'x',
+        tables: tables(['NEW']),
+        on_exists: 'replace',
+      });
+      expect(body.store).toMatchObject({ active: true, identifiers: 1 });
+      expect((await service.ask('GET', '/data/prices/NEW')).status).toBe(200);
+      expect(
+        (await readdir(join(service.root, 'home', 'stores'))).filter((name) => name.startsWith('twice.')),
+      ).toHaveLength(1);
+    });
+
+    test('an unknown table is named with the accepted ones', async () => {
+      const error = await service.refusal('POST', '/data/import', {
+        name: 'x',
+        tables: { ...tables(['A']), prices: { index: [], columns: [], data: [] } },
+      });
+      expect(findingsOf(error)).toEqual(['UNKNOWN_FIELD tables.prices']);
+    });
+  });
+
+  describe('importing a file', () => {
+    test.each(['xlsx', 'csv'] as const)('the unmodified %s template makes a store', async (format) => {
+      const response = await service.download(`/data/import/template?format=${format}`);
+      expect(response.headers.get('content-disposition')).toMatch(
+        /^attachment; filename="import-template\.(xlsx|zip)"$/,
+      );
+      const content = Buffer.from(await response.arrayBuffer()).toString('base64');
+      const { status, body } = await service.ask<ImportResult>('POST', '/data/import', {
+        store_id: `template-${format}`,
+        name: 'Template',
+        format,
+        content,
+      });
+      expect([status, body.rows]).toEqual([
+        201,
+        { market: 1, reference: 1, corporate_actions: 1, universes: 1, series: 1 },
+      ]);
+      expect(body.store.content_hash).toBe((await store('template-xlsx')).content_hash);
+    });
+
+    test('that is no base64, or no workbook, is told', async () => {
+      expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'not base64!' }))).toEqual([
+        'WRONG_TYPE content',
+      ]);
+      expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'eHl6' }))).toEqual([
+        'UNREADABLE_FILE content',
+      ]);
+    });
+
+    test('a body that is no JSON is told with its place', async () => {
+      expect(
+        (
+          await service.download('/data/import', {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: '{"name":',
+          })
+        ).status,
+      ).toBe(400);
+    });
+  });
+
+  describe('appending', () => {
+    const rows = (...data: readonly (readonly unknown[])[]) => ({
+      market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
+    });
+    const append = (tables: object) => ({ store_id: 'grows', name: 'Grows', tables, on_exists: 'append' });
+
+    test('adds names and dates and repeats what is there, whatever the order', async () => {
+      await service.ask('POST', '/data/import', append(rows(['B', '2024-01-03', 2], ['A', '2024-01-03', 1])));
+      const { status, body } = await service.ask<ImportResult>(
+        'POST',
+        '/data/import',
+        append(rows(['C', '2024-01-02', 3], ['A', '2024-01-03', 1])),
+      );
+      expect([status, body.identifiers, body.start, body.end]).toEqual([201, 3, '2024-01-02', '2024-01-03']);
+      const whole = await service.ask<ImportResult>('POST', '/data/import', {
+        name: 'At once',
+        tables: rows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]),
+      });
+      expect(body.store.content_hash).toBe(whole.body.store.content_hash);
+    });
+
+    test('refuses to change what is there', async () => {
+      const before = await store('grows');
+      expect(findingsOf(await service.refusal('POST', '/data/import', append(rows(['A', '2024-01-03', 9]))))).toEqual([
+        'DUPLICATE_KEY market[A 2024-01-03].CLOSE',
+      ]);
+      expect(await store('grows')).toEqual(before);
+    });
+
+    test('refuses prices of another basis', async () => {
+      expect(
+        findingsOf(
+          await service.refusal('POST', '/data/import', {
+            ...append(rows(['A', '2024-01-04', 9])),
+            adjustment: 'total',
+          }),
+        ),
+      ).toEqual(['NOT_IN_CHOICES adjustment']);
+    });
+  });
+}

@@ -1,0 +1,181 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { DataAudit } from '#contract/stores/audit.js';
+import type { ImportResult } from '#contract/stores/import.js';
+import type { JobStatus } from '#jobs/status.js';
+import { service, days, folderWith, registered, tables, store, active, findingsOf } from './set-up.js';
+
+export function describeRefreshing(): void {
+  describe('refreshing', () => {
+    const append = async (id: string, text: string) => {
+      const file = join((await store(id)).location!, 'market.csv');
+      await writeFile(file, (await readFile(file, 'utf8')) + text);
+    };
+
+    test('a served folder adds the dates its files have gained, and tells restatements when asked for all', async () => {
+      const before = await registered('daily', ['A', 'B'], true);
+      await append('daily', 'A,2024-01-08,50\n');
+      expect((await service.ask<JobStatus>('POST', '/data/stores/daily/refresh')).status).toBe(202);
+      expect(await service.finished('refresh:daily')).toMatchObject({
+        status: 'succeeded',
+        result: {
+          store_id: 'daily',
+          rows_added: 1,
+          dates_added: 1,
+          identifiers_added: 0,
+          end: '2024-01-08',
+          restatements_total: 0,
+        },
+      });
+      expect(await store('daily')).toMatchObject({
+        end: '2024-01-08',
+        active: true,
+        last_refreshed_at: expect.any(String) as string,
+      });
+      expect((await store('daily')).content_hash).not.toBe(before.content_hash);
+      const file = join(before.location!, 'market.csv');
+      await writeFile(file, (await readFile(file, 'utf8')).replace('A,2024-01-02,10', 'A,2024-01-02,10.5'));
+      await service.ask('POST', '/data/stores/daily/refresh', { full: true });
+      expect((await service.finished('refresh:daily')).result).toMatchObject({
+        rows_changed: 1,
+        restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 10.5 }],
+      });
+      const served = (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body;
+      expect(served.prices.data[0]).toEqual([10.5]);
+    });
+
+    test('the served store is what a sync refreshes', async () => {
+      await registered('synced', ['A'], true);
+      await append('synced', 'A,2024-01-09,60\n');
+      expect((await service.ask<JobStatus>('POST', '/data/sync', {})).body.job_id).toBe('sync:synced');
+      expect(await service.finished('sync:synced')).toMatchObject({
+        kind: 'sync',
+        status: 'succeeded',
+        result: { rows_added: 1 },
+      });
+    });
+
+    test('a bad file fails and the served version goes on', async () => {
+      await registered('turns-bad', ['A'], true);
+      await append('turns-bad', 'A,2024-01-09,text\n');
+      await service.ask('POST', '/data/stores/turns-bad/refresh');
+      expect(await service.finished('refresh:turns-bad')).toMatchObject({
+        status: 'failed',
+        error: { code: 'STORE_READ_FAILED' },
+      });
+      expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
+      expect(await active()).toBe('turns-bad');
+    });
+
+    test('is refused for imported files, and for a folder that is not served', async () => {
+      await service.ask('POST', '/data/import', { store_id: 'fixed', name: 'x', tables: tables(['A']) });
+      expect(await service.refusal('POST', '/data/stores/fixed/refresh')).toMatchObject({
+        status: 409,
+        code: 'NOTHING_TO_REFRESH',
+      });
+      await registered('idle');
+      expect(await service.refusal('POST', '/data/stores/idle/refresh')).toMatchObject({
+        status: 409,
+        code: 'STORE_NOT_SERVED',
+      });
+      expect(await service.refusal('POST', '/data/stores/none/refresh')).toMatchObject({
+        status: 404,
+        code: 'STORE_NOT_FOUND',
+      });
+      expect(await service.refusal('POST', '/data/stores/idle/refresh', { until: '2024-02-30' })).toMatchObject({
+        status: 422,
+      });
+    });
+
+    test('synthetic data is extended with its earlier bars as they were, served or not', async () => {
+      await service.ask('POST', '/data/synthetic', {
+        store_id: 'grown',
+        assets: 5,
+        start: '2020-01-01',
+        end: '2020-06-30',
+        activate: false,
+      });
+      await service.finished('generate:grown');
+      await service.ask('POST', '/data/stores/grown/refresh', { until: '2020-12-31' });
+      expect(await service.finished('refresh:grown')).toMatchObject({
+        status: 'succeeded',
+        result: { rows_changed: 0, restatements_total: 0, start: '2020-01-02', end: '2020-12-31' },
+      });
+      expect((await store('grown')).content_hash).toBe((await store('made')).content_hash);
+    });
+  });
+
+  describe('looking a store through', () => {
+    test('finds what is wrong with its evidence, and writes a repaired store beside it', async () => {
+      const prices = Array.from({ length: 60 }, (_, i) => (i === 30 ? 1000 : 10 + (i % 3) / 10));
+      const rows = prices.map((price, i) => `A,${days(60)[i]},${price}`);
+      const location = await folderWith('doubtful', { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` });
+      await service.ask('POST', '/data/stores', { store_id: 'doubtful', name: 'Doubtful', kind: 'folder', location });
+      const { body: audit } = await service.ask<DataAudit>('GET', '/data/stores/doubtful/audit');
+      expect(audit).toMatchObject({
+        store_id: 'doubtful',
+        total: 1,
+        doubts: [
+          {
+            kind: 'currency_flip',
+            identifier: 'A',
+            date: days(60)[30],
+            repair: { kind: 'scale', factor: 0.01, columns: ['CLOSE'] },
+          },
+        ],
+      });
+      const { status, body } = await service.ask<ImportResult>('POST', '/data/stores/doubtful/repairs', {
+        doubts: [audit.doubts[0]!.id],
+        activate: true,
+      });
+      expect([status, body.store.store_id, body.store.kind, body.store.active, body.store.name]).toEqual([
+        201,
+        'doubtful-repaired-1',
+        'imported',
+        true,
+        'Doubtful, repaired',
+      ]);
+      expect(
+        (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body.prices.data[30],
+      ).toEqual([10]);
+      expect((await service.ask<DataAudit>('GET', '/data/stores/doubtful-repaired-1/audit')).body.doubts).toEqual([]);
+      expect((await store('doubtful')).content_hash).toBe(audit.content_hash);
+      expect(findingsOf(await service.refusal('POST', '/data/stores/doubtful/repairs', { doubts: ['none'] }))).toEqual([
+        'NOT_IN_CHOICES doubts[0]',
+      ]);
+      expect(await service.refusal('GET', '/data/stores/none/audit')).toMatchObject({
+        status: 404,
+        code: 'STORE_NOT_FOUND',
+      });
+    });
+  });
+
+  describe('after a restart', () => {
+    test('the store that was served is served again, and lost folders are gone', async () => {
+      await service.ask('POST', '/data/import', {
+        store_id: 'kept',
+        name: 'kept',
+        tables: tables(['KEPT']),
+        activate: true,
+      });
+      const lost = join(service.root, 'home', 'stores', 'lost.00000000');
+      await mkdir(lost);
+      await writeFile(join(lost, '.divisor-store.json'), '{"format":1,"store_id":"lost"}');
+      await service.restart();
+      await expect.poll(active, { timeout: 20_000 }).toBe('kept');
+      expect((await service.ask('GET', '/data/prices/KEPT')).status).toBe(200);
+      expect(existsSync(lost)).toBe(false);
+    });
+
+    test('a store that cannot be read again says why and nothing is served', async () => {
+      const gone = await registered('gone', ['A'], true);
+      rmSync(gone.location!, { recursive: true });
+      await service.restart();
+      await expect.poll(async () => (await store('gone')).status, { timeout: 20_000 }).toBe('error');
+      expect(await service.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
+      expect((await service.ask('GET', '/data/source')).body).toEqual({ configured: false, identifiers: 0 });
+    });
+  });
+}

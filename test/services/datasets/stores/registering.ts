@@ -1,0 +1,161 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { DataStore } from '#contract/stores/store.js';
+import type { Finding } from '#domain/findings.js';
+import { service, marketCsv, folderWith, registered, store, active, findingsOf } from './set-up.js';
+
+export function describeRegistering(): void {
+  describe('registering a folder', () => {
+    test('reads it in full and does not serve it', async () => {
+      expect(await registered('first')).toMatchObject({
+        store_id: 'first',
+        kind: 'folder',
+        managed: false,
+        active: false,
+        status: 'ready',
+        refreshable: true,
+        identifiers: 2,
+        start: '2024-01-02',
+        end: '2024-01-06',
+        error: null,
+      });
+      expect((await store('first')).content_hash).toMatch(/^[0-9a-f]{64}$/);
+      expect((await store('first')).files).toMatchObject([{ label: 'market' }]);
+    });
+
+    test('serves it at once when asked to', async () => {
+      expect(await registered('served', ['A', 'B'], true)).toMatchObject({ active: true });
+      expect(await active()).toBe('served');
+      expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
+    });
+
+    test('makes an id of the name', async () => {
+      const location = await folderWith('named', { 'market.csv': marketCsv(['A']) });
+      expect(
+        (await service.ask<DataStore>('POST', '/data/stores', { name: 'US Large: Caps!', kind: 'folder', location }))
+          .body.store_id,
+      ).toBe('us-large-caps');
+    });
+
+    test('is refused twice for one folder, whatever the way to it, and for a taken id', async () => {
+      const { location } = await registered('once');
+      expect(
+        await service.refusal('POST', '/data/stores', {
+          name: 'again',
+          kind: 'folder',
+          location: `${location}/../once`,
+        }),
+      ).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
+      const other = await folderWith('once-more', { 'market.csv': marketCsv(['A']) });
+      expect(
+        await service.refusal('POST', '/data/stores', { store_id: 'once', name: 'x', kind: 'folder', location: other }),
+      ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
+    });
+
+    test('tells every problem and registers nothing', async () => {
+      const location = await folderWith('bad', {
+        'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,x\nA,2024-02-30,1\n',
+      });
+      const error = await service.refusal('POST', '/data/stores', {
+        store_id: 'bad',
+        name: 'bad',
+        kind: 'folder',
+        location,
+      });
+      expect([error.status, ...findingsOf(error)]).toEqual([
+        422,
+        'NOT_A_NUMBER market[row 1].CLOSE',
+        'BAD_DATE market[row 2].date',
+      ]);
+      expect(await service.refusal('GET', '/data/stores/bad')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
+    });
+
+    test('outside the roots is refused alike whether the place exists', async () => {
+      const [there, absent] = [
+        await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/etc' }),
+        await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/nowhere' }),
+      ];
+      expect(findingsOf(there)).toEqual(['LOCATION_NOT_ALLOWED location']);
+      expect(findingsOf(absent)).toEqual(findingsOf(there));
+      expect(absent.message).toBe(there.message);
+    });
+
+    test('with a table that is named outside the roots is refused alike whether it exists', async () => {
+      const location = await folderWith('named-outside', { 'market.csv': marketCsv(['A']) });
+      const refusalOf = (market: string) =>
+        service.refusal('POST', '/data/stores', {
+          name: 'named outside',
+          kind: 'folder',
+          location,
+          tables: { market },
+        });
+      const [there, absent] = [
+        await refusalOf('../../../../../../etc/passwd'),
+        await refusalOf('../../../../../../etc/passwd.of.nobody'),
+      ];
+      expect(findingsOf(there)).toEqual(['LOCATION_NOT_ALLOWED tables.market']);
+      expect(absent.detail).toEqual(there.detail);
+      expect(findingsOf(await refusalOf('prices.csv'))).toEqual(['LOCATION_NOT_FOUND tables.market']);
+    });
+
+    test('with more problems than are listed says how many, and counts the rest last', async () => {
+      const columns = Array.from({ length: 25 }, (_, k) => `F${k}`);
+      const rows = Array.from({ length: 10 }, (_, i) => `A${i},2024-01-02,1,${columns.map(() => 'x').join(',')}`);
+      const location = await folderWith('very-bad', {
+        'market.csv': `identifier,date,CLOSE,${columns.join(',')}\n${rows.join('\n')}\n`,
+      });
+      const error = await service.refusal('POST', '/data/stores', { name: 'very bad', kind: 'folder', location });
+      expect(error.message).toBe('250 errors in the data.');
+      const findings = (error.detail as { readonly findings: readonly Finding[] }).findings;
+      expect(findings).toHaveLength(201);
+      expect(findings.at(-1)).toMatchObject({
+        code: 'MORE_FINDINGS',
+        message: '50 more errors are not listed; the first 200 findings are.',
+        count: 50,
+      });
+    });
+
+    test('with a fault in its listing is told what is wrong with its files as well', async () => {
+      const location = await folderWith('mixed', {
+        'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,0\n',
+        'reference.csv': '',
+        'corporate_action.csv': 'x\n',
+      });
+      const error = await service.refusal('POST', '/data/stores', { name: 'mixed', kind: 'folder', location });
+      expect(findingsOf(error)).toEqual([
+        'NON_POSITIVE_PRICE market[row 1].CLOSE',
+        'UNREADABLE_FILE reference',
+        'UNKNOWN_FIELD corporate_action.csv',
+      ]);
+    });
+
+    test('with a name that is nearly known is told so with the store', async () => {
+      const location = await folderWith('nearly', {
+        'market.csv': 'identifier,date,CLOSE,VOLUMNE\nA,2024-01-02,1,1\n',
+        'universe.csv': 'x\n',
+      });
+      const { body } = await service.ask<DataStore>('POST', '/data/stores', {
+        store_id: 'nearly',
+        name: 'nearly',
+        kind: 'folder',
+        location,
+      });
+      expect(body.findings?.map(({ severity, path }) => `${severity} ${path}`)).toEqual([
+        'warning market.VOLUMNE',
+        'warning universe.csv',
+      ]);
+    });
+
+    test('that is absent inside the roots is not found', async () => {
+      expect(
+        findingsOf(
+          await service.refusal('POST', '/data/stores', {
+            name: 'x',
+            kind: 'folder',
+            location: join(service.root, 'absent'),
+          }),
+        ),
+      ).toEqual(['LOCATION_NOT_FOUND location']);
+    });
+  });
+}

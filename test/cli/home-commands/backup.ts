@@ -1,0 +1,72 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { finished, serving } from '../process.js';
+import { home, service, newFolder, ask, lines } from './set-up.js';
+
+export function describeBackup(): void {
+  describe('a backup', () => {
+    test('is taken while clients write, restored elsewhere, and served with everything it had', async () => {
+      const folder = join(await newFolder(), 'copy');
+      const over = new AbortController();
+      const written: number[] = [];
+      const writing = (async () => {
+        for (let i = 0; !over.signal.aborted; i++) {
+          const { status } = await ask(service.url, 'PUT', '/data/watchlists/busy', {
+            name: `v${i}`,
+            identifiers: ['A'],
+          });
+          if (status < 300) written.push(i);
+        }
+      })();
+      await expect.poll(() => written.length).toBeGreaterThan(3);
+      const before = written.at(-1)!;
+      const { status, out, err } = await finished(['backup', folder, '--home', home]);
+      over.abort();
+      await writing;
+      expect({ status, err }).toEqual({ status: 0, err: '' });
+      expect(lines(out)[0]).toMatchObject({ folder, damaged: [] });
+
+      const other = join(await newFolder(), 'elsewhere');
+      expect((await finished(['restore', folder, '--home', other])).status).toBe(0);
+      const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
+      const again = await serving(other, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+      try {
+        expect(await (await fetch(`${again.url}/analytics/EVEN/record`)).text()).toBe(record);
+        const busy = Number(String((await ask(again.url, 'GET', '/data/watchlists/busy')).body['name']).slice(1));
+        expect(busy).toBeGreaterThanOrEqual(before);
+        await expect
+          .poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active'], { timeout: 20_000 })
+          .toBe(true);
+        expect((await ask(again.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
+      } finally {
+        again.child.kill('SIGTERM');
+        await again.ended;
+      }
+      expect((await finished(['verify', '--home', other])).status).toBe(0);
+    }, 120_000);
+
+    test('goes to a new folder only, and leaves nothing behind in the home', async () => {
+      const folder = await newFolder();
+      await writeFile(join(folder, 'mine'), '');
+      const { status, err } = await finished(['backup', folder, '--home', home]);
+      expect([status, err]).toEqual([
+        78,
+        `divisor: The folder ${folder} is not empty; a backup is written to a new one.\n`,
+      ]);
+      expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
+    });
+
+    test('removes what one that was killed left in the home', async () => {
+      await mkdir(join(home, '.backup-4194300-ab', 'artifacts'), { recursive: true });
+      const folder = join(await newFolder(), 'copy');
+      expect((await finished(['backup', folder, '--home', home])).status).toBe(0);
+      expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
+    });
+
+    test('of no home is refused', async () => {
+      const folder = await newFolder();
+      expect((await finished(['backup', join(folder, 'copy'), '--home', join(folder, 'none')])).status).toBe(78);
+    });
+  });
+}

@@ -1,0 +1,106 @@
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { flipDocument } from '../../store/flip-document.js';
+import { finished, serving } from '../process.js';
+import { home, newFolder, ask, lines } from './set-up.js';
+
+export function describeDamage(): void {
+  describe('a damaged home or backup', () => {
+    /** A copy of the home that no process serves. */
+    async function stillHome(): Promise<string> {
+      const folder = await newFolder();
+      const copy = join(folder, 'backup');
+      const other = join(folder, 'home');
+      await finished(['backup', copy, '--home', home]);
+      await finished(['restore', copy, '--home', other]);
+      return other;
+    }
+
+    /** Changes one byte of a stored document. */
+    async function flip(file: string): Promise<void> {
+      const bytes = await readFile(file);
+      const at = Math.floor(bytes.length / 2);
+      bytes[at] = bytes[at]! ^ 1;
+      await writeFile(file, bytes);
+    }
+
+    test('is told part by part, with names and reasons', async () => {
+      const other = await stillHome();
+      const [managed] = await readdir(join(other, 'stores'));
+      await flip(join(other, 'stores', managed!, 'market.parquet'));
+      const artifacts = await readdir(join(other, 'artifacts'));
+      await flip(join(other, 'artifacts', artifacts[0]!));
+      await rm(join(other, 'artifacts', artifacts[1]!));
+      await flipDocument(other, 'main\u0000watchlist\u0000mine');
+
+      const { status, out } = await finished(['verify', '--home', other]);
+      expect(status).toBe(1);
+      const damaged = Object.fromEntries(lines(out).map(({ part, damaged: found }) => [part, found]));
+      expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum does not hold' }]);
+      expect(damaged['stores']).toEqual([{ name: 'market/market', reason: 'its checksum does not hold' }]);
+      const named = { documents: expect.arrayContaining(['run EVEN']) };
+      const told = [
+        { ...named, name: artifacts[0], reason: 'its checksum does not hold' },
+        { ...named, name: artifacts[1], reason: 'the file is missing' },
+      ];
+      expect(damaged['artifacts']).toHaveLength(2);
+      expect(damaged['artifacts']).toEqual(expect.arrayContaining(told));
+      expect(damaged['index']).toEqual([]);
+
+      const folder = join(await newFolder(), 'copy');
+      const copied = await finished(['backup', folder, '--home', other]);
+      expect(copied.status).toBe(1);
+      expect(lines(copied.out)[0]!['damaged']).toEqual(
+        expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
+      );
+    }, 60_000);
+
+    test('whose store document cannot be read keeps the folder that the document named', async () => {
+      const other = await stillHome();
+      const before = await readdir(join(other, 'stores'));
+      await flipDocument(other, 'main\u0000store\u0000market');
+      const again = await serving(other, ['--log-level', 'error', '--drain-ms', '0']);
+      await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
+      again.child.kill('SIGTERM');
+      await again.ended;
+      expect([before.length, await readdir(join(other, 'stores'))]).toEqual([1, before]);
+    }, 60_000);
+
+    test('is not restored, and the home stays as it was', async () => {
+      const folder = await newFolder();
+      const copy = join(folder, 'backup');
+      await finished(['backup', copy, '--home', home]);
+      await flip(join(copy, 'documents', 'data.mdb'));
+      expect((await finished(['verify', '--backup', copy])).status).toBe(1);
+      const other = join(folder, 'home');
+      const { status, err } = await finished(['restore', copy, '--home', other]);
+      expect([status, err]).toEqual([
+        78,
+        `divisor: The backup ${copy} is damaged and was not restored: documents/data.mdb.\n`,
+      ]);
+      await expect(stat(other)).rejects.toThrow('ENOENT');
+    });
+
+    test.each([
+      ['a newer engine', { home_format: 99 }, 'format 99'],
+      ['a newer layout of backups', { format: 2 }, 'has the format 2'],
+      ['somebody who climbs', { files: [{ path: '../../outside', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
+      [
+        'somebody who climbs inside',
+        { files: [{ path: 'stores/../documents', bytes: 1, sha256: '0'.repeat(64) }] },
+        'manifest',
+      ],
+      ['somebody who stays', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
+    ])('by %s is refused', async (_name, change, says) => {
+      const folder = await newFolder();
+      const copy = join(folder, 'backup');
+      await finished(['backup', copy, '--home', home]);
+      const file = join(copy, 'manifest.json');
+      await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...change }));
+      const { status, err } = await finished(['restore', copy, '--home', join(folder, 'home')]);
+      expect(status).toBe(78);
+      expect(err).toContain(says);
+    });
+  });
+}

@@ -1,0 +1,68 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { finished } from '../process.js';
+import { home, service, newFolder, lines } from './set-up.js';
+
+export function describeDoctor(): void {
+  describe('the doctor', () => {
+    test('finds a served home well, and says who serves it', async () => {
+      const { hostname, port } = new URL(service.url);
+      const { status, out } = await finished(['doctor', '--home', home, '--host', hostname, '--port', port]);
+      const found = Object.fromEntries(lines(out).map(({ subject, state, says }) => [subject, [state, says]]));
+      expect(lines(out).filter(({ state }) => state === 'fault')).toEqual([]);
+      expect(status).toBe(0);
+      expect(found['lock']).toEqual(['ok', `Process ${service.child.pid} serves the home.`]);
+      expect(found['address']).toEqual(['ok', expect.stringMatching(/^Divisor \d.* listens/)]);
+      expect(found['documents']).toEqual(['ok', expect.stringContaining('every checksum holds')]);
+    });
+
+    test.each([
+      ['their defaults', []],
+      ['those given', ['--data-roots', '/usr:/absent/place']],
+    ])('names the allowed folders as the settings show them: %s', async (_, flags) => {
+      const folder = await newFolder();
+      const shown = (await finished(['config', '--home', folder, ...flags])).out
+        .split('\n')
+        .find((line) => line.startsWith('dataRoots'))!;
+      const value = shown.split(/ {2,}/)[1]!;
+      expect(value).toBe(flags.length === 0 ? `${folder}, ${process.cwd()}` : '/usr, /absent/place');
+      const { out } = await finished(['doctor', '--home', folder, '--port', '0', ...flags]);
+      const found = lines(out).find(({ subject }) => subject === 'data roots')!;
+      expect(found['says']).toContain(
+        `Folder stores and file databases may lie below ${value}; --data-roots or DIVISOR_DATA_ROOTS names others.`,
+      );
+      expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
+    });
+
+    test('ends with 1 for what has to be mended, each in a sentence', async () => {
+      const folder = await newFolder();
+      await writeFile(join(folder, 'format'), '7\n');
+      await mkdir(join(folder, 'documents'));
+      await writeFile(join(folder, 'documents', 'data.mdb'), '');
+      const { status, out } = await finished([
+        'doctor',
+        '--home',
+        folder,
+        '--host',
+        '0.0.0.0',
+        '--port',
+        '0',
+        '--data-roots',
+        '/absent/place',
+      ]);
+      expect(status).toBe(1);
+      const faults = Object.fromEntries(
+        lines(out)
+          .filter(({ state }) => state !== 'ok')
+          .map(({ subject, says }) => [subject, says]),
+      );
+      expect(faults).toMatchObject({
+        home: `${folder} has format 7; this engine reads formats up to 1.`,
+        documents: expect.stringContaining('is empty'),
+        keys: expect.stringContaining('Without a key the service does not listen on 0.0.0.0'),
+        'data roots': expect.stringContaining('/absent/place'),
+      });
+    });
+  });
+}

@@ -1,0 +1,65 @@
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
+import { finished } from '../process.js';
+import { newFolder } from './set-up.js';
+
+export function describeLayout(): void {
+  describe('the layout of a home', () => {
+    test('is taken to the newest step by step, a step that was cut short again', async () => {
+      const path = await newFolder();
+      await (await openHome(path)).close();
+      const steps: string[] = [];
+      let isCut = true;
+      const upgrades = [
+        async () => void steps.push('1 to 2'),
+        async () => {
+          steps.push('2 to 3');
+          if (isCut) throw new Error('the power failed');
+        },
+      ];
+      await expect(openHome(path, upgrades)).rejects.toThrow('the power failed');
+      expect(await readFile(join(path, 'format'), 'utf8')).toBe('2\n');
+      isCut = false;
+      await (await openHome(path, upgrades)).close();
+      expect(steps).toEqual(['1 to 2', '2 to 3', '2 to 3']);
+      expect(await readFile(join(path, 'format'), 'utf8')).toBe('3\n');
+      await expect(openHome(path)).rejects.toMatchObject({
+        exitStatus: 78,
+        message: 'The home has format 3; this engine reads formats up to 1.',
+      });
+    });
+
+    test('of version 0.1.0 is read with all it holds', async () => {
+      const path = join(await newFolder(), 'home');
+      await cp('test/golden/home-format-1', path, { recursive: true });
+      const opened = await openHome(path);
+      const store = await openStore({
+        home: opened,
+        onFailure: (cause) => {
+          throw cause;
+        },
+      });
+      const ids = JSON.parse(await readFile('test/golden/home-format-1/ids.json', 'utf8')) as Record<string, string[]>;
+      for (const [kind, expected] of Object.entries(ids)) {
+        expect(await store.documents.ids(kind as never), kind).toEqual(expected);
+        for (const id of expected)
+          expect(await store.documents.get(kind as never, id), `${kind} ${id}`).toHaveProperty('body');
+      }
+      await store.close();
+      await opened.close();
+      expect((await finished(['verify', '--home', path])).status).toBe(0);
+    });
+
+    test('with results but without documents is refused, and nothing is swept', async () => {
+      const path = await newFolder();
+      await (await openHome(path)).close();
+      await writeFile(join(path, 'artifacts', `${'a'.repeat(32)}.art`), 'x');
+      const { status, err } = await finished(['serve', '--home', path, '--port', '0']);
+      expect([status, err]).toEqual([78, expect.stringContaining('holds 1 results but no documents')]);
+      expect(await readdir(join(path, 'artifacts'))).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,49 @@
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { divisor, finished } from '../process.js';
+import { home, newFolder, lines } from './set-up.js';
+
+export function describeRestore(): void {
+  describe('a restore', () => {
+    test('does not touch a home that is served, nor one that holds documents unless it is told to', async () => {
+      const folder = await newFolder();
+      const copy = join(folder, 'backup');
+      await finished(['backup', copy, '--home', home]);
+      expect((await finished(['restore', copy, '--home', home, '--replace'])).status).toBe(75);
+
+      const other = join(folder, 'home');
+      await finished(['restore', copy, '--home', other]);
+      const refused = await finished(['restore', copy, '--home', other]);
+      expect([refused.status, refused.err]).toEqual([
+        78,
+        `divisor: The home ${other} holds documents, artifacts, stores already; --replace moves them aside.\n`,
+      ]);
+      const replaced = await finished(['restore', copy, '--home', other, '--replace']);
+      expect(replaced.status).toBe(0);
+      const aside = String(lines(replaced.out)[0]!['aside']);
+      expect((await readdir(aside)).toSorted()).toEqual(['artifacts', 'documents', 'stores']);
+      expect((await finished(['verify', '--home', other])).status).toBe(0);
+    }, 60_000);
+
+    test('that was cut short is not served, and comes to its end when it is run again', async () => {
+      const folder = await newFolder();
+      const copy = join(folder, 'backup');
+      const other = join(folder, 'home');
+      await finished(['backup', copy, '--home', home]);
+      await finished(['restore', copy, '--home', other]);
+      await writeFile(join(other, 'format'), 'restoring\n');
+      await rm(join(other, 'artifacts'), { recursive: true });
+      const refused = await finished(['serve', '--home', other, '--port', '0']);
+      expect([refused.status, refused.err]).toEqual([78, expect.stringContaining('is incomplete')]);
+      expect((await finished(['restore', copy, '--home', other])).status).toBe(0);
+      expect((await finished(['verify', '--home', other])).status).toBe(0);
+    }, 60_000);
+  });
+
+  test('a command whose reader goes away ends quietly with it', async () => {
+    const run = divisor(['verify', '--home', home]);
+    run.child.stdout.destroy();
+    expect([await run.ended, run.err()]).toEqual([141, '']);
+  });
+}

@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { type Run, serving } from '../process.js';
+
+/** A home with a managed market, an index, its run and a watchlist, made once and served by a process of its own. */
+let base: string;
+export let home: string;
+export let service: Run & { readonly url: string };
+export const newFolder = temporaryFolders();
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+export async function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer> {
+  const init =
+    body === undefined
+      ? { method }
+      : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  const response = await fetch(`${url}${path}`, init);
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
+}
+
+async function job(url: string, path: string, body: unknown): Promise<void> {
+  let { body: status } = await ask(url, 'POST', path, body);
+  while (status['status'] === 'pending' || status['status'] === 'running')
+    ({ body: status } = await ask(url, 'GET', `/jobs/${String(status['job_id'])}?wait=30`));
+  if (status['status'] !== 'succeeded') throw new Error(`${path}: ${JSON.stringify(status)}`);
+}
+
+const INDEX = {
+  id: 'EVEN',
+  name: 'Even',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+
+beforeAll(async () => {
+  base = await mkdtemp(join(tmpdir(), 'divisor-home-'));
+  home = join(base, 'home');
+  service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+  await job(service.url, '/data/synthetic', {
+    store_id: 'market',
+    seed: 3,
+    assets: 5,
+    start: '2024-01-02',
+    end: '2024-06-28',
+  });
+  await ask(service.url, 'PUT', '/indices/EVEN', INDEX);
+  await job(service.url, '/analytics/EVEN/backtest', {});
+  await ask(service.url, 'PUT', '/data/watchlists/mine', { name: 'Mine', identifiers: ['A'] });
+}, 60_000);
+
+afterAll(async () => {
+  service?.child.kill('SIGTERM');
+  await service?.ended;
+  await rm(base, { recursive: true, force: true });
+});
+
+export const lines = (text: string): Record<string, unknown>[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -1,0 +1,160 @@
+import { writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Run, divisor, finished, serving } from '../process.js';
+import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
+import { folder, home, file, linesOf, ending } from './set-up.js';
+
+export function describeAgainstAService(): void {
+  describe('against a service', () => {
+    let service: Run & { readonly url: string };
+    let key: string;
+    beforeAll(async () => {
+      key = (await finished(['keys', 'create', '--home', home, '--name', 'test', '--scopes', 'read,run'])).out.trim();
+      service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
+        DIVISOR_DATA_ROOTS: folder,
+      });
+      await served();
+    });
+    afterAll(async () => {
+      service?.child.kill('SIGTERM');
+      await service?.ended;
+    });
+    /** The store is read again in the background after a start. */
+    async function served(): Promise<void> {
+      for (;;) {
+        const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { active: string | null } };
+        if (store.active !== null) return;
+      }
+    }
+    const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
+      finished(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
+
+    test('work is done there, with the key of the environment', async () => {
+      const { status, out, err } = await asked(['backtest', 'EVEN']);
+      expect([status, err, linesOf(out).at(-1)?.event]).toEqual([0, '', 'result']);
+    });
+
+    test('what it takes is told, and nothing it stores changes', async () => {
+      const auth = { headers: { authorization: `Bearer ${key}` } };
+      const before = (await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag');
+      const { status, out, err } = await asked(['bench', '--index', 'EVEN']);
+      expect([status, err]).toEqual([0, '']);
+      expect(linesOf(out).map(({ work }) => work)).toEqual(['answer to a request', 'backtest', 'sweep', undefined]);
+      expect((await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag')).toBe(before);
+    });
+
+    test.each([
+      ['a wrong key', { DIVISOR_API_KEY: `dvs_${'a'.repeat(12)}_${'b'.repeat(43)}` }, 77, 'UNAUTHENTICATED'],
+      ['no key', { DIVISOR_API_KEY: '' }, 77, 'UNAUTHENTICATED'],
+    ])('%s ends with 77', async (_, environment, status, code) => {
+      expect(ending(await asked(['backtest', 'EVEN'], environment))).toEqual({
+        status,
+        out: '',
+        err: expect.stringMatching(new RegExp(`^divisor: ${code}: [^\\n]+$`)),
+      });
+    });
+
+    test('a key without the scope ends with 77 and says which it lacks', async () => {
+      const { status, err } = await asked(['backtest', 'EVEN', '--document', file('even.json')]);
+      expect([status, err]).toEqual([77, 'divisor: FORBIDDEN_SCOPE: The key lacks the scope write.\n']);
+    });
+
+    test('a refusal ends with 2, with a line for every finding', async () => {
+      await writeFile(
+        file('bad-grid.json'),
+        JSON.stringify({ '/document/pipeline/weighting/cap': [7], '/request/transaction_cost_bps': [-1] }),
+      );
+      const { status, err } = await asked(['sweep', file('bad-grid.json'), '--index', 'EVEN']);
+      expect([status, err.split('\n').filter((line) => line.startsWith('  error ')).length]).toEqual([2, 2]);
+      expect((await asked(['backtest', 'NOBODY'])).err).toMatch(/^divisor: INDEX_NOT_FOUND: .*\n$/);
+    });
+
+    test('a job that fails ends with 1 and its own code', async () => {
+      const { status, err } = await asked(['risk', 'short', '--identifiers', 'A,B', '--start', '2022-12-28']);
+      expect([status, err]).toEqual([1, expect.stringMatching(/^divisor: RISK_INSUFFICIENT_DATA: /)]);
+    });
+
+    test('a job of the same id with another request ends with 75', async () => {
+      await writeFile(
+        file('slow.json'),
+        JSON.stringify({ '/request/transaction_cost_bps': Array.from({ length: 1500 }, (_, i) => i / 10) }),
+      );
+      const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
+        DIVISOR_URL: service.url,
+        DIVISOR_API_KEY: key,
+      });
+      await new Promise<void>((running) =>
+        slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()),
+      );
+      const { status, err } = await asked(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
+      expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
+      slow.child.kill('SIGINT');
+      expect(await slow.ended).toBe(130);
+    });
+
+    test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
+      const key = (
+        await finished(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
+      ).out.trim();
+      const { status, err } = await asked(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
+      expect([status, err.split('\n').at(-2)]).toEqual([
+        2,
+        '  Run `divisor config` where the service runs: it shows the folders and hosts it allows.',
+      ]);
+      expect(err).toContain('error LOCATION_NOT_ALLOWED location: ');
+      expect(err).toContain('(--data-roots, DIVISOR_DATA_ROOTS)');
+      expect(err).not.toContain(folder);
+    });
+
+    test('Ctrl-C cancels the job and ends with 130', async () => {
+      const costs = Array.from({ length: 1500 }, (_, i) => i / 10);
+      await writeFile(file('many.json'), JSON.stringify({ '/request/transaction_cost_bps': costs }));
+      const run = divisor(['sweep', file('many.json'), '--index', 'EVEN', '--id', 'many'], {
+        DIVISOR_URL: service.url,
+        DIVISOR_API_KEY: key,
+      });
+      await new Promise<void>((running) =>
+        run.child.stdout.on('data', () => run.out().includes('"running"') && running()),
+      );
+      run.child.kill('SIGINT');
+      expect([await run.ended, run.err()]).toEqual([130, '']);
+      const job = (await (
+        await fetch(`${service.url}/jobs/sweep:many`, { headers: { authorization: `Bearer ${key}` } })
+      ).json()) as { status: string };
+      expect(job.status).toBe('cancelled');
+    });
+
+    describe.skipIf(!hasPseudoTerminal)('on a terminal', () => {
+      test('one line redraws itself with the progress, and the result is a table', () => {
+        const { status, screen, written } = onTerminal(['sweep', file('grid.json'), '--index', 'EVEN'], {
+          DIVISOR_URL: service.url,
+          DIVISOR_API_KEY: key,
+        });
+        expect(status).toBe(0);
+        expect(written).toContain('\r\u001b[2K');
+        expect(written).not.toContain('{"event"');
+        const lines = screen.map((line) => line.trim());
+        expect(lines[0]).toMatch(/^sweep +\d+\.\d s {2}done$/);
+        expect(lines[1]).toMatch(/^rank +frequency +transaction_cost_bps +sharpe ratio +total return/);
+        expect(lines.slice(2, 8).map((line) => line.split(/ +/)[0])).toEqual(['1', '2', '3', '4', '5', '6']);
+        expect(lines).toContain('6 variants');
+      });
+
+      test('what goes wrong stands on a line of its own', () => {
+        const { status, screen } = onTerminal(['backtest', 'NOBODY'], {
+          DIVISOR_URL: service.url,
+          DIVISOR_API_KEY: key,
+        });
+        expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
+      });
+
+      test('--json says the same as on a pipe', () => {
+        const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], {
+          DIVISOR_URL: service.url,
+          DIVISOR_API_KEY: key,
+        });
+        expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
+      });
+    });
+  });
+}

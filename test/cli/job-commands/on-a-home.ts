@@ -1,0 +1,173 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { finished, serving } from '../process.js';
+import { folder, home, file, INDEX, linesOf, onHome } from './set-up.js';
+
+export function describeOnAHome(): void {
+  describe('on a pipe and a home', () => {
+    test('a backtest stores its document first, tells its states once each and ends with the result', async () => {
+      const { status, out, err } = await onHome([
+        'backtest',
+        'EVEN',
+        '--document',
+        file('even.json'),
+        '--cost-bps',
+        '5',
+      ]);
+      expect([status, err]).toEqual([0, '']);
+      const lines = linesOf(out);
+      expect(new Set(out.trim().split('\n')).size).toBe(lines.length);
+      expect([...new Set(lines.map(({ event }) => event))]).toEqual(['status', 'result']);
+      expect(lines.at(-2)).toMatchObject({
+        event: 'status',
+        job_id: 'backtest:EVEN',
+        status: 'succeeded',
+        progress: 1,
+      });
+      const { result } = lines.at(-1) as unknown as {
+        result: { metrics: { total_return: number }; level: { data: number[] } };
+      };
+      expect(result.metrics.total_return).toBeCloseTo(result.level.data.at(-1)! / result.level.data[0]! - 1, 12);
+    });
+
+    test('a backtest that need not run has the stored result at once', async () => {
+      const { status, out, err } = await onHome(['backtest', 'EVEN', '--cost-bps', '5', '--if-stale']);
+      expect([status, err]).toEqual([0, '']);
+      expect(linesOf(out)).toMatchObject([{ event: 'result', result: { metrics: expect.anything() } }]);
+      const again = await onHome(['backtest', 'EVEN', '--cost-bps', '6', '--if-stale']);
+      expect(linesOf(again.out).some(({ event }) => event === 'status')).toBe(true);
+    });
+
+    test('a document may come on standard input', () => {
+      const { status, stdout } = spawnSync(
+        process.execPath,
+        ['dist/src/main.js', 'backtest', 'PIPED', '--document', '-', '--home', home],
+        {
+          input: JSON.stringify({ ...INDEX, id: 'PIPED' }),
+          env: { PATH: process.env['PATH'], DIVISOR_DATA_ROOTS: folder },
+          encoding: 'utf8',
+        },
+      );
+      expect([status, linesOf(stdout).at(-1)?.event]).toEqual([0, 'result']);
+    });
+
+    test('a sweep ranks the combinations of a grid, one line each, and keeps the request it came from', async () => {
+      const { status, out, err } = await onHome([
+        'sweep',
+        file('grid.json'),
+        '--index',
+        'EVEN',
+        '--id',
+        'terms',
+        '--start',
+        '2021-01-04',
+        '--rank-by',
+        'total_return',
+      ]);
+      expect([status, err]).toEqual([0, '']);
+      const rows = linesOf(out).filter(({ event }) => event === 'row') as unknown as {
+        rank: number;
+        start: string;
+        patch: Record<string, unknown>;
+        metrics: { total_return: number };
+      }[];
+      expect(rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
+      expect(rows.map(({ metrics }) => metrics.total_return)).toEqual(
+        rows.map(({ metrics }) => metrics.total_return).toSorted((a, b) => b - a),
+      );
+      expect(new Set(rows.map(({ patch }) => JSON.stringify(patch))).size).toBe(6);
+      expect(rows[0]?.start).toBe('2021-01-04');
+      expect(linesOf(out).at(-1)).toMatchObject({
+        event: 'result',
+        result: { sweep_id: 'terms', rank_by: 'total_return', variants: 6 },
+      });
+    });
+
+    test.each([
+      ['a list of variants', [{ '/request/transaction_cost_bps': 1 }, { '/request/transaction_cost_bps': 2 }], 2],
+      [
+        'a whole request',
+        { index_id: 'EVEN', grid: { '/request/transaction_cost_bps': [1, 2, 3] }, request: { start: '2021-01-04' } },
+        3,
+      ],
+    ])('a sweep takes %s', async (_, given, variants) => {
+      await writeFile(file('given.json'), JSON.stringify(given));
+      const { status, out } = await onHome([
+        'sweep',
+        file('given.json'),
+        ...(Array.isArray(given) ? ['--index', 'EVEN'] : []),
+      ]);
+      expect([status, linesOf(out).at(-1)]).toMatchObject([0, { result: { variants } }]);
+    });
+
+    test('a report is written where --out says, and nothing else is', async () => {
+      const { status, out } = await onHome(['report', 'FACTSHEET-A4', '--index', 'EVEN', '--out', file('even.pdf')]);
+      expect([status, linesOf(out).at(-1)]).toEqual([0, { event: 'result', out: file('even.pdf') }]);
+      expect((await readFile(file('even.pdf'))).subarray(0, 5).toString()).toBe('%PDF-');
+    });
+
+    test('a risk model and an optimisation are made the same way', async () => {
+      const risk = await onHome(['risk', 'even', '--index', 'EVEN']);
+      expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
+      await writeFile(
+        file('limits.json'),
+        JSON.stringify({
+          id: 'limits',
+          name: 'Limits',
+          constraints: [{ type: 'PositionBounds', params: { upper: 0.4 } }],
+        }),
+      );
+      const optimised = await onHome(['optimise', 'EVEN', 'limits', '--constraints', file('limits.json')]);
+      expect([optimised.status, linesOf(optimised.out).at(-1)]).toMatchObject([0, { result: { converged: true } }]);
+    });
+
+    test('a folder outside the allowed ones is refused with their names and the flag, which allows it', async () => {
+      const elsewhere = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
+      try {
+        await writeFile(join(elsewhere, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
+        const refused = await onHome(['import', elsewhere, '--id', 'elsewhere']);
+        expect([refused.status, refused.err.split('\n').at(-2)]).toEqual([
+          2,
+          `  Allowed are folders below ${folder} (--data-roots, DIVISOR_DATA_ROOTS) and databases on localhost, 127.0.0.1, ::1 (DIVISOR_DATABASE_HOSTS).`,
+        ]);
+        const allowed = await onHome(['import', elsewhere, '--id', 'elsewhere', '--data-roots', elsewhere]);
+        expect([allowed.status, allowed.err]).toEqual([0, '']);
+      } finally {
+        await rm(elsewhere, { recursive: true });
+      }
+    });
+
+    test('a home that a service has is left to it, in one sentence', async () => {
+      const service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
+        DIVISOR_DATA_ROOTS: folder,
+      });
+      try {
+        const { status, err } = await finished(['backtest', 'EVEN', '--home', home]);
+        expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
+      } finally {
+        service.child.kill('SIGTERM');
+        await service.ended;
+      }
+    });
+
+    test('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
+      const { status, out, err } = await finished(['bench', '--assets', '20', '--years', '2']);
+      expect([status, err]).toEqual([0, '']);
+      const lines = linesOf(out);
+      expect([...new Set(lines.map(({ event }) => event))]).toEqual(['machine', 'kernel', 'work', 'result']);
+      expect(lines.filter(({ event }) => event === 'work').map(({ work }) => work)).toEqual([
+        'generate a market',
+        'backtest',
+        'sweep',
+        'backtest, stored with its record',
+        'risk model',
+        'optimisation',
+        'factsheet',
+      ]);
+      for (const { rate } of lines.filter(({ event }) => event === 'kernel')) expect(rate).toBeGreaterThan(0);
+    });
+  });
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { finished } from '../process.js';
+import { file } from './set-up.js';
+import { type AddressInfo, createServer } from 'node:net';
+
+export async function deadPort(): Promise<{ readonly port: number; close(): Promise<void> }> {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise((closed) => server.close(() => closed())),
+  };
+}
+
+export function describeWithoutAService(): void {
+  describe('without a service', () => {
+    test('nobody at the address ends with 69', async () => {
+      const { port, close } = await deadPort();
+      await close();
+      const { status, out, err } = await finished([
+        'report',
+        'FACTSHEET-A4',
+        '--index',
+        'EVEN',
+        '--url',
+        `http://127.0.0.1:${port}`,
+      ]);
+      expect([status, out, err]).toEqual([
+        69,
+        '',
+        `divisor: Nothing answers at http://127.0.0.1:${port}. Start one with \`divisor serve\`, or leave --url and DIVISOR_URL out to work on a home.\n`,
+      ]);
+    });
+
+    test.each([
+      [['backtest', 'X', '--url', 'localhost:8080'], '--url must be an address such as http://127.0.0.1:8080'],
+      [['backtest'], 'divisor backtest takes INDEX; 0 words were given'],
+      [['backtest', 'X', '--cost-bps', 'five'], '--cost-bps must be a number, not "five"'],
+      [['backtest', 'X', '--cost', '5'], "Unknown option '--cost'"],
+      [['import', '.', '--adjustment', 'both'], '--adjustment must be one of none, splits, total, not "both"'],
+      [['sweep', 'nowhere.json', '--index', 'X'], 'nowhere.json cannot be read as JSON'],
+      [['bench', '--url', 'http://127.0.0.1:1'], 'divisor bench needs --index'],
+      [['bench', '--years', '1'], '--years must be at least 2'],
+      [
+        ['import', '/', '--url', 'http://127.0.0.1:1', '--data-roots', '/'],
+        '--data-roots is for a home opened by the command',
+      ],
+    ])('%j is explained and ends with 64', async (words, message) => {
+      const { status, out, err } = await finished([...words], { DIVISOR_HOME: file('unused') });
+      expect([status, out, err]).toEqual([64, '', expect.stringContaining(message)]);
+      expect(err.trim().split('\n')).toHaveLength(1);
+    });
+
+    test('every command explains its words, flags, examples and exit statuses', async () => {
+      for (const name of ['import', 'backtest', 'sweep', 'optimise', 'risk', 'report']) {
+        const { status, out } = await finished([name, '--help']);
+        expect([name, status]).toEqual([name, 0]);
+        for (const part of [`Usage: divisor ${name} `, 'Flags', 'Examples', 'Exit statuses', '--url URL', '--json'])
+          expect(out).toContain(part);
+        for (const example of out.split('Examples\n')[1]!.split('\n\n')[0]!.split('\n'))
+          expect(example.trim()).toMatch(new RegExp(`^divisor ${name} `));
+      }
+    });
+  });
+}

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest';
+import type { Methodology } from '#contract/indices/methodology.js';
+import type { IndexCollection, IndexDeletion, RuleTypes, SavedIndex } from '#contract/indices/definition.js';
+import { service, document, child, refused, findings, ask } from './set-up.js';
+
+export function describeDefinitions(): void {
+  describe('before any data store is served', () => {
+    test('definitions can be stored and read, and previews say what is missing', async () => {
+      await service.ok('POST', '/indices', document('EARLY'));
+      expect(await refused('POST', '/indices/EARLY/preview', {})).toMatchObject({
+        status: 503,
+        code: 'NO_DATA_SOURCE',
+      });
+      expect(await service.ok<Methodology>('GET', '/indices/EARLY/methodology')).toMatchObject({ index_id: 'EARLY' });
+      await service.ok('DELETE', '/indices/EARLY');
+    });
+  });
+
+  describe('storing definitions', () => {
+    test('GET, PUT, GET is a fixed point with a strong etag', async () => {
+      const saved = await service.ok<SavedIndex>('POST', '/indices', document('FIXED', { tags: ['x'] }));
+      const first = await service.ask('GET', '/indices/FIXED');
+      expect(first.body).toEqual(saved.index);
+      await service.ok('PUT', '/indices/FIXED', first.body);
+      const second = await service.ask('GET', '/indices/FIXED');
+      expect(second.body).toEqual(first.body);
+      const etag = first.headers.get('etag')!;
+      expect(second.headers.get('etag')).toBe(etag);
+      expect((await ask('GET', '/indices/FIXED', undefined, { 'if-none-match': etag })).status).toBe(304);
+    });
+
+    test('If-Match guards a change and a deletion', async () => {
+      await service.ok('POST', '/indices', document('GUARDED'));
+      const etag = (await service.ask('GET', '/indices/GUARDED')).headers.get('etag')!;
+      expect(
+        (await ask('PUT', '/indices/GUARDED', document('GUARDED', { name: 'Second' }), { 'if-match': etag })).status,
+      ).toBe(200);
+      expect(
+        (await ask('PUT', '/indices/GUARDED', document('GUARDED', { name: 'Third' }), { 'if-match': etag })).status,
+      ).toBe(412);
+      expect((await ask('DELETE', '/indices/GUARDED', undefined, { 'if-match': etag })).status).toBe(412);
+      expect(await service.ok('GET', '/indices/GUARDED')).toMatchObject({ name: 'Second' });
+      expect((await ask('DELETE', '/indices/GUARDED', undefined, { 'if-match': '*' })).status).toBe(200);
+    });
+
+    test('PUT creates when there is nothing, and never under another id', async () => {
+      expect((await service.ask('PUT', '/indices/MADE', document('MADE'))).status).toBe(200);
+      expect(await refused('PUT', '/indices/MADE', document('OTHER'))).toMatchObject({
+        status: 422,
+        code: 'ID_MISMATCH',
+      });
+      expect(await refused('GET', '/indices/OTHER')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    });
+
+    test('POST on a taken id is refused with a finding and changes nothing', async () => {
+      await service.ok('PUT', '/indices/TAKEN', document('TAKEN'));
+      const error = await refused('POST', '/indices', document('TAKEN', { name: 'New' }));
+      expect(error).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+      expect(findings(error)).toEqual(['DUPLICATE_ID id']);
+      expect(await service.ok('GET', '/indices/TAKEN')).toMatchObject({ name: 'Index TAKEN' });
+    });
+
+    test('words of the routes are no ids, and a method their route lacks is 405', async () => {
+      expect(findings(await refused('POST', '/indices', document('preview')))).toEqual(['BAD_IDENTIFIER id']);
+      const answer = await ask('GET', '/indices/preview', undefined, {});
+      expect(answer.status).toBe(405);
+      expect(answer.headers.get('allow')).toContain('POST');
+      expect((await ask('DELETE', '/indices/rule-types', undefined, {})).status).toBe(405);
+    });
+
+    test('a missing calendar is refused on create, update and validate alike', async () => {
+      const { calendar: _, ...rest } = document('NOCAL');
+      for (const [method, path] of [
+        ['POST', '/indices'],
+        ['PUT', '/indices/NOCAL'],
+        ['POST', '/indices/validate'],
+      ] as const) {
+        const error = await refused(method, path, rest);
+        expect(error).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+        expect(findings(error)).toEqual(['REQUIRED calendar']);
+      }
+    });
+
+    test('a report is valid exactly when the same body would be saved', async () => {
+      const good = document('REPORTED', { colour: 'red' });
+      expect(await service.ok('POST', '/indices/validate', good)).toMatchObject({
+        valid: true,
+        findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'colour' }],
+      });
+      expect((await service.ask('PUT', '/indices/REPORTED', good)).status).toBe(200);
+      const bad = document('REPORTED', { base_value: 0 });
+      expect(await service.ok('POST', '/indices/validate', bad)).toMatchObject({
+        valid: false,
+        findings: [{ code: 'OUT_OF_RANGE', path: 'base_value' }],
+      });
+      expect((await service.ask('PUT', '/indices/REPORTED', bad)).status).toBe(422);
+    });
+
+    test('a number beyond a double is named in the report', async () => {
+      const answer = await fetch(new URL('/indices/validate', service.url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(document('BIG', { base_value: 7 })).replace('"base_value":7', '"base_value":1e999'),
+      });
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toMatchObject({
+        valid: false,
+        findings: [{ code: 'OUT_OF_RANGE', path: 'base_value' }],
+      });
+    });
+
+    test('the listing is sorted, and can be read in pieces', async () => {
+      const whole = await service.ok<IndexCollection>('GET', '/indices');
+      const ids = whole.indices.map(({ id }) => id);
+      expect(ids).toEqual(ids.toSorted());
+      expect(whole).toMatchObject({ skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
+      const { indices } = await service.ok<IndexCollection>('GET', `/indices?limit=2&after=${ids[0]}`);
+      expect(indices.map(({ id }) => id)).toEqual(ids.slice(1, 3));
+      expect(indices[0]).toMatchObject({ kind: 'rule', source_index_id: null, has_run: false, run_at: null });
+    });
+
+    test('deleting an index takes its optimised children with it, depth first', async () => {
+      await service.ok('POST', '/indices', document('FAMILY'));
+      for (const [id, source] of [
+        ['SON-B', 'FAMILY'],
+        ['SON-A', 'FAMILY'],
+        ['GRAND', 'SON-A'],
+      ] as const)
+        await service.ok('POST', '/indices', child(id, source));
+      expect(findings(await refused('PUT', '/indices/SON-A', child('SON-A', 'SON-B')))).toEqual([
+        'IMMUTABLE_FIELD derivation.source_index_id',
+      ]);
+      const { deleted } = await service.ok<IndexDeletion>('DELETE', '/indices/FAMILY');
+      expect(deleted.map(({ index_id, derived_from }) => [index_id, derived_from])).toEqual([
+        ['FAMILY', null],
+        ['SON-A', 'FAMILY'],
+        ['GRAND', 'SON-A'],
+        ['SON-B', 'FAMILY'],
+      ]);
+      expect((await service.ask('GET', '/indices/GRAND')).status).toBe(404);
+      expect(await refused('DELETE', '/indices/FAMILY')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    });
+
+    test('a derived index keeps its source, also when rules are to take the place of the derivation', async () => {
+      for (const id of ['FIRST', 'SECOND']) await service.ok('POST', '/indices', document(id));
+      await service.ok('POST', '/indices', child('FOLLOWS', 'FIRST'));
+      expect(findings(await refused('PUT', '/indices/FOLLOWS', document('FOLLOWS')))).toEqual([
+        'IMMUTABLE_FIELD derivation.source_index_id',
+      ]);
+      expect(findings(await refused('PUT', '/indices/FOLLOWS', child('FOLLOWS', 'SECOND')))).toEqual([
+        'IMMUTABLE_FIELD derivation.source_index_id',
+      ]);
+      expect((await service.ask('GET', '/indices/FOLLOWS')).body).toMatchObject({
+        derivation: { source_index_id: 'FIRST' },
+      });
+      await service.ok('DELETE', '/indices/FOLLOWS');
+      await service.ok('POST', '/indices', child('FOLLOWS', 'SECOND'));
+    });
+
+    test('an index without a universe is shown with every name, which a derived one is not', async () => {
+      const saved = await service.ok<SavedIndex>('POST', '/indices', document('WHOLE'));
+      expect(saved.index).toMatchObject({ universe: { kind: 'all' } });
+      expect((await service.ask('GET', '/indices/WHOLE')).body).toMatchObject({ universe: { kind: 'all' } });
+      const derived = await service.ok<SavedIndex>('POST', '/indices', child('PART', 'WHOLE'));
+      expect(derived.index).not.toHaveProperty('universe');
+      expect((await service.ask('GET', '/indices/PART')).body).not.toHaveProperty('universe');
+    });
+
+    test('the catalogue is served as one list for each of its halves', async () => {
+      const { selection, weighting } = await service.ok<RuleTypes>('GET', '/indices/rule-types');
+      expect([selection.length, weighting.length]).toEqual([22, 11]);
+    });
+  });
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import type { IndexExplanation } from '#contract/indices/explanation.js';
+import { service, CLOSES, SHARES, document, refused } from './set-up.js';
+
+export function describeExplanations(): void {
+  describe('explanations', () => {
+    test('the parts replayed by hand give the applied weight', async () => {
+      await service.ok(
+        'PUT',
+        '/indices/WHY',
+        document('WHY', { rebalance: { frequency: 'custom', dates: ['2024-01-08'] } }),
+      );
+      for (const [name, weight] of [
+        ['A', 0.4],
+        ['B', 0.4],
+        ['C', 0.1311475409836065],
+        ['E', 0.06885245901639342],
+      ] as const) {
+        const told = await service.ok<IndexExplanation>('GET', `/indices/WHY/explain/${name}?as_of=2024-01-09`);
+        expect(told).toMatchObject({
+          requested_as_of: '2024-01-09',
+          as_of: '2024-01-09',
+          rebalance_date: '2024-01-08',
+          decision_date: '2024-01-08',
+          in_universe: true,
+          included: true,
+          excluded_by: null,
+        });
+        const { raw, raw_total, uncapped_weight } = told.weighting!;
+        const { cap, floor, scale, rounds } = told.capping!;
+        expect(raw).toBe(CLOSES[name]![4]! * SHARES[name]!(4));
+        expect(raw / raw_total).toBe(uncapped_weight);
+        expect(Math.abs(Math.min(cap!, Math.max(floor, scale * uncapped_weight)) - told.weight!)).toBeLessThan(1e-12);
+        expect(told.weight).toBeCloseTo(weight, 14);
+        const joined = rounds.findIndex(({ capped }) => capped.includes(name));
+        expect(joined >= 0).toBe(told.capping!.capped);
+        expect(told.datapoints).toContainEqual({
+          path: 'pipeline.selection[0].params.field',
+          field: 'MARKET_CAP',
+          value: raw,
+          from: '2024-01-08',
+          to: '2024-01-08',
+          observations: 1,
+        });
+        const growth = CLOSES[name]![5]! / CLOSES[name]![4]!;
+        const total = ['A', 'B', 'C', 'E'].reduce(
+          (sum, other) =>
+            sum +
+            ({ A: 0.4, B: 0.4, C: 0.1311475409836065, E: 0.06885245901639342 } as Record<string, number>)[other]! *
+              (CLOSES[other]![5]! / CLOSES[other]![4]!),
+          0,
+        );
+        expect(told.drift!.held_weight).toBeCloseTo((weight * growth) / total, 12);
+      }
+    });
+
+    test('an excluded name is told its rank, the cut-off and how far it was away', async () => {
+      await service.ok(
+        'PUT',
+        '/indices/WHY-NOT',
+        document('WHY-NOT', {}, { selection: [{ id: 'two', type: 'TopN', params: { field: 'CLOSE', count: 2 } }] }),
+      );
+      const told = await service.ok<IndexExplanation>('GET', '/indices/WHY-NOT/explain/C?as_of=2024-01-02');
+      expect(told).toMatchObject({
+        included: false,
+        excluded_by: 'two',
+        weight: null,
+        weighting: null,
+        capping: null,
+        drift: null,
+      });
+      expect(told.rules).toEqual([
+        expect.objectContaining({
+          rule_id: 'two',
+          kept: false,
+          value: 50,
+          rank: 3,
+          cutoff: 2,
+          threshold: 100,
+          distance: 50,
+        }),
+      ]);
+    });
+
+    test('dates before the index, and names the store does not hold, are refused', async () => {
+      expect(await refused('GET', '/indices/WHY/explain/A?as_of=2023-12-01')).toMatchObject({ status: 422 });
+      expect(await refused('GET', '/indices/WHY/explain/NOBODY')).toMatchObject({
+        status: 404,
+        code: 'IDENTIFIER_NOT_FOUND',
+      });
+      expect(await refused('GET', '/indices/NONE/explain/A')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    });
+  });
+}

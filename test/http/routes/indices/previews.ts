@@ -1,0 +1,193 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { SavedIndex } from '#contract/indices/definition.js';
+import { service, golden, document, refused, findings } from './set-up.js';
+
+export function describePreviews(): void {
+  describe('previews', () => {
+    beforeAll(async () => {
+      await service.ok('POST', '/data/import', golden);
+    });
+    const preview = (body: Record<string, unknown>, asOf?: string) =>
+      service.ok<PreviewResponse>('POST', '/indices/preview', {
+        document: body,
+        ...(asOf === undefined ? {} : { as_of: asOf }),
+      });
+
+    test('stored and as sent agree, at the base date unless another is given', async () => {
+      await service.ok('PUT', '/indices/GOLD', document('GOLD'));
+      const stored = await service.ok<PreviewResponse>('POST', '/indices/GOLD/preview');
+      expect(await preview(document('GOLD'))).toEqual(stored);
+      expect(stored).toMatchObject({
+        index_id: 'GOLD',
+        as_of: '2024-01-02',
+        resolved_date: '2024-01-02',
+        cap: 0.4,
+        solve: null,
+      });
+      expect(stored.weights['C']).toBeCloseTo(0.13333333333333333, 14);
+      expect(stored.total_weight).toBeCloseTo(1, 12);
+      expect(stored.cap_redistributed).toBeCloseTo(0.12631578947368416, 14);
+      expect(stored.assets.map(({ identifier, capped }) => [identifier, capped])).toEqual([
+        ['A', true],
+        ['B', false],
+        ['C', false],
+        ['E', false],
+      ]);
+      expect(stored.assets[0]).toMatchObject({ uncapped_weight: 0.5263157894736842, excluded_by: null });
+    });
+
+    test('a weekend resolves back, a day after the store to its last, a day before it to nothing', async () => {
+      expect(await preview(document('X'), '2024-01-06')).toMatchObject({
+        as_of: '2024-01-06',
+        resolved_date: '2024-01-05',
+      });
+      expect(await preview(document('X'), '2030-01-01')).toMatchObject({ resolved_date: '2024-01-10' });
+      expect(await preview(document('X'), '2023-12-31')).toEqual(
+        expect.objectContaining({
+          resolved_date: null,
+          assets: [],
+          weights: {},
+          total_weight: 0,
+          steps: [],
+          solve: null,
+        }),
+      );
+    });
+
+    test('the waterfall tells who left where, excluded names in the order of steps', async () => {
+      const answer = await preview(
+        document(
+          'W',
+          {},
+          {
+            selection: [
+              { id: 'sector', type: 'CategoryFilter', params: { field: 'SECTOR', include: ['S1', 'S2'] } },
+              { id: 'dear', type: 'PriceFilter', params: { minimum: 30 } },
+              { id: 'two', type: 'TopN', params: { count: 2 } },
+            ],
+            weighting: { type: 'FixedWeight', params: { weights: { A: 1 } } },
+          },
+        ),
+      );
+      expect(answer.steps).toEqual([
+        { position: 0, remaining: 4, excluded: [], rule_id: null, rule_type: null },
+        { position: 1, remaining: 4, excluded: [], rule_id: 'sector', rule_type: 'CategoryFilter' },
+        { position: 2, remaining: 3, excluded: ['E'], rule_id: 'dear', rule_type: 'PriceFilter' },
+        { position: 3, remaining: 2, excluded: ['C'], rule_id: 'two', rule_type: 'TopN' },
+      ]);
+      expect(
+        answer.assets.map(({ identifier, included, weight, excluded_by, excluded_at }) => [
+          identifier,
+          included,
+          weight,
+          excluded_by,
+          excluded_at,
+        ]),
+      ).toEqual([
+        ['A', true, 1, null, null],
+        ['E', false, null, 'dear', 2],
+        ['C', false, null, 'two', 3],
+        ['B', false, null, null, 4],
+      ]);
+      expect(answer.findings).toEqual([expect.objectContaining({ severity: 'warning', code: 'NO_WEIGHT_DATA' })]);
+    });
+
+    test('rules that keep nothing are legal: every name is excluded', async () => {
+      const answer = await preview(
+        document('N', {}, { selection: [{ id: 'none', type: 'PriceFilter', params: { minimum: 1e6 } }] }),
+      );
+      expect(answer).toMatchObject({ weights: {}, total_weight: 0, cap: null });
+      expect(answer.assets.every(({ included, excluded_by }) => !included && excluded_by === 'none')).toBe(true);
+    });
+
+    test('named universes are read point in time, lists keep what the store holds, an index gives its constituents', async () => {
+      const names = async (universe: unknown, asOf: string) =>
+        Object.keys((await preview(document('U', { universe }), asOf)).weights).join('');
+      expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-05')).toBe('AC');
+      expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-08')).toBe('AE');
+      expect(await names({ kind: 'list', identifiers: ['E', 'B', 'ABSENT'] }, '2024-01-08')).toBe('BE');
+      await service.ok(
+        'PUT',
+        '/indices/TWO',
+        document(
+          'TWO',
+          { rebalance: { frequency: 'custom', dates: ['2024-01-08'] } },
+          { selection: [{ id: 'cheap', type: 'TopN', params: { field: 'CLOSE', count: 2, ascending: true } }] },
+        ),
+      );
+      expect(await names({ kind: 'index', id: 'TWO' }, '2024-01-10')).toBe('CE');
+      expect(
+        findings(
+          await refused('POST', '/indices/preview', {
+            document: document('U', { universe: { kind: 'named', id: 'NONE' } }),
+          }),
+        ),
+      ).toEqual(['UNKNOWN_IDENTIFIER universe.id']);
+    });
+
+    test('group caps and floors are held, and impossible ones refused', async () => {
+      const weighting = (rest: Record<string, unknown>) =>
+        document('G', {}, { weighting: { type: 'MarketCapWeight', ...rest } });
+      const { weights } = await preview(weighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
+      expect(weights['A']! + weights['B']!).toBeCloseTo(0.6, 12);
+      const floored = await preview(weighting({ floor: 0.1 }));
+      expect(Math.min(...Object.values(floored.weights))).toBeCloseTo(0.1, 14);
+      expect(
+        findings(
+          await refused('POST', '/indices/preview', {
+            document: weighting({ group_caps: [{ field: 'SECTOR', cap: 0.3 }] }),
+          }),
+        ),
+      ).toEqual(['CAP_INFEASIBLE pipeline.weighting.group_caps']);
+    });
+
+    test('what the store lacks is an error now, and was a warning at the save', async () => {
+      const body = document('LACKS', {}, { weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' } } });
+      const saved = await service.ok<SavedIndex>('PUT', '/indices/LACKS', body);
+      expect(saved.findings).toEqual([
+        expect.objectContaining({
+          severity: 'warning',
+          code: 'UNKNOWN_FIELD_NAME',
+          path: 'pipeline.weighting.params.field',
+        }),
+      ]);
+      const error = await refused('POST', '/indices/LACKS/preview', {});
+      expect([error.status, error.code, ...findings(error)]).toEqual([
+        422,
+        'VALIDATION_FAILED',
+        'UNKNOWN_FIELD_NAME pipeline.weighting.params.field',
+      ]);
+    });
+
+    test('an index of which no survivor has a weight is refused as empty', async () => {
+      const body = document('EMPTY', {}, { weighting: { type: 'FixedWeight', params: { weights: { ZZ: 1 } } } });
+      expect(await refused('POST', '/indices/preview', { document: body })).toMatchObject({
+        status: 422,
+        code: 'EMPTY_INDEX',
+      });
+    });
+
+    test('bad requests are told where they are bad', async () => {
+      expect(findings(await refused('POST', '/indices/preview', { as_of: '2024-01-02' }))).toEqual([
+        'REQUIRED document',
+      ]);
+      expect(
+        findings(await refused('POST', '/indices/preview', { document: document('X'), as_of: '2024-02-30' })),
+      ).toEqual(['BAD_DATE as_of']);
+      expect(findings(await refused('POST', '/indices/preview', { document: document('X'), when: 1 }))).toEqual([
+        'UNKNOWN_FIELD when',
+      ]);
+      expect(
+        findings(await refused('POST', '/indices/preview', { document: document('X', { base_value: 0 }) })),
+      ).toEqual(['OUT_OF_RANGE base_value']);
+      expect(await refused('POST', '/indices/NOBODY/preview', {})).toMatchObject({
+        status: 404,
+        code: 'INDEX_NOT_FOUND',
+      });
+      expect(findings(await refused('POST', '/indices/GOLD/preview', { asof: '2024-01-02' }))).toEqual([
+        'UNKNOWN_FIELD asof',
+      ]);
+    });
+  });
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import type { Methodology } from '#contract/indices/methodology.js';
+import type { WhatIfResponse } from '#contract/indices/what-if.js';
+import { service, document, refused, findings } from './set-up.js';
+
+export function describeWhatIf(): void {
+  describe('what if', () => {
+    test('a patch of a stored index tells names added, removed and changed, and stores nothing', async () => {
+      await service.ok(
+        'PUT',
+        '/indices/BASE',
+        document(
+          'BASE',
+          {},
+          {
+            selection: [{ id: 'two', type: 'TopN', params: { field: 'CLOSE', count: 2 } }],
+            weighting: { type: 'EqualWeight' },
+          },
+        ),
+      );
+      const before = await service.ask('GET', '/indices/BASE');
+      const told = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
+        index_id: 'BASE',
+        as_of: '2024-01-02',
+        patch: {
+          pipeline: {
+            selection: [{ id: 'three', type: 'TopN', params: { field: 'CLOSE', count: 3, ascending: true } }],
+          },
+        },
+      });
+      expect(told).toMatchObject({
+        as_of: '2024-01-02',
+        resolved_date: '2024-01-02',
+        before: { constituents: 2, largest: 0.5, effective_assets: 2 },
+        after: { constituents: 3 },
+      });
+      expect(told.added.map(({ identifier }) => identifier)).toEqual(['C', 'E']);
+      expect(told.removed).toEqual([{ identifier: 'B', before: 0.5, after: 0, change: -0.5 }]);
+      expect(told.changed.map(({ identifier }) => identifier)).toEqual(['A']);
+      expect(told.turnover).toBeCloseTo(2 / 3, 14);
+      expect((await service.ask('GET', '/indices/BASE')).headers.get('etag')).toBe(before.headers.get('etag'));
+    });
+
+    test('two documents as sent are compared on the last day of the store', async () => {
+      const told = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
+        document: document('P'),
+        changed: document('Q', {}, { weighting: { type: 'MarketCapWeight', cap: 0.3 } }),
+      });
+      expect(told).toMatchObject({
+        as_of: '2024-01-10',
+        before: { index_id: 'P', cap: 0.4 },
+        after: { index_id: 'Q', cap: 0.3 },
+        added: [],
+        removed: [],
+      });
+      expect(told.turnover).toBeCloseTo(told.changed.reduce((sum, { change }) => sum + Math.abs(change), 0) / 2, 14);
+    });
+
+    test('exactly one base and one change are needed, and the changed document must be valid', async () => {
+      expect(findings(await refused('POST', '/indices/whatif', { index_id: 'BASE' }))).toEqual(['REQUIRED patch']);
+      expect(
+        findings(await refused('POST', '/indices/whatif', { index_id: 'BASE', document: document('X'), patch: {} })),
+      ).toEqual(['REQUIRED index_id']);
+      expect(
+        findings(
+          await refused('POST', '/indices/whatif', {
+            index_id: 'BASE',
+            patch: { pipeline: { weighting: { cap: 7 } } },
+          }),
+        ),
+      ).toEqual(['OUT_OF_RANGE pipeline.weighting.cap']);
+      expect(await refused('POST', '/indices/whatif', { index_id: 'NONE', patch: {} })).toMatchObject({
+        status: 404,
+        code: 'INDEX_NOT_FOUND',
+      });
+    });
+  });
+
+  describe('the methodology', () => {
+    test('numbered sentences hold every parameter of the definition', async () => {
+      await service.ok(
+        'PUT',
+        '/indices/TOLD',
+        document(
+          'TOLD',
+          {
+            rebalance: {
+              frequency: 'semi_annual',
+              anchor: 'nth_weekday',
+              nth: 3,
+              weekday: 4,
+              months: [5, 11],
+              roll: 'preceding',
+              effective_lag: 2,
+            },
+            base_value: 1234,
+            universe: { kind: 'named', id: 'PAIR' },
+          },
+          {
+            selection: [
+              {
+                id: 'liquid',
+                type: 'LiquidityFilter',
+                params: { minimum: 777, window: 33, statistic: 'mean', incumbent_minimum: 555 },
+              },
+            ],
+            treatment: { dividends: 'net', withholding_tax: 0.15 },
+            weighting: {
+              type: 'FieldWeight',
+              params: { field: 'CLOSE', power: 0.5 },
+              cap: 0.35,
+              floor: 0.01,
+              group_caps: [{ field: 'SECTOR', cap: 0.7, groups: ['S1'] }],
+            },
+          },
+        ),
+      );
+      const { sentences } = await service.ok<Methodology>('GET', '/indices/TOLD/methodology');
+      expect(sentences.map(({ number }) => number)).toEqual(sentences.map((_, i) => i + 1));
+      const text = sentences.map((sentence) => sentence.text).join(' ');
+      for (const part of [
+        '1234',
+        'PAIR',
+        'Rule liquid',
+        '777',
+        '33 sessions',
+        'mean',
+        '555',
+        'third Friday',
+        'May, November',
+        '2 sessions before',
+        '0.15',
+        '0.5',
+        '0.35',
+        '0.01',
+        'S1',
+        '0.7',
+      ])
+        expect(text).toContain(part);
+    });
+  });
+}

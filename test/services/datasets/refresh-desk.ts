@@ -1,0 +1,171 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { StoreDocument } from '#domain/documents/store-document.js';
+import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { RefreshMarketInput } from '#jobs/tasks.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
+import { createLocations } from '#market/sources/locations.js';
+import { createManagedFolders } from '#market/content/managed-folder.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
+import { createServedMarkets } from '#market/serving/served-markets.js';
+import { followStoreEvents } from '#services/datasets/events.js';
+import { createStoreJobs } from '#services/datasets/jobs.js';
+import { createStoreLoading } from '#services/datasets/loading.js';
+import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
+import { refreshMarket } from '#workers/refresh-market.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+/** Later than anything a test writes: every file has been left alone for long. */
+export const AT = '2100-01-04T00:00:00.000Z';
+
+const documentOf = (storeId: string, location: string): StoreDocument => ({
+  store_id: storeId,
+  name: storeId,
+  kind: 'folder',
+  managed: false,
+  active: false,
+  writing: false,
+  location,
+  source: location,
+  tables: {},
+  adjustment: 'none',
+  currency: null,
+  created_at: AT,
+  last_loaded_at: null,
+  last_refreshed_at: null,
+  identifiers: null,
+  start: null,
+  end: null,
+  size_bytes: null,
+  content_hash: null,
+  rows: null,
+  files: [],
+  error: null,
+  findings: [],
+  synthetic: null,
+});
+
+interface Wish {
+  readonly until?: string | null;
+  readonly full?: boolean;
+  readonly onReading?: () => void;
+}
+
+interface Desk {
+  /** The folder of the store. */
+  readonly location: string;
+  write(files: Record<string, string>): Promise<void>;
+  /** @param onReading called when the reading has begun */
+  load(onReading?: () => void): Promise<void>;
+  refresh(wish?: Wish): Promise<RefreshReport>;
+  /** Content hash of the version that is served. */
+  served(): string | undefined;
+  /** The store as its document tells of it. */
+  store(): Promise<StoreDocument>;
+  /** What the document of a store of a copy of the folder tells, read whole. */
+  readWhole(): Promise<StoreDocument>;
+}
+
+/** A served folder with the jobs of stores over it, everything but the queue. */
+export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
+  const base = await newFolder();
+  const home = await openHome(join(base, 'home'));
+  const { documents, ...store } = await openStore({ home, onFailure: () => {} });
+  const markets = createServedMarkets();
+  markets.settle();
+  const locations = createLocations([base]);
+  const loading = createStoreLoading({
+    locations,
+    databases: createDatabasePlaces({ locations, hosts: [] }),
+    calendarsInUse: async () => [],
+    timestamp: () => AT,
+  });
+  const folders = createManagedFolders(join(base, 'stores'));
+  followStoreEvents({ documents, markets, folders });
+  const jobs = createStoreJobs({
+    documents,
+    markets,
+    loading,
+    folders,
+    calendars: openCalendars(),
+    calendarsInUse: async () => [],
+    timestamp: () => AT,
+  });
+  const location = join(base, 'served');
+  let copies = 0;
+
+  const attempt: Attempt = {
+    jobId: 'job',
+    signal: new AbortController().signal,
+    report: () => {},
+    compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never, // the one task that is asked for
+    keep: () => Promise.reject(new Error('nothing is kept')),
+    share: () => Promise.reject(new Error('nothing is kept')),
+  };
+  async function run<P>(kind: JobKind<P>, payload: P, onReading?: () => void): Promise<unknown> {
+    let begun = onReading;
+    const report = () => {
+      begun?.();
+      begun = undefined;
+    };
+    const { effect, result } = await kind.run(payload, { ...attempt, report });
+    await documents.transaction(async (tx) => effect?.(tx));
+    return 'value' in result ? result.value : undefined;
+  }
+  const bodyOf = async (id: string) =>
+    StoreDocument.parse(((await documents.get('store', id)) as { readonly body: unknown }).body);
+  const put = (id: string, place: string) => documents.transaction((tx) => tx.put('store', id, documentOf(id, place)));
+
+  try {
+    await put('served', location);
+    await work({
+      location,
+      async write(files) {
+        for (const [name, text] of Object.entries(files)) {
+          await mkdir(dirname(join(location, name)), { recursive: true });
+          await writeFile(join(location, name), text);
+        }
+      },
+      load: async (onReading) => void (await run(jobs.load, { store_id: 'served' }, onReading)),
+      refresh: async ({ until = null, full = false, onReading }: Wish = {}) =>
+        (await run(jobs.refresh, { store_id: 'served', until, full }, onReading)) as RefreshReport,
+      served: () => markets.served()?.handle.contentHash,
+      store: () => bodyOf('served'),
+      async readWhole() {
+        const [id, copy] = [`copy-${++copies}`, join(base, `copy-${copies}`)];
+        await cp(location, copy, { recursive: true });
+        await put(id, copy);
+        const served = markets.served()!; // the store that was loaded first
+        await run(jobs.load, { store_id: id });
+        markets.serve(served);
+        await documents.transaction(async (tx) =>
+          tx.put('store', 'served', { ...(await bodyOf('served')), active: true }),
+        );
+        return bodyOf(id);
+      },
+    });
+  } finally {
+    await store.close();
+    await home.close();
+  }
+}
+
+export const bars = (day: string, rows: readonly string[], columns = 'CLOSE') => ({
+  [`market/${day}.csv`]: `identifier,date,${columns}\n${rows.join('\n')}\n`,
+});
+export const actions = (...rows: readonly string[]) => ({
+  'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
+});
+export const told = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: StoreDocument) => ({
+  content_hash,
+  rows,
+  files,
+  start,
+  end,
+  identifiers,
+  size_bytes,
+});

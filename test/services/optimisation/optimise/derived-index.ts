@@ -1,0 +1,274 @@
+import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import type { BacktestRunResult } from '#contract/analytics/run.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { JobStatus } from '#jobs/status.js';
+import { parent, service } from './set-up.js';
+
+export function describeDerivedIndex(): void {
+  describe('a derived index', () => {
+    const constraints = [
+      { id: 'pos', type: 'PositionBounds', params: { upper: 0.15 } },
+      { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous' } },
+    ];
+    const loose = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
+    const derive = (id: string, body: object = {}) =>
+      service.ask('POST', '/indices/BROAD/optimise', { id, name: id, constraints, ...body });
+
+    test('inherits from its parent, and an id is taken once', async () => {
+      const { status, body } = await derive('CORE');
+      expect(status, JSON.stringify(body)).toBe(200);
+      expect(body['index']).toMatchObject({
+        id: 'CORE',
+        base_date: '2023-03-01',
+        base_value: 100,
+        calendar: 'XNYS',
+        currency: 'USD',
+        rebalance: { frequency: 'quarterly' },
+        pipeline: null,
+        derivation: { source_index_id: 'BROAD', objective: 'min_tracking_error' },
+      });
+      const taken = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'CORE', name: 'again' });
+      expect([taken.status, taken.code]).toEqual([409, 'INDEX_EXISTS']);
+      const own = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'BROAD', name: 'of itself' });
+      expect([own.status, own.code, own.detail]).toEqual([409, 'INDEX_EXISTS', { index_id: 'BROAD' }]);
+      const bad = await service.refusal('POST', '/indices/BROAD/optimise', {
+        id: 'X1',
+        name: 'x',
+        objective: 'max_sharpe',
+        constraints: [{ id: 'b', type: 'Turnover', params: {} }],
+      });
+      expect(bad.detail).toMatchObject({
+        findings: [
+          { code: 'MISSING_PARAMETER', path: 'constraints[0].params.limit', row_id: 'b' },
+          { code: 'UNKNOWN_OBJECTIVE', path: 'objective', accepted: ['min_tracking_error'] },
+        ],
+      });
+      expect((await service.refusal('POST', '/indices/NONE/optimise', { id: 'X2', name: 'x' })).code).toBe(
+        'INDEX_NOT_FOUND',
+      );
+    });
+
+    test('previews with every row, and a run holds at each rebalance what the preview shows', async () => {
+      expect([200, 409]).toContain((await derive('CORE')).status);
+      const { body: job } = await service.ask<JobStatus>('POST', '/analytics/CORE/backtest', {});
+      const finished = await service.finished(job.job_id);
+      expect(finished.error, JSON.stringify(finished.error)).toBeNull();
+      const run = finished.result as z.infer<typeof BacktestRunResult>;
+      const snapshots =
+        (
+          run as unknown as {
+            books: { optimised: { rebalances: { date: string; weights: Record<string, number> }[] } };
+          }
+        ).books?.optimised?.rebalances ??
+        (run as unknown as { rebalances: { date: string; weights: Record<string, number> }[] }).rebalances;
+      expect(snapshots.length).toBeGreaterThan(4);
+      for (const { date, weights } of snapshots) {
+        const day = date.slice(0, 10);
+        const { status, body: preview } = await service.ask<PreviewResponse>('POST', '/indices/CORE/preview', {
+          as_of: day,
+        });
+        expect(status, JSON.stringify(preview)).toBe(200);
+        expect(preview.steps).toBeNull();
+        expect(preview.solve).toMatchObject({
+          source_index_id: 'BROAD',
+          objective: 'min_tracking_error',
+          rebalance_date: day,
+        });
+        expect(preview.solve!.constraints.map(({ label }) => label.split(':')[0])).toEqual([
+          'PositionBounds[pos]',
+          'PositionBounds[pos]',
+          'Turnover[turn]',
+          'FullInvestment[default]',
+          'LongOnly[default]',
+        ]);
+        for (const [name, weight] of Object.entries(weights))
+          expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
+        expect(preview.total_weight).toBeCloseTo(1, 12);
+      }
+    });
+
+    test('keeps its weights with a warning where its rows cannot hold, and has no run where they never did', async () => {
+      const still = [
+        { id: 'still', type: 'Turnover', params: { limit: 0, reference: 'previous' } },
+        { id: 'near', type: 'RelativePositionBounds', params: { lower: 0.999, upper: 1.001 } },
+      ];
+      expect((await derive('STILL', { constraints: still })).status).toBe(200);
+      expect(
+        (await derive('NEVER', { constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } }] }))
+          .status,
+      ).toBe(200);
+      const run = async (id: string) =>
+        service.finished((await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id);
+      const held = ((await run('STILL')).result as { findings: { code: string; severity: string }[] }).findings.filter(
+        ({ code }) => code === 'REBALANCE_HELD',
+      );
+      expect(held.length).toBeGreaterThan(2);
+      expect(held.every(({ severity }) => severity === 'warning')).toBe(true);
+      const { error } = await run('NEVER');
+      expect(error).toMatchObject({
+        code: 'INFEASIBLE',
+        message:
+          'The index NEVER has no composition on its first date 2023-03-01: Row pos and the full-investment budget cannot hold together.',
+        detail: {
+          proven: true,
+          conflict: [
+            { id: 'pos', index: 0 },
+            { id: '', type: 'FullInvestment' },
+          ],
+          relaxations: [{ id: 'pos', parameter: 'upper', from: 0.05, to: 0.090909091 }],
+        },
+      });
+    });
+
+    test('whose turnover row has a priority trades as much as the names that left ask for, and says so; without one it is held', async () => {
+      // The four that fell most in the quarter: others at nearly every rebalance.
+      const moving = {
+        ...parent,
+        id: 'MOVING',
+        pipeline: {
+          selection: [{ id: 'fallen', type: 'TopN', params: { field: 'RETURN', count: 4, ascending: true } }],
+          treatment: { dividends: 'price' },
+          weighting: { type: 'EqualWeight' },
+        },
+      };
+      expect((await service.ask('POST', '/indices', moving)).status).toBe(200);
+      const derived = async (id: string, priority: object) => {
+        const body = {
+          id,
+          name: id,
+          constraints: [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', ...priority } }],
+        };
+        expect((await service.ask('POST', '/indices/MOVING/optimise', body)).status).toBe(200);
+        const { result, error } = await service.finished(
+          (await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id,
+        );
+        expect(error, JSON.stringify(error)).toBeNull();
+        type Told = { code: string; severity: string; message: string; path: string; row_id?: string; value?: number };
+        return result as unknown as {
+          findings: Told[];
+          rebalances: { date: string; weights: Record<string, number> }[];
+        };
+      };
+      const [giving, never, silent] = [
+        await derived('GIVING', { priority: 1 }),
+        await derived('NEVER-0', { priority: 0 }),
+        await derived('NEVER-1', {}),
+      ];
+      for (const { findings } of [never, silent]) {
+        expect(findings.filter(({ code }) => code === 'REBALANCE_HELD').length).toBeGreaterThan(2);
+        expect(findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED')).toEqual([]);
+      }
+      expect(giving.findings.filter(({ code }) => code === 'REBALANCE_HELD')).toEqual([]);
+      expect(giving.rebalances.length).toBeGreaterThan(never.rebalances.length);
+      let relaxed = 0;
+      for (const [i, { date, weights }] of giving.rebalances.entries()) {
+        const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/GIVING/preview', {
+          as_of: date,
+        });
+        for (const [name, weight] of Object.entries(weights))
+          expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
+        const turnover = preview.solve!.constraints.find(({ label }) => label === 'Turnover[turn]:upper')!;
+        const told = giving.findings.filter(
+          ({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `),
+        );
+        if (i === 0) continue;
+        // By hand: those of the last rebalance that the source does not have any more are sold; as much is bought.
+        const before = giving.rebalances[i - 1]!.weights;
+        const members = new Set(preview.assets.map(({ identifier }) => identifier));
+        const gone = Object.entries(before).filter(([name]) => !members.has(name));
+        const sold = gone.reduce((sum, [, weight]) => sum + weight, 0);
+        const traded =
+          [...new Set([...Object.keys(before), ...Object.keys(weights)])].reduce(
+            (sum, name) => sum + Math.abs((weights[name] ?? 0) - (before[name] ?? 0)),
+            0,
+          ) / 2;
+        if (sold <= 0.1) {
+          expect(told).toEqual([]);
+          expect(turnover.relaxed_by).toBeNull();
+          expect(traded).toBeLessThanOrEqual(0.1 + 1e-9);
+          continue;
+        }
+        relaxed++;
+        expect(told).toHaveLength(1);
+        expect(told[0]).toMatchObject({
+          severity: 'warning',
+          path: 'derivation.constraints[0].params.limit',
+          row_id: 'turn',
+        });
+        expect(told[0]!.value).toBeGreaterThanOrEqual(sold - 1e-10);
+        expect(told[0]!.value).toBeLessThan(sold + 5e-9);
+        expect(traded).toBeCloseTo(sold, 8);
+        expect(turnover).toMatchObject({ binding: true });
+        expect(turnover.relaxed_by).toBeCloseTo(sold - 0.1, 8);
+        for (const [name] of gone) expect(told[0]!.message).toContain(name);
+        expect(preview.findings.map(({ code }) => code)).toContain('CONSTRAINT_RELAXED');
+      }
+      expect(relaxed).toBeGreaterThan(2);
+    }, 60_000);
+
+    test('without a date is previewed at its first rebalance, also where the base date is a holiday', async () => {
+      // 2023-05-27 to 29 is the weekend before Memorial Day and the day itself: the first session is the 30th.
+      expect(
+        (await service.ask('POST', '/indices', { ...parent, id: 'HOLIDAY', base_date: '2023-05-28' })).status,
+      ).toBe(200);
+      expect(
+        (await service.ask('POST', '/indices/HOLIDAY/optimise', { id: 'HOLIDAY-CORE', name: 'x', constraints: loose }))
+          .status,
+      ).toBe(200);
+      const first = await service.ask<PreviewResponse>('POST', '/indices/HOLIDAY-CORE/preview', {});
+      expect(first.status, JSON.stringify(first.body)).toBe(200);
+      expect(first.body).toMatchObject({
+        as_of: '2023-05-28',
+        resolved_date: '2023-05-30',
+        solve: { rebalance_date: '2023-05-30' },
+      });
+      const onIt = await service.ask<PreviewResponse>('POST', '/indices/HOLIDAY-CORE/preview', { as_of: '2023-05-30' });
+      expect(first.body.weights).toEqual(onIt.body.weights);
+      expect(first.body.total_weight).toBeCloseTo(1, 12);
+    });
+
+    test('has no preview before its first rebalance, and says from when there is one', async () => {
+      const at = async (asOf: string) => {
+        const { status, code, message, detail } = await service.refusal('POST', '/indices/HOLIDAY-CORE/preview', {
+          as_of: asOf,
+        });
+        return { status, code, message, detail };
+      };
+      expect(await at('2023-05-29')).toEqual({
+        status: 422,
+        code: 'NO_DATA_AT_DATE',
+        detail: { as_of: '2023-05-29' },
+        message:
+          'The parent HOLIDAY has no rebalance on or before 2023-05-29: from its base date 2023-05-28 to that day the store holds no price of its universe.',
+      });
+      expect(await at('2023-04-03')).toMatchObject({
+        code: 'NO_DATA_AT_DATE',
+        message: 'The parent HOLIDAY has no rebalance on or before 2023-04-03: its base date is 2023-05-28.',
+      });
+      // Prices that begin later than the base date: the first rebalance is theirs.
+      expect((await service.ask('POST', '/indices', { ...parent, id: 'EARLY', base_date: '2020-01-01' })).status).toBe(
+        200,
+      );
+      expect(
+        (await service.ask('POST', '/indices/EARLY/optimise', { id: 'EARLY-CORE', name: 'x', constraints: loose }))
+          .status,
+      ).toBe(200);
+      const early = await service.ask<PreviewResponse>('POST', '/indices/EARLY-CORE/preview', {});
+      expect(early.body).toMatchObject({ as_of: '2020-01-01', solve: { rebalance_date: '2023-01-03' } });
+    });
+
+    test('whose rows cannot hold is refused as a preview with its conflict', async () => {
+      expect(
+        (await derive('TIGHT', { constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } }] }))
+          .status,
+      ).toBe(200);
+      const refusal = await service.refusal('POST', '/indices/TIGHT/preview', { as_of: '2024-06-03' });
+      expect([refusal.status, refusal.code]).toEqual([422, 'INFEASIBLE']);
+      expect(refusal.detail).toMatchObject({ proven: true, relaxations: [{ id: 'pos', parameter: 'upper' }] });
+      expect((await service.refusal('POST', '/indices/CORE/preview', { as_of: '2022-06-03' })).code).toBe(
+        'NO_DATA_AT_DATE',
+      );
+    });
+  });
+}

@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest';
+import { service, put, optimised, solved } from './set-up.js';
+
+export function describeRuns(): void {
+  describe('a run', () => {
+    test('without rows is the index itself', async () => {
+      const result = await solved([]);
+      expect(result).toMatchObject({
+        converged: true,
+        heuristic: false,
+        holdings: 11,
+        tracking_error: 0,
+        turnover: 0,
+        gap: 0,
+      });
+      expect(result.weights.every(({ weight, index_weight }) => weight === index_weight)).toBe(true);
+    });
+
+    test('satisfies its rows, adds up and can be read again', async () => {
+      const result = await solved([
+        { id: 'pos', type: 'PositionBounds', params: { upper: 0.14 } },
+        { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.03, upper: 0.03 } },
+        { id: 'out', type: 'Exclude', params: { identifiers: ['N11'] } },
+        { id: 'turn', type: 'Turnover', params: { limit: 0.3 } },
+      ]);
+      expect(result.converged).toBe(true);
+      expect(Math.max(...result.weights.map(({ weight }) => weight))).toBeLessThanOrEqual(0.14 + 1e-12);
+      expect(result.weights.find(({ identifier }) => identifier === 'N11')).toMatchObject({
+        weight: 0,
+        at_bound: 'lower',
+      });
+      expect(result.weights.reduce((sum, { risk_contribution }) => sum + risk_contribution, 0)).toBeCloseTo(
+        result.tracking_error,
+        12,
+      );
+      expect(result.tracking_error ** 2).toBeCloseTo(result.objective, 14);
+      expect(result.turnover).toBeCloseTo(
+        result.weights.reduce((sum, { active_weight }) => sum + Math.abs(active_weight), 0) / 2,
+        12,
+      );
+      expect(Math.abs(result.active_sum)).toBeLessThan(1e-12);
+      expect(result.binding.map((entry) => entry!['label'])).toEqual(
+        expect.arrayContaining(['FullInvestment[default]:eq', 'Exclude[out]:eq:N11']),
+      );
+      expect(result.frontier!.points).toHaveLength(21);
+      const { points, tangency } = result.frontier!;
+      points
+        .slice(1)
+        .forEach((point, i) => expect(point.volatility).toBeGreaterThanOrEqual(points[i]!.volatility - 1e-12));
+      if (tangency !== null)
+        for (const point of points)
+          expect(tangency.sharpe).toBeGreaterThanOrEqual(point.expected_return / point.volatility - 1e-9);
+      expect((await service.ask('GET', `/optimise/runs/${result.run_id}`)).body).toEqual(result);
+    });
+
+    test('that keeps few names says that it searched, or that it proved its choice', async () => {
+      const result = await solved([{ id: 'n', type: 'Cardinality', params: { maximum: 5 } }]);
+      expect(result).toMatchObject({ holdings: 5, heuristic: false, gap: 0 });
+    });
+
+    test('that cannot hold fails with a conflict whose every relaxation succeeds', async () => {
+      const rows = [
+        { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
+        { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.5, upper: 0.5 } },
+      ];
+      const job = await optimised(rows);
+      expect(job).toMatchObject({ status: 'failed', error: { code: 'INFEASIBLE' } });
+      const detail = job.error!.detail as {
+        proven: boolean;
+        conflict: { id: string; multiplier: number }[];
+        relaxations: { index: number; parameter: string; from: number; to: number }[];
+      };
+      expect(detail.proven).toBe(true);
+      expect(detail.conflict).toMatchObject([
+        { id: 'pos', label: 'PositionBounds[pos]:upper', multiplier: 0.5 },
+        { id: '', index: null, type: 'FullInvestment', label: 'FullInvestment[default]:eq', multiplier: 0.5 },
+      ]);
+      expect(detail.relaxations).toMatchObject([{ id: 'pos', parameter: 'upper', from: 0.05, to: 0.090909091 }]);
+      for (const { index, parameter, to } of detail.relaxations) {
+        const relaxed = rows.map((row, i) =>
+          i === index ? { ...row, params: { ...row.params, [parameter]: to } } : row,
+        );
+        expect((await optimised(relaxed)).status).toBe('succeeded');
+      }
+    });
+
+    /** Sets that cannot hold, each by another class: the conflict stands without any other row, falls with each of its own, and every remedy works. */
+    test.each([
+      [
+        'groups that ask for more than there is',
+        [
+          { id: 'least', type: 'GroupBounds', params: { field: 'SECTOR', lower: 0.4 } },
+          { id: 'turn', type: 'Turnover', params: { limit: 0.5 } },
+        ],
+      ],
+      [
+        'a sale that the active share forbids',
+        [
+          { id: 'share', type: 'ActiveShare', params: { limit: 0.02 } },
+          { id: 'out', type: 'Exclude', params: { identifiers: ['N11'] } },
+        ],
+      ],
+      [
+        'less volatility than there can be',
+        [
+          { id: 'vol', type: 'Volatility', params: { limit: 0.01 } },
+          { id: 'pos', type: 'PositionBounds', params: { upper: 0.5 } },
+        ],
+      ],
+      [
+        'two conflicts at once',
+        [
+          { id: 'cap', type: 'PositionBounds', params: { upper: 0.05 } },
+          { id: 'te', type: 'TrackingError', params: { limit: 0.5 } },
+          { id: 'x', type: 'LinearConstraint', params: { coefficients: { N10: 1 }, lower: 0.2, priority: 3 } },
+        ],
+      ],
+      [
+        'fewer names than the caps need',
+        [
+          { id: 'n', type: 'Cardinality', params: { maximum: 3 } },
+          { id: 'cap', type: 'PositionBounds', params: { upper: 0.25 } },
+        ],
+      ],
+    ])(
+      '%s: every remedy works',
+      async (_, rows) => {
+        type Remedy = { index: number; parameter: string; to: number };
+        const job = await optimised(rows);
+        expect(job).toMatchObject({ status: 'failed', error: { code: 'INFEASIBLE' } });
+        const detail = job.error!.detail as {
+          conflict: { index: number | null; multiplier: number }[];
+          relaxations: Remedy[];
+          all_rows_relaxation?: Remedy[];
+        };
+        expect(detail.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
+        const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
+        expect(new Set(own).size).toBe(own.length);
+        expect((await optimised(own.map((index) => rows[index]))).status).toBe('failed');
+        for (const dropped of own)
+          expect((await optimised(own.filter((index) => index !== dropped).map((index) => rows[index]))).status).toBe(
+            'succeeded',
+          );
+        const mended = (remedies: Remedy[]) =>
+          rows.map((row, i) => ({
+            ...row,
+            params: {
+              ...row.params,
+              ...Object.fromEntries(
+                remedies.filter(({ index }) => index === i).map(({ parameter, to }) => [parameter, to]),
+              ),
+            },
+          }));
+        for (const remedy of detail.relaxations)
+          expect((await optimised(mended([remedy]))).status, JSON.stringify(remedy)).toBe('succeeded');
+        expect(detail.all_rows_relaxation).toBeDefined();
+        expect((await optimised(mended(detail.all_rows_relaxation!))).status).toBe('succeeded');
+      },
+      60_000,
+    );
+
+    test('is refused before it begins where something named is missing', async () => {
+      await put('probe', []);
+      const start = (body: object) =>
+        service.refusal('POST', '/optimise/runs', { index_id: 'BROAD', constraint_set_id: 'probe', ...body });
+      expect((await start({ index_id: 'NONE' })).code).toBe('INDEX_NOT_FOUND');
+      expect((await start({ constraint_set_id: 'none' })).code).toBe('CONSTRAINT_SET_NOT_FOUND');
+      expect((await start({ as_of: '2023-02-27' })).code).toBe('NO_DATA_AT_DATE');
+      expect((await start({ start: '2024-02-01', end: '2024-01-01' })).code).toBe('INVALID_RANGE');
+      await put('probe', [{ type: 'GroupBounds', params: { field: 'COUNTRY' } }]);
+      expect((await start({})).detail).toMatchObject({
+        findings: [{ code: 'UNKNOWN_FIELD_NAME', path: 'constraints[0].params.field' }],
+      });
+    });
+  });
+}

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { OptimisationRunResult } from '#contract/optimise.js';
+import type { JobStatus } from '#jobs/status.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { type RunningService, runService } from '../../running-service.js';
+
+/** Weekdays of 2023 and 2024, XNYS or not: the service keeps the sessions. */
+const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
+  .filter((date) => date.getUTCDay() % 6 !== 0)
+  .map((date) => date.toISOString().slice(0, 10));
+const NAMES = Array.from({ length: 12 }, (_, i) => `N${String(i).padStart(2, '0')}`);
+const SECTORS = ['Energy', 'Health', 'Tech'];
+
+const frame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
+
+function marketRows(): unknown[][] {
+  const random = counterRandom({ seed: 11, stream: 3 });
+  const levels = NAMES.map((_, i) => 20 + 10 * i);
+  return DAYS.flatMap((day) => {
+    const common = 0.008 * random.normal();
+    const sectors = SECTORS.map(() => 0.005 * random.normal());
+    return NAMES.map((name, i) => {
+      levels[i] =
+        Math.round(levels[i]! * (1 + common * (0.6 + 0.07 * i) + sectors[i % 3]! + 0.01 * random.normal()) * 1e4) / 1e4;
+      return [name, day, levels[i]!, 1000 * (i + 1), 50_000 + 1000 * i];
+    });
+  });
+}
+
+export const parent = {
+  id: 'BROAD',
+  name: 'Broad',
+  calendar: 'XNYS',
+  base_date: '2023-03-01',
+  rebalance: { frequency: 'quarterly' },
+  pipeline: {
+    selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 11 } }],
+    treatment: { dividends: 'price' },
+    weighting: { type: 'MarketCapWeight', params: { free_float: false } },
+  },
+};
+
+export let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+  const tables = {
+    market: frame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
+    reference: frame(
+      ['identifier', 'SECTOR', 'SCORE'],
+      NAMES.map((name, i) => [name, SECTORS[i % 3], i * i]),
+    ),
+  };
+  const imported = await service.ask('POST', '/data/import', {
+    store_id: 'small',
+    name: 'Small',
+    adjustment: 'none',
+    activate: true,
+    tables,
+  });
+  expect(imported.status, JSON.stringify(imported.body).slice(0, 800)).toBe(201);
+  expect((await service.ask('POST', '/indices', parent)).status).toBe(200);
+});
+afterAll(() => service.close());
+
+export const put = async (id: string, constraints: unknown[]) => {
+  const { status, body } = await service.ask('PUT', `/optimise/constraint-sets/${id}`, { id, name: id, constraints });
+  expect(status, JSON.stringify(body)).toBe(200);
+};
+
+export async function optimised(constraints: unknown[], rest: object = {}): Promise<JobStatus> {
+  await put('probe', constraints);
+  const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', {
+    index_id: 'BROAD',
+    constraint_set_id: 'probe',
+    ...rest,
+  });
+  expect(status, JSON.stringify(body)).toBe(202);
+  return service.finished(body.job_id);
+}
+
+export async function solved(constraints: unknown[], rest: object = {}): Promise<OptimisationRunResult> {
+  const job = await optimised(constraints, rest);
+  expect(job.error, JSON.stringify(job.error)).toBeNull();
+  return job.result as OptimisationRunResult;
+}

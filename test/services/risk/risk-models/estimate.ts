@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest';
+import type { JobStatus } from '#jobs/status.js';
+import {
+  type View,
+  DAYS,
+  isGap,
+  byDefinition,
+  weightedVariance,
+  service,
+  estimated,
+  view,
+  codes,
+  rawText,
+} from './set-up.js';
+
+export function describeEstimate(): void {
+  describe('an estimate', () => {
+    const names = ['1398', '700', 'AAA', 'BBB'];
+
+    test('is the matrix of the definitions, names ascending by code point', async () => {
+      const job = await estimated('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
+      expect(job).toMatchObject({ job_id: 'risk:core', status: 'succeeded', progress: 1, error: null });
+      const model = await view('core');
+      expect(model.asset_ids).toEqual(names);
+      const expected = byDefinition(names);
+      model.covariance.data.forEach((row, i) =>
+        row.forEach((value, j) =>
+          expect(Math.abs((value as number) - expected[i]![j]!)).toBeLessThanOrEqual(
+            1e-12 * Math.sqrt(expected[i]![i]! * expected[j]![j]!),
+          ),
+        ),
+      );
+      expect(model.diagnostics).toMatchObject({
+        assets: 4,
+        observations: DAYS.length - 1,
+        intensity: 4 / (4 + DAYS.length - 1),
+        positive_semi_definite: true,
+        repaired: false,
+        target: 'constant_correlation',
+      });
+      expect(model).toMatchObject({
+        model_id: 'core',
+        start: null,
+        end: null,
+        observed_start: DAYS[1],
+        observed_end: DAYS.at(-1),
+        excluded: {},
+        precision: 'float64',
+      });
+    });
+
+    test('comes with its job as it comes from its route', async () => {
+      const job = await service.ask<JobStatus>('GET', '/jobs/risk:core');
+      expect(job.body.result).toEqual(await view('core'));
+    });
+
+    test('has volatilities that are roots of the diagonal and an exactly symmetric correlation with unit diagonal', async () => {
+      const { covariance, correlation, volatilities } = await view('core');
+      const cell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
+      names.forEach((name, i) => {
+        expect(volatilities[name]).toBe(Math.sqrt(cell(covariance, i, i)));
+        expect(cell(correlation, i, i)).toBe(1);
+        names.forEach((other, j) => {
+          expect(cell(correlation, i, j)).toBe(cell(correlation, j, i));
+          expect(cell(correlation, i, j)).toBeCloseTo(
+            cell(covariance, i, j) / (volatilities[name]! * volatilities[other]!),
+            12,
+          );
+        });
+      });
+    });
+
+    test('writes maps in code-point order, digits too', async () => {
+      const response = await service.ask('GET', '/risk-models/core');
+      const text = JSON.stringify(response.body); // parsed objects put digits first in numeric order
+      expect(text).toContain('"700"');
+      const raw = await rawText('/risk-models/core');
+      expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
+        raw.indexOf('"700":', raw.indexOf('"volatilities"')),
+      );
+    });
+
+    test('leaves a late listing out and says so', async () => {
+      const job = await estimated('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
+      expect(job.message).toContain('LATE (prices on');
+      const model = await view('late');
+      expect(model.asset_ids).toEqual(['AAA', 'BBB']);
+      expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; 240 are needed$/);
+    });
+
+    test('keeps a name that never moves, with correlation 0', async () => {
+      await estimated('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
+      const model = await view('flat');
+      expect(model.volatilities['FLAT']).toBe(0);
+      expect(model.correlation.data).toEqual([
+        [1, 0],
+        [0, 1],
+      ]);
+      expect(model.diagnostics).toMatchObject({
+        average_correlation: 0,
+        condition_number: 1e300,
+        smallest_eigenvalue: 0,
+      });
+    });
+
+    test('of one name is its variance, whatever the intensity', async () => {
+      await estimated('one', { identifiers: ['AAA'] });
+      const model = await view('one');
+      const expected = byDefinition(['AAA', 'BBB'])[0]![0]!;
+      expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
+      expect(model.correlation.data).toEqual([[1]]);
+      expect(model.diagnostics).toMatchObject({
+        assets: 1,
+        average_correlation: 0,
+        condition_number: 1,
+        positive_semi_definite: true,
+      });
+    });
+
+    test('of two names that are one is singular, and says so', async () => {
+      await estimated('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
+      const model = await view('twins');
+      const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
+      expect([common, other]).toEqual([own, own]);
+      expect(model.correlation.data).toEqual([
+        [1, 1],
+        [1, 1],
+      ]);
+      expect(model.diagnostics).toMatchObject({
+        condition_number: 1e300,
+        positive_semi_definite: true,
+        repaired: false,
+      });
+    });
+
+    test('loses two returns of every name for each hole of one', async () => {
+      await estimated('gaps', { identifiers: ['AAA', 'GAPS'] });
+      const holes = DAYS.filter((_, t) => isGap(t)).length;
+      expect((await view('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
+    });
+
+    test('takes twenty returns and not nineteen', async () => {
+      const job = await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
+      expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
+      await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
+      expect((await view('short')).diagnostics.observations).toBe(20);
+    });
+
+    test('takes its window, its half-life and its method', async () => {
+      const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
+      await estimated('window', { ...window, intensity: 0 });
+      const plain = await view('window');
+      expect(plain).toMatchObject({
+        start: DAYS[50],
+        end: DAYS[149],
+        observed_start: DAYS[51],
+        observed_end: DAYS[149],
+      });
+      expect(plain.diagnostics.observations).toBe(99);
+      await estimated('window', { ...window, intensity: 0, half_life: 10 });
+      const weighted = (await view('window')).covariance.data;
+      const expected = weightedVariance('AAA', [50, 149], 10);
+      expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
+        1e-12,
+      );
+      await estimated('window', { ...window, intensity_method: 'ledoit_wolf' });
+      const { intensity } = (await view('window')).diagnostics;
+      expect(intensity > 0 && intensity < 1 && intensity !== 4 / 103).toBe(true);
+    });
+
+    test.each(['shape', 'ledoit_wolf'])(
+      'by a half-life that leaves all weight to one session is refused with both numbers, by %s',
+      async (method) => {
+        const job = await estimated('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
+        expect(job).toMatchObject({
+          status: 'failed',
+          error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } },
+        });
+        expect(job.error?.message).toMatch(
+          /^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is needed\.$/,
+        ); // 2^-20
+      },
+    );
+
+    test('prefers names to an index and says so', async () => {
+      const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
+      expect(job).toMatchObject({
+        status: 'succeeded',
+        message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given: identifiers win.`,
+      });
+    });
+
+    test('fails without enough returns and leaves the stored model as it was', async () => {
+      const before = await view('core');
+      const job = await estimated('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
+      expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
+      expect(job.error?.message).toContain('Left out: AAA (19 returns in the window; 20 are needed).');
+      expect(await view('core')).toEqual(before);
+    });
+
+    test('without a body asks again for what was asked before', async () => {
+      const before = await view('core');
+      expect((await estimated('core')).status).toBe('succeeded');
+      expect(await view('core')).toEqual(before);
+      expect(await service.refusal('POST', '/risk-models/unheard-of/estimate')).toMatchObject({
+        status: 422,
+        code: 'UNIVERSE_REQUIRED',
+      });
+      expect(await service.refusal('POST', '/risk-models/core/estimate', { intensity: 0.5 })).toMatchObject({
+        status: 422,
+        code: 'UNIVERSE_REQUIRED',
+      });
+    });
+
+    test('names every identifier that the store does not hold', async () => {
+      const error = await service.refusal('POST', '/risk-models/x/estimate', { identifiers: ['AAA', 'NO1', 'NO2'] });
+      expect(error.status).toBe(422);
+      expect(codes(error)).toEqual(['UNKNOWN_IDENTIFIER identifiers[1]', 'UNKNOWN_IDENTIFIER identifiers[2]']);
+    });
+
+    test('refuses intensities outside 0 to 1, unknown targets and dates in the wrong order', async () => {
+      expect(
+        codes(
+          await service.refusal('POST', '/risk-models/x/estimate', {
+            identifiers: ['AAA'],
+            intensity: 1.5,
+            target: 'mean',
+          }),
+        ),
+      ).toEqual(['OUT_OF_RANGE intensity', 'NOT_IN_CHOICES target']);
+      expect(
+        await service.refusal('POST', '/risk-models/x/estimate', {
+          identifiers: ['AAA'],
+          start: '2024-01-02',
+          end: '2023-01-02',
+        }),
+      ).toMatchObject({ status: 422, code: 'INVALID_RANGE' });
+      expect(codes(await service.refusal('POST', '/risk-models/x/estimate', { index_id: 'nothing' }))).toEqual([
+        'RUN_NOT_FOUND index_id',
+      ]);
+    });
+  });
+}

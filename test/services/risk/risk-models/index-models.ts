@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import type { JobStatus } from '#jobs/status.js';
+import { DAYS, service, estimated, view } from './set-up.js';
+
+export function describeIndexModels(): void {
+  describe('a model of the names of an index', () => {
+    test('covers what its latest run held, on the sessions of its calendar', async () => {
+      const index = {
+        id: 'PAIR',
+        name: 'Pair',
+        calendar: 'XNYS',
+        base_date: '2023-06-01',
+        base_value: 100,
+        currency: 'USD',
+        universe: { kind: 'list', identifiers: ['AAA', 'BBB'] },
+        rebalance: { frequency: 'quarterly' },
+        pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
+      };
+      expect((await service.ask('POST', '/indices', index)).status).toBe(200);
+      const run = await service.ask<JobStatus>('POST', '/analytics/PAIR/backtest');
+      expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
+      const job = await estimated('pair', { index_id: 'PAIR', identifiers: [] });
+      expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
+      const model = await view('pair');
+      expect(model.asset_ids).toEqual(['AAA', 'BBB']);
+      // Weekdays on which New York was closed are no sessions: there are fewer returns than weekdays.
+      expect(model.diagnostics.observations).toBeLessThan(DAYS.length - 1);
+      await estimated('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
+      const half = await view('pair');
+      expect(half).toMatchObject({
+        start: '2023-07-03',
+        end: '2023-12-29',
+        observed_start: '2023-07-05',
+        observed_end: '2023-12-29',
+      }); // closed on the fourth of July
+      expect(half.diagnostics.observations).toBe(125); // of 126 sessions
+      expect((await estimated('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
+        'identifiers win',
+      );
+      expect((await view('pair')).asset_ids).toEqual(['AAA']);
+    });
+  });
+}

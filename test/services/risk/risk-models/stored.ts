@@ -1,0 +1,60 @@
+import { tableFromIPC } from 'apache-arrow';
+import { describe, expect, test } from 'vitest';
+import type { RiskModelCollection } from '#contract/risk-models.js';
+import type { JobStatus } from '#jobs/status.js';
+import { DAYS, service, view, rawBytes } from './set-up.js';
+
+export function describeStored(): void {
+  describe('stored models', () => {
+    test('are listed by id with their summaries', async () => {
+      const { body } = await service.ask<RiskModelCollection>('GET', '/risk-models');
+      const ids = body.risk_models.map(({ model_id: id }) => id);
+      expect(ids).toEqual(ids.toSorted());
+      expect(body).toMatchObject({ skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
+      expect(body.risk_models.find(({ model_id: id }) => id === 'core')).toMatchObject({
+        assets: 4,
+        observations: DAYS.length - 1,
+        positive_semi_definite: true,
+      });
+      expect(
+        (await service.ask<RiskModelCollection>('GET', `/risk-models?limit=1&after=${ids[0]}`)).body.risk_models.map(
+          ({ model_id: id }) => id,
+        ),
+      ).toEqual([ids[1]]);
+    });
+
+    test('survive a restart', async () => {
+      const before = await view('core');
+      await service.restart();
+      expect(await view('core')).toEqual(before);
+      expect((await service.ask<JobStatus>('GET', '/jobs/risk:core')).body.result).toEqual(before);
+    });
+
+    test('travel as Arrow with all but the covariance in the metadata', async () => {
+      const json = await view('core');
+      const table = tableFromIPC(await rawBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
+      expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset_id', ...json.asset_ids]);
+      json.asset_ids.forEach((name, j) =>
+        expect([...(table.getChild(name) ?? [])]).toEqual(json.covariance.data.map((row) => row[j])),
+      );
+      const { covariance: _, ...rest } = json;
+      expect(JSON.parse(table.schema.metadata.get('body') ?? 'null')).toEqual(rest);
+    });
+
+    test('are forgotten on demand, the document of an If-Match only', async () => {
+      const { etag } = await service.ask('GET', '/risk-models/flat');
+      expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': '"other"' })).status).toBe(412);
+      expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': etag ?? '' })).status).toBe(
+        204,
+      );
+      expect(await service.refusal('GET', '/risk-models/flat')).toMatchObject({
+        status: 404,
+        code: 'RISK_MODEL_NOT_FOUND',
+      });
+      expect(await service.refusal('DELETE', '/risk-models/flat')).toMatchObject({
+        status: 404,
+        code: 'RISK_MODEL_NOT_FOUND',
+      });
+    });
+  });
+}

@@ -1,0 +1,278 @@
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import {
+  type Body,
+  WHOLE,
+  dateAt,
+  INDEX,
+  REQUEST,
+  service,
+  until,
+  put,
+  backtest,
+  wholeRun,
+  text,
+  numbers,
+  views,
+  restart,
+  artifacts,
+} from './set-up.js';
+
+export function describeGrowingStore(): void {
+  describe('a backtest after the store has grown', () => {
+    test('extends the stored run, and every view has what running the whole gives', async () => {
+      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: null });
+      let from = 420;
+      // A day, some days, and the days to the end with a rebalance among them, the service started again between.
+      for (const rows of [421, 424, 438]) {
+        await put(until(rows));
+        const extended = await backtest();
+        expect([extended.extended_from, extended.full_run_reason]).toEqual([dateAt(from - 1), null]);
+        const shown = await views();
+        if (rows === 424) {
+          const replayed = await service.ask<{ job_id: string }>('POST', '/analytics/GROWS/replay');
+          expect((await service.finished(replayed.body.job_id)).result).toMatchObject({
+            equal: true,
+            inputs_equal: true,
+            first_difference: null,
+          });
+          expect(JSON.parse(await text('/analytics/GROWS/reconcile')).reconciles).toBe(true);
+          await restart();
+          expect(await views()).toEqual(shown);
+        }
+        const whole = await wholeRun();
+        expect(numbers(JSON.stringify(extended))).toBe(numbers(JSON.stringify(whole)));
+        expect(shown).toEqual(await views());
+        from = rows;
+      }
+    }, 120_000);
+
+    test('goes on again and again, and the files that it began in go with the last of them', async () => {
+      await put(until(410), { full: true });
+      await service.ask('DELETE', '/analytics/GROWS/record');
+      await wholeRun();
+      for (const rows of [411, 412, 413, 414]) {
+        await put(until(rows));
+        expect(await backtest()).toMatchObject({ extended_from: dateAt(rows - 2), full_run_reason: null });
+      }
+      const shown = await views();
+      await wholeRun();
+      expect(shown).toEqual(await views());
+      const before = artifacts();
+      await put(until(415));
+      expect(await backtest()).toMatchObject({ extended_from: dateAt(413) });
+      const made = artifacts().filter((name) => !before.includes(name));
+      expect(made.length).toBeGreaterThanOrEqual(5);
+      expect((await service.ask('DELETE', '/indices/GROWS')).status).toBeLessThan(300);
+      await restart(); // Files that nobody refers to are removed a minute later, or with the service.
+      expect(artifacts().filter((name) => made.includes(name))).toEqual([]);
+      expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
+    }, 120_000);
+
+    test('goes on when names are held that never were, and shows of them what was before', async () => {
+      await put(until(300), { full: true });
+      const risen = { id: 'risen', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } };
+      const document = {
+        ...INDEX,
+        id: 'JOINS',
+        name: 'Joins',
+        base_date: dateAt(270),
+        rebalance: { frequency: 'monthly' },
+        pipeline: { ...INDEX.pipeline, selection: [risen], weighting: { type: 'EqualWeight' } },
+      };
+      expect((await service.ask('POST', '/indices', document)).status).toBe(200);
+      expect(
+        (
+          await service.ask('PUT', '/strategies/HALF', {
+            id: 'HALF',
+            name: 'Half',
+            index_id: 'JOINS',
+            exposure: 0.5,
+            transaction_cost_bps: 5,
+          })
+        ).status,
+      ).toBe(200);
+      const namesIn = (rebalances: readonly { readonly weights: object }[]): Set<string> =>
+        new Set(rebalances.flatMap(({ weights }) => Object.keys(weights)));
+      const known = namesIn((await wholeRun('JOINS')).rebalances);
+      await wholeRun('HALF', {});
+      let last: Body;
+      for (const rows of [330, 331, 352, 395, 438]) {
+        await put(until(rows));
+        last = await backtest('JOINS');
+        expect(last.full_run_reason).toBeNull();
+        expect((await backtest('HALF', {})).full_run_reason).toBeNull();
+      }
+      const joined = [...namesIn(last.rebalances)].filter((name) => !known.has(name));
+      expect(joined.length).toBeGreaterThan(1);
+      const seen = async () => ({
+        ...(await views('JOINS')),
+        half: await views('HALF'),
+        assets: await Promise.all(joined.map((name) => text(`/analytics/JOINS/assets/${name}`))),
+        rolling: await text('/analytics/JOINS/rolling'),
+      });
+      const shown = await seen();
+      expect((await service.ask<{ weights: unknown[] }>('GET', '/analytics/JOINS/weights')).body.weights).toHaveLength(
+        6,
+      );
+      for (const id of ['JOINS', 'HALF']) {
+        const { body } = await service.ask<{ job_id: string }>('POST', `/analytics/${id}/replay`);
+        expect((await service.finished(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
+        expect(JSON.parse(await text(`/analytics/${id}/reconcile`)).reconciles).toBe(true);
+      }
+      await wholeRun('JOINS');
+      await wholeRun('HALF', {});
+      expect(shown).toEqual(await seen());
+    }, 120_000);
+
+    test('is another one as soon as anything before has changed', async () => {
+      await put(until(420), { full: true });
+      await wholeRun();
+      const restated = until(422);
+      const close = restated.fields.get('CLOSE')!;
+      close[200 * WHOLE.identifiers.length] = close[200 * WHOLE.identifiers.length]! * 1.01;
+      await put(restated, { full: true });
+      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
+      const late = until(423);
+      const action = {
+        ...late.actions.find(({ type }) => type === 'DIVIDEND')!,
+        identifier: WHOLE.identifiers[1]!,
+        exDay: WHOLE.dates[150]!,
+        value: 0.37,
+      };
+      const actions = [...late.actions, action].toSorted((a, b) =>
+        a.identifier < b.identifier ? -1 : a.identifier > b.identifier ? 1 : a.exDay - b.exDay,
+      );
+      await put({
+        ...late,
+        fields:
+          restated.fields.size > 0
+            ? new Map(
+                [...late.fields].map(([name, panel]) => [
+                  name,
+                  name === 'CLOSE' ? Float64Array.from(panel, (value, cell) => close[cell] ?? value) : panel,
+                ]),
+              )
+            : late.fields,
+        actions,
+      });
+      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
+      expect(numbers(JSON.stringify(await backtest()))).toBe(numbers(JSON.stringify(await wholeRun())));
+    });
+
+    test('is another one for another definition or request, unless the end alone lies later', async () => {
+      await put(until(420), { full: true });
+      await wholeRun();
+      expect(await backtest()).toMatchObject({ full_run_reason: 'no_new_session' });
+      await put(until(421));
+      expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
+        full_run_reason: 'request_changed',
+      });
+      expect(await backtest('GROWS', { transaction_cost_bps: 11 })).toMatchObject({
+        full_run_reason: 'request_changed',
+      });
+      await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 });
+      const changed = { ...INDEX, pipeline: { ...INDEX.pipeline, weighting: { type: 'MarketCapWeight', cap: 0.2 } } };
+      expect((await service.ask('PUT', '/indices/GROWS', changed)).status).toBe(200);
+      expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
+        full_run_reason: 'definition_changed',
+      });
+      expect((await service.ask('PUT', '/indices/GROWS', INDEX)).status).toBe(200);
+      await wholeRun('GROWS', { ...REQUEST, end: dateAt(350) });
+      const later = await backtest('GROWS', { ...REQUEST, end: dateAt(352) });
+      expect(later).toMatchObject({ extended_from: dateAt(350), full_run_reason: null });
+      expect(await backtest('GROWS', { ...REQUEST, end: dateAt(349) })).toMatchObject({
+        full_run_reason: 'no_new_session',
+      });
+      expect(numbers(JSON.stringify(later))).toBe(
+        numbers(JSON.stringify(await wholeRun('GROWS', { ...REQUEST, end: dateAt(352) }))),
+      );
+    });
+
+    test('is a whole one where a file of the stored run is damaged', async () => {
+      await put(until(420), { full: true });
+      const before = new Set(artifacts());
+      await wholeRun();
+      for (const name of artifacts())
+        if (!before.has(name)) truncateSync(join(service.root, 'home', 'artifacts', name), 100);
+      await put(until(421));
+      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+      expect((await service.ask('GET', '/analytics/GROWS/record')).status).toBe(200);
+    });
+
+    test('gives another overview in place of one that is damaged, which is refused until then', async () => {
+      await put(until(420), { full: true });
+      const before = new Set(artifacts());
+      await wholeRun();
+      const shown = (await text('/analytics/GROWS/overview')).replace('{"stale":null,', '{');
+      const path = artifacts()
+        .filter((name) => !before.has(name))
+        .map((name) => join(service.root, 'home', 'artifacts', name))
+        .find((file) => readFileSync(file, 'utf8') === shown)!;
+      const bytes = readFileSync(path);
+      bytes[bytes.length >> 1]! ^= 1;
+      writeFileSync(path, bytes);
+      expect(await service.ask('GET', '/analytics/GROWS/overview')).toMatchObject({
+        status: 404,
+        body: { error: { code: 'DOCUMENT_UNREADABLE' } },
+      });
+      await put(until(421));
+      await backtest();
+      expect((await service.ask('GET', '/analytics/GROWS/overview')).status).toBe(200);
+    });
+
+    test('is a whole one where a weight of a stored snapshot is another one', async () => {
+      await put(until(420), { full: true });
+      const before = new Set(artifacts());
+      await wholeRun();
+      const paths = artifacts()
+        .filter((name) => !before.has(name))
+        .map((name) => join(service.root, 'home', 'artifacts', name));
+      const result = paths.find((path) => readFileSync(path, 'latin1').startsWith('{"date"'))!;
+      const text = readFileSync(result, 'latin1');
+      const point = text.indexOf('0.', text.indexOf('"weights":'));
+      writeFileSync(
+        result,
+        `${text.slice(0, point + 2)}${text[point + 2] === '1' ? '2' : '1'}${text.slice(point + 3)}`,
+        'latin1',
+      );
+      await put(until(421));
+      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+    });
+
+    test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
+      await put(until(420), { full: true });
+      /** Those that a run is written to: the smallest, where it begins in others. */
+      const columnsSince = (before: readonly string[]): string => {
+        const made = artifacts()
+          .filter((name) => !before.includes(name))
+          .map((name) => join(service.root, 'home', 'artifacts', name));
+        return made
+          .filter((path) => readFileSync(path, 'latin1').startsWith('DVSRUN'))
+          .toSorted((a, b) => statSync(a).size - statSync(b).size)[0]!;
+      };
+      const damage = (path: string): void => {
+        const bytes = readFileSync(path);
+        const { offset } = openColumns((from, to) => bytes.subarray(from, to)).header.blocks.weights!;
+        bytes[offset]! ^= 1; // The last bit of a weight: nothing that is computed tells it.
+        writeFileSync(path, bytes);
+      };
+      let before = artifacts();
+      await wholeRun();
+      damage(columnsSince(before));
+      await put(until(421));
+      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+      await put(until(422));
+      before = artifacts();
+      expect(await backtest()).toMatchObject({ extended_from: dateAt(420) });
+      damage(columnsSince(before));
+      await put(until(423));
+      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+      const shown = await views();
+      await wholeRun();
+      expect(shown).toEqual(await views());
+    }, 120_000);
+  });
+}

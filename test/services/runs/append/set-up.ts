@@ -1,0 +1,144 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { type RunningService, runService } from '../../running-service.js';
+
+/** 40 names over 440 sessions, with splits, dividends, delistings and gaps, but without names that come later. */
+export const WHOLE: MarketContent = generateMarket(
+  {
+    seed: 11,
+    assets: 40,
+    sessions: openCalendars()
+      .get('XNYS')!
+      .sessions.filter((day) => day > 18_000)
+      .slice(0, 440),
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 4,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.25,
+    dividend_yield: 0.03,
+    splits_per_year: 0.4,
+    delistings_per_year: 0.1,
+    listings_per_year: 0,
+    missing_rate: 0.002,
+  },
+  () => {},
+);
+
+const isoDay = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
+export const dateAt = (row: number): string => isoDay(WHOLE.dates[row]!);
+
+export const DEFINITION = { calendar: 'XNYS', base_date: dateAt(3), rebalance: { frequency: 'quarterly' } };
+export const INDEX = {
+  ...DEFINITION,
+  id: 'GROWS',
+  name: 'Grows',
+  pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
+};
+export const REQUEST = { transaction_cost_bps: 10, benchmark: { id: 'EQUAL', kind: 'index' } };
+
+export let service: RunningService;
+let folder: string;
+
+/** What the market told by so many sessions. */
+export function until(rows: number): MarketContent {
+  const names = WHOLE.identifiers.length;
+  const last = WHOLE.dates[rows - 1]!;
+  return {
+    ...WHOLE,
+    dates: WHOLE.dates.slice(0, rows),
+    fields: new Map([...WHOLE.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
+    actions: WHOLE.actions.filter(({ exDay }) => exDay <= last),
+  };
+}
+
+export async function put(content: MarketContent, body: object = {}): Promise<void> {
+  rmSync(folder, { recursive: true, force: true });
+  await writeMarket(folder, content, () => {});
+  const { status, body: refreshing } = await service.ask('POST', '/data/stores/desk/refresh', body);
+  expect(status, JSON.stringify(refreshing)).toBe(202);
+  expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded' });
+}
+
+// Bodies are whatever the service answers.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Body = any;
+
+export async function backtest(id = 'GROWS', request: object = REQUEST): Promise<Body> {
+  expect((await service.ask('POST', `/analytics/${id}/backtest`, request)).status).toBe(202);
+  const { error, result } = await service.finished(`backtest:${id}`);
+  expect(error).toBeNull();
+  return result;
+}
+
+/** A run of the whole, in place of the stored one. */
+export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise<Body> {
+  await service.ask('DELETE', `/analytics/${id}/record`);
+  const result = await backtest(id, request);
+  expect(result).toMatchObject({ extended_from: null, full_run_reason: null });
+  return result;
+}
+
+export const text = async (path: string): Promise<string> => (await service.download(path)).text();
+
+/** A text but for what tells when and how it was made. */
+export const numbers = (json: string): string =>
+  json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
+
+export async function views(id = 'GROWS'): Promise<Record<string, string>> {
+  const mid = dateAt(300);
+  const paths = {
+    record: 'record',
+    overview: 'overview',
+    attribution: 'attribution',
+    window: `attribution?start=${mid}`,
+    levels: 'levels?variant=net',
+    weights: 'weights?risk=true&benchmark=EQUAL',
+    asset: `assets/${WHOLE.identifiers[0]}`,
+    groups: 'attribution/groups?by=SECTOR',
+  };
+  const texts = await Promise.all(Object.values(paths).map((path) => text(`/analytics/${id}/${path}`)));
+  return Object.fromEntries(Object.keys(paths).map((name, i) => [name, numbers(texts[i]!)]));
+}
+
+/** Starts the service again and waits until it serves the store. */
+export async function restart(): Promise<void> {
+  await service.restart();
+  for (;;) {
+    const { body } = await service.ask<{ store: { end: string | null } }>('GET', '/health');
+    if (body.store.end !== null) return;
+  }
+}
+
+export const artifacts = (): string[] => readdirSync(join(service.root, 'home', 'artifacts'));
+
+beforeAll(async () => {
+  service = await runService();
+  folder = join(service.root, 'desk');
+  await writeMarket(folder, until(420), () => {});
+  expect(
+    (
+      await service.ask('POST', '/data/stores', {
+        store_id: 'desk',
+        name: 'Desk',
+        kind: 'folder',
+        location: folder,
+        activate: true,
+      })
+    ).status,
+  ).toBeLessThan(300);
+  await service.finished('load:desk');
+  for (const document of [
+    INDEX,
+    { ...DEFINITION, id: 'EQUAL', name: 'Equal', pipeline: { weighting: { type: 'EqualWeight' } } },
+  ])
+    expect((await service.ask('POST', '/indices', document)).status).toBe(200);
+});
+
+afterAll(() => service.close());

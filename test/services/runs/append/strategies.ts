@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { DEFINITION, service, until, put, backtest, wholeRun, text, numbers } from './set-up.js';
+
+export function describeStrategies(): void {
+  describe('strategies and a derived index', () => {
+    test('go on, a strategy also over days on which it rebalances of its own', async () => {
+      await put(until(400), { full: true });
+      expect(
+        (
+          await service.ask('PUT', '/strategies/TILT', {
+            id: 'TILT',
+            name: 'Tilt',
+            index_id: 'GROWS',
+            exposure: 0.9,
+            drift_tolerance: 0.001,
+            transaction_cost_bps: 5,
+          })
+        ).status,
+      ).toBe(200);
+      expect(
+        (
+          await service.ask('PUT', '/strategies/MONTHS', {
+            id: 'MONTHS',
+            name: 'Months',
+            index_id: 'GROWS',
+            rebalance: { frequency: 'monthly' },
+          })
+        ).status,
+      ).toBe(200);
+      const child = {
+        id: 'CHILD',
+        name: 'Child',
+        source_index_id: 'GROWS',
+        objective: 'min_tracking_error',
+        constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.08 } }],
+      };
+      expect(
+        (
+          await service.ask('PUT', '/indices/CHILD', {
+            ...DEFINITION,
+            id: 'CHILD',
+            name: 'Child',
+            derivation: {
+              source_index_id: child.source_index_id,
+              objective: child.objective,
+              constraints: child.constraints,
+            },
+          })
+        ).status,
+      ).toBe(200);
+      const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
+      const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
+      for (const id of ids) await wholeRun(id, {});
+      for (let rows = 401; rows < 440; rows += 12) {
+        await put(until(rows));
+        for (const id of ids) {
+          const result = await backtest(id, {});
+          const shown = await text(`/analytics/${id}/record`);
+          seen[id].push(result.full_run_reason);
+          const whole = await wholeRun(id, {});
+          expect(numbers(JSON.stringify(result))).toBe(numbers(JSON.stringify(whole)));
+          expect(numbers(shown)).toBe(numbers(await text(`/analytics/${id}/record`)));
+        }
+      }
+      expect(seen.MONTHS).toEqual([null, null, null, null]);
+      expect(seen.CHILD).toEqual([null, null, null, null]); // one of the steps has the rebalance of a quarter
+      expect(seen.TILT.filter((reason) => reason === null).length).toBeGreaterThan(1);
+    });
+  });
+}

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { service, sum } from './set-up.js';
+
+export function describeOtherViews(): void {
+  describe('other views of a run', () => {
+    test('attribution of a window links to its return', async () => {
+      const { body } = await service.checked(
+        'getAttribution',
+        '/analytics/MAIN/attribution?start=2022-02-05&end=2022-11-26',
+      );
+      expect([body.requested_start, body.requested_end, body.start, body.end]).toEqual([
+        '2022-02-05',
+        '2022-11-26',
+        '2022-02-08T00:00:00+00:00',
+        '2022-11-25T00:00:00+00:00',
+      ]);
+      expect(sum(body.contributions.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(
+        body.total_return,
+        12,
+      );
+      const short = await service.checked(
+        'getAttribution',
+        '/analytics/MAIN/attribution?start=2022-02-05&end=2022-02-07',
+      );
+      expect([short.status, short.body.error.code]).toEqual([422, 'RANGE_TOO_SHORT']);
+      const turned = await service.checked(
+        'getAttribution',
+        '/analytics/MAIN/attribution?start=2022-02-08&end=2022-02-07',
+      );
+      expect([turned.status, turned.body.error.code]).toEqual([422, 'INVALID_RANGE']);
+    });
+
+    test('groups add up to the total, and against a benchmark to the active return', async () => {
+      const alone = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups');
+      expect([alone.status, alone.body.by, alone.body.benchmark, alone.body.reconciles]).toEqual([
+        200,
+        'SECTOR',
+        null,
+        true,
+      ]);
+      expect(sum(alone.body.groups.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(
+        alone.body.total_return,
+        12,
+      );
+      const { body } = await service.checked(
+        'getGroupAttribution',
+        '/analytics/MAIN/attribution/groups?by=COUNTRY&benchmark=WIDE&start=2022-03-01&end=2023-03-01',
+      );
+      const effects = body.groups.flatMap((row: { allocation: number; selection: number; interaction: number }) => [
+        row.allocation,
+        row.selection,
+        row.interaction,
+      ]);
+      expect(sum(effects)).toBeCloseTo(body.active_return, 12);
+      expect(body.active_return).toBeCloseTo(body.total_return - body.benchmark_return, 12);
+      expect(
+        sum(body.groups.map((row: { benchmark_average_weight: number }) => row.benchmark_average_weight)),
+      ).toBeCloseTo(1, 10);
+      const unknown = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups?by=SHOE_SIZE');
+      expect([unknown.status, unknown.body.error.detail.findings[0].code]).toEqual([422, 'UNKNOWN_FIELD_NAME']);
+    });
+
+    test('every identity of the run holds when it is computed again', async () => {
+      const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
+      expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
+      expect(body.reconciles).toBe(true);
+      expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(
+        expect.arrayContaining(['stored columns', 'returns', 'weights', 'contributions']),
+      );
+    });
+
+    test('bytes that were changed are found, however often it was asked before', async () => {
+      const etag = (await service.call('GET', '/analytics/MAIN/overview')).headers.get('etag')!.replaceAll('"', '');
+      const folder = join(service.home, 'artifacts');
+      const files = readdirSync(folder).map((name) => join(folder, name));
+      const overview = files.find((path) => createHash('sha256').update(readFileSync(path)).digest('hex') === etag)!;
+      const stored = readFileSync(overview);
+      const failing = async (): Promise<string[]> => {
+        const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
+        const names = body.checks
+          .filter(({ holds }: { holds: boolean }) => !holds)
+          .map(({ name }: { name: string }) => name);
+        expect(body.reconciles).toBe(names.length === 0);
+        return names;
+      };
+      for (const change of ['first', 'last'] as const) {
+        const changed = Uint8Array.from(stored);
+        changed[change === 'first' ? 0 : changed.length - 1]! ^= 1;
+        writeFileSync(overview, changed);
+        expect(await failing()).toEqual(['stored overview']);
+        writeFileSync(overview, stored);
+        expect(await failing()).toEqual([]);
+      }
+    });
+
+    test('the record answers under an etag that spares writing it again, and is forgotten under that etag alone', async () => {
+      const first = await service.call('GET', '/analytics/MAIN/record');
+      const etag = first.headers.get('etag')!;
+      expect([first.status, first.body.portfolio.portfolio_id]).toEqual([200, 'portfolio-MAIN']);
+      const again = await service.call('GET', '/analytics/MAIN/record', undefined, { 'If-None-Match': etag });
+      expect([again.status, again.headers.get('etag'), again.body]).toEqual([304, etag, undefined]);
+      expect(
+        (await service.call('DELETE', '/analytics/MAIN/record', undefined, { 'If-Match': '"another"' })).status,
+      ).toBe(412);
+    });
+
+    test('a name shows its weights at the rebalances it was in', async () => {
+      const { body: weights } = await service.checked('getWeights', '/analytics/MAIN/weights');
+      const { identifier } = weights.weights[0];
+      const { body } = await service.checked('getRunAsset', `/analytics/MAIN/assets/${identifier}`);
+      expect(body.rebalances_held).toBe(Object.keys(body.weight_history).length);
+      expect(body.weight_history[weights.rebalance_date]).toBeGreaterThan(0);
+      expect(body.excess_return).toBeCloseTo(body.total_return - body.index_return, 12);
+      expect(body.observations).toBe(body.price.index.length);
+      const { body: never } = await service.checked('getRunAsset', '/analytics/MAIN/assets/NOSUCH');
+      expect(never.error.code).toBe('ASSET_NOT_IN_RUN');
+    });
+
+    test('levels come in every variant, cut to a window', async () => {
+      const whole = await service.checked('getLevels', '/analytics/MAIN/levels');
+      const cut = await service.checked('getLevels', '/analytics/MAIN/levels?start=2022-06-01&end=2022-06-30');
+      expect(whole.body.variant).toBe('total');
+      expect(whole.body.levels.data[0]).toBe(100);
+      const from = whole.body.levels.index.indexOf(cut.body.levels.index[0]);
+      expect(cut.body.levels.data).toEqual(whole.body.levels.data.slice(from, from + cut.body.levels.data.length));
+      const price = await service.checked('getLevels', '/analytics/MAIN/levels?variant=price');
+      expect(price.body.levels.data.at(-1)).toBeLessThan(whole.body.levels.data.at(-1));
+    });
+
+    test('levels of one name are its prices and dividends by the variant, its market value the same in each', async () => {
+      await service.call('POST', '/analytics/ONE/backtest', {});
+      expect((await service.finished('backtest:ONE')).body.error).toBeNull();
+      const { body: held } = await service.checked('getWeights', '/analytics/ONE/weights');
+      const name: string = held.weights[0].identifier;
+      const { prices } = (await service.call('GET', `/data/prices/${name}?start=2022-01-03`)).body;
+      const closes = new Map<string, number>(
+        prices.index.map((day: string, t: number) => [day, prices.data[t][prices.columns.indexOf('CLOSE')]]),
+      );
+      const actions: { type: string; value: number; ex_date: string }[] = (
+        await service.call('GET', `/data/corporate-actions/${name}`)
+      ).body.actions;
+      const on = (day: string, types: readonly string[]) =>
+        actions.filter(({ type, ex_date }) => types.includes(type) && ex_date === day).map(({ value }) => value);
+      expect(actions.filter(({ type }) => type === 'DIVIDEND').length).toBeGreaterThan(4);
+      expect((await service.checked('getLevels', '/analytics/ONE/levels')).body.variant).toBe('net');
+      for (const [variant, kept] of [
+        ['price', 0],
+        ['net', 0.7],
+        ['total', 1],
+      ] as const) {
+        const { levels, divisor } = (await service.checked('getLevels', `/analytics/ONE/levels?variant=${variant}`))
+          .body;
+        expect(divisor.index).toEqual(levels.index);
+        let level = 100;
+        let worth = 100;
+        levels.index.forEach((day: string, t: number) => {
+          if (t > 0) {
+            const before = closes.get(levels.index[t - 1])!;
+            const ratio = on(day, ['SPLIT']).reduce((product, value) => product * value, 1);
+            level *=
+              (ratio * (closes.get(day)! + sum(on(day, ['SPECIAL_DIVIDEND'])) + kept * sum(on(day, ['DIVIDEND'])))) /
+              before;
+            worth *= (ratio * closes.get(day)!) / before;
+          }
+          expect(levels.data[t] / level).toBeCloseTo(1, 12);
+          expect((levels.data[t] * divisor.data[t]) / worth).toBeCloseTo(1, 12);
+        });
+        expect(divisor.data[0]).toBe(1);
+      }
+    });
+
+    test('the record holds the benchmark and answers a known etag with 304', async () => {
+      const { body, headers } = await service.checked('getRecord', '/analytics/MAIN/record');
+      expect(body.benchmark.levels.data[0]).toBe(100);
+      expect(body.index.optimised).toBeNull();
+      expect(headers.get('etag')).toMatch(/^"[0-9a-f]{64}"$/);
+    });
+  });
+}

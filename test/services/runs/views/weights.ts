@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { service, sum } from './set-up.js';
+
+export function describeWeights(): void {
+  describe('weights of a run', () => {
+    test('carry risk that sums to the volatility and active risk that sums to the tracking error', async () => {
+      const { status, body } = await service.checked(
+        'getWeights',
+        '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17',
+      );
+      expect(status).toBe(200);
+      expect(sum(body.weights.map((row: { weight: number }) => row.weight))).toBeCloseTo(1, 10);
+      expect(sum(body.weights.map((row: { risk_contribution: number }) => row.risk_contribution ?? 0))).toBeCloseTo(
+        body.risk.volatility,
+        10,
+      );
+      const held = sum(
+        body.weights.map((row: { active_risk_contribution: number }) => row.active_risk_contribution ?? 0),
+      );
+      const others: number[] = Object.values(body.active_risk.contributions_not_held);
+      expect(held + sum(others)).toBeCloseTo(body.active_risk.tracking_error, 10);
+      expect(others.length).toBeGreaterThan(5);
+      expect(sum(body.weights.map((row: { delta_since_rebalance: number }) => row.delta_since_rebalance))).toBeCloseTo(
+        0,
+        10,
+      );
+      expect([body.risk.window_start, body.risk.window_end]).toEqual(['2022-01-03', '2023-12-29']);
+    });
+
+    test('on a rebalance date have no drift', async () => {
+      const { body } = await service.checked('getWeights', '/analytics/MAIN/weights?as_of=2023-06-30');
+      expect([body.rebalance_date, body.drift, body.risk, body.active_risk]).toEqual(['2023-06-30', null, null, null]);
+      for (const row of body.weights) expect([row.delta_since_rebalance, row.active_weight]).toEqual([null, null]);
+    });
+
+    test('decompose into factors that sum', async () => {
+      for (const model of ['market_sector', 'statistical']) {
+        const { status, body } = await service.checked(
+          'getFactorRisk',
+          `/analytics/MAIN/factor-risk?benchmark=WIDE&model=${model}`,
+        );
+        expect(status).toBe(200);
+        expect(sum(Object.values<number>(body.contributions))).toBeCloseTo(1, 10);
+        expect(body.factor_variance + body.specific_variance).toBeCloseTo(body.total_variance, 14);
+        expect(body.tracking_error).toBeCloseTo(Math.sqrt(body.total_variance), 12);
+        expect(body.reconciles).toBe(true);
+        expect(body).toMatchObject({
+          benchmark: 'WIDE',
+          requested_as_of: null,
+          as_of: '2023-12-29',
+          window_start: '2022-01-03',
+          window_end: '2023-12-29',
+        });
+      }
+      const { body } = await service.checked(
+        'getFactorRisk',
+        '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-20',
+      );
+      expect([body.requested_as_of, body.as_of]).toEqual(['2023-05-20', '2023-05-19']);
+    });
+
+    test('and the risks of a date are those of the same names, whichever view tells them', async () => {
+      const { body: risk } = await service.checked(
+        'getFactorRisk',
+        '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-17',
+      );
+      const { body: weights } = await service.checked(
+        'getWeights',
+        '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17',
+      );
+      expect([risk.uncovered, risk.covered_weight]).toEqual([
+        weights.active_risk.uncovered,
+        weights.active_risk.covered_weight,
+      ]);
+    });
+  });
+}

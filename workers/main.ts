@@ -11,6 +11,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'run-record': async () => (await import('./run-record.js')).runRecord,
   'write-record': async () => (await import('./run-record.js')).writeRecordFile,
   'upgrade-result': async () => (await import('./stored-texts.js')).upgradeResult,
+  'export-part': async () => (await import('./export-part.js')).exportPartOfRun,
   'run-levels': async () => (await import('./run-levels.js')).runLevels,
   preview: async () => (await import('./preview.js')).preview,
   explain: async () => (await import('./explain.js')).explain,

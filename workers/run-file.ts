@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
+import type { OpenRunFiles } from '#jobs/tasks.js';
 
 /**
  * Opens a column file, lets `use` read ranges of it, and of the earlier ones beside it, and closes all of them.
@@ -21,6 +22,15 @@ export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T
   } finally {
     files.forEach((file) => closeSync(file));
   }
+}
+
+/** Reads the files of a run that somebody else has opened, and closes. @throws Refusal DOCUMENT_UNREADABLE */
+export function withOpenFiles<T>({ columns, earlier }: OpenRunFiles, use: (columns: RunColumns) => T): T {
+  const reader =
+    (file: number): ReadRange =>
+    (start, end, room) =>
+      readRange(file, start, end, room);
+  return use(openColumns(reader(columns), (name) => reader(earlier[name]!)));
 }
 
 function openFile(path: string): number {

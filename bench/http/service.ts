@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,4 +90,12 @@ export async function finished({ url }: RunningService, jobId: string): Promise<
     if (status !== 'pending' && status !== 'running')
       throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);
   }
+}
+
+/** MiB that the service holds now, and the most that it holds from now on. */
+export function watchMemory({ pid }: RunningService): { readonly held: number; peak(): number } {
+  const of = (line: 'VmRSS' | 'VmHWM'): number =>
+    Number(new RegExp(`${line}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+  writeFileSync(`/proc/${pid}/clear_refs`, '5'); // The peak counts from here.
+  return { held: of('VmRSS'), peak: () => of('VmHWM') };
 }

@@ -1,6 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { spread } from '../percentiles.js';
-import { finished, processorTime, settled, startService, threadTimes } from './service.js';
+import { finished, processorTime, settled, startService, threadTimes, watchMemory } from './service.js';
 
 /**
  * What clients wait for the views of a stored run of 500 names over 20 years, one request after the other: for views that are asked
@@ -249,8 +248,7 @@ async function measureFirsts(paths: Readonly<Record<string, string>>): Promise<v
 
 /** Peak memory of the service while a record is read, above what it held before. */
 async function measureRecord(id: string, what: string): Promise<void> {
-  const before = memoryOf('VmRSS');
-  writeFileSync(`/proc/${service.pid}/clear_refs`, '5'); // The peak counts from here.
+  const { held, peak } = watchMemory(service);
   const begun = performance.now();
   const answer = await fetch(`${service.url}/analytics/${id}/record`);
   let bytes = 0;
@@ -261,12 +259,8 @@ async function measureRecord(id: string, what: string): Promise<void> {
   }
   console.log(
     `record ${what}, ${(bytes / 2 ** 20).toFixed(1)} MiB: first byte after ${first.toFixed(0)} ms, all in ${(performance.now() - begun).toFixed(0)} ms; ` +
-      `memory of the service ${before.toFixed(0)} MiB, at most ${(memoryOf('VmHWM') - before).toFixed(0)} MiB more (limit 30)`,
+      `memory of the service ${held.toFixed(0)} MiB, at most ${(peak() - held).toFixed(0)} MiB more (limit 30)`,
   );
-}
-
-function memoryOf(line: 'VmRSS' | 'VmHWM'): number {
-  return Number(new RegExp(`${line}:\\s+(\\d+)`).exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))![1]) / 1024;
 }
 
 async function post(path: string, body: unknown): Promise<void> {

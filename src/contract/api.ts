@@ -4,6 +4,7 @@ import { changelogRoutes } from './changelog.js';
 import { dataRoutes } from './data.js';
 import { derivativeRoutes } from './derivatives.js';
 import { documentationRoutes } from './documentation.js';
+import { exportRoutes } from './exports.js';
 import { healthRoutes } from './health.js';
 import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices/routes.js';
@@ -36,6 +37,7 @@ export const API = {
   ...indexRoutes,
   ...analyticsRoutes,
   ...runViewRoutes,
+  ...exportRoutes,
   ...optimiseRoutes,
   ...riskModelRoutes,
   ...replayRoutes,

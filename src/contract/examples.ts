@@ -29,6 +29,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   start: '2024-01-02',
   end: '2024-12-31',
   benchmark: 'EQUAL-100',
+  table: 'levels',
 };
 
 /** Answers by operation id, as a service gave them, long lists cut: `data/answers.json`. */

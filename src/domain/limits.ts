@@ -57,6 +57,8 @@ export const LIMITS = {
   MAX_STREAM_SECONDS: 3600,
   /** Streams of job events that are open at once. */
   MAX_EVENT_STREAMS: 1000,
+  /** Exports that are read at once: each holds 4 MiB. */
+  MAX_OPEN_EXPORTS: 100,
   /** Wall time of a computation that is answered at once (previews, what-if). */
   MAX_QUERY_SECONDS: 60,
   /** Sessions of a simulated path: ten years. */

@@ -32,6 +32,7 @@ export const ERRORS = {
   JOB_NOT_FOUND: { status: 404, help: 'No job is stored under the id.' },
   DOCUMENT_UNREADABLE: { status: 404, help: 'The stored document cannot be read; it can still be deleted.' },
   METHOD_NOT_ALLOWED: { status: 405, help: 'The path exists but not with this method; see Allow.' },
+  NOT_ACCEPTABLE: { status: 406, help: 'None of the media types in Accept is offered; see detail.accepted.' },
   INDEX_EXISTS: { status: 409, help: 'An index is already stored under the requested id.' },
   STRATEGY_EXISTS: { status: 409, help: 'A strategy is already stored under the id.' },
   TEMPLATE_EMPTY: { status: 409, help: 'The stored template has no blocks.' },

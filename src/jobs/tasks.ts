@@ -8,6 +8,8 @@ import type { FullRunReason, StoredFullRunReason } from '#domain/backtest/extend
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import type { ExportTableName } from '#domain/exports/catalogue.js';
+import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
@@ -40,6 +42,8 @@ export interface Tasks {
   'write-record': { input: RunRecordInput & { readonly path: string }; output: WrittenFile };
   /** The result of a backtest that an earlier version stored, with the members of today. */
   'upgrade-result': { input: HashedFile; output: AnswerBytes };
+  /** A part of an export of a stored run. */
+  'export-part': { input: ExportPartInput; output: ExportPart };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
@@ -550,6 +554,37 @@ export interface FactorRiskInput {
   readonly market: MarketHandle;
   readonly model: FactorModelName;
   readonly factors: number;
+}
+
+/** The files of a run, opened by the process: they can be read to their ends, whoever removes them meanwhile. */
+export interface OpenRunFiles {
+  /** Descriptor of the columns. */
+  readonly columns: number;
+  /** Descriptors of the earlier files that they continue, by name. */
+  readonly earlier: Readonly<Record<string, number>>;
+}
+
+export interface ExportPartInput {
+  readonly files: OpenRunFiles;
+  readonly table: ExportTableName;
+  readonly format: ExportFormat;
+  /** YYYY-MM-DD. */
+  readonly start: string | null;
+  readonly end: string | null;
+  readonly from: ExportPosition;
+  /** The served market, where the table reads it and it is that of the run. */
+  readonly market: MarketHandle | null;
+  /** Memory that the part is written to. */
+  readonly room: SharedArrayBuffer;
+}
+
+export interface ExportPart {
+  /** Bytes of the room that were written. */
+  readonly length: number;
+  /** Bytes behind them that had no room, as a rule none. */
+  readonly rest: Uint8Array<ArrayBuffer>;
+  /** Where the next part begins; null after the last. */
+  readonly next: ExportPosition | null;
 }
 
 /** Levels in index points by day. */

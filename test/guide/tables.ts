@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { EXPORTS } from '#domain/exports/catalogue.js';
+import type { ExportTable } from '#domain/exports/export-table.js';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { FINDING_CODES } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';
 import { ERRORS } from '#domain/refusal.js';
@@ -34,6 +37,19 @@ const TABLES: Readonly<Record<string, () => string>> = {
     table(
       ['stat', 'printed as', 'it', 'unless stats are named, of'],
       Object.entries(STATS).map(([stat, { label, meaning, usual }]) => [`\`${stat}\``, label, meaning, USUAL[usual]]),
+    ),
+  exports: () =>
+    table(
+      ['table', 'column', 'unit', 'is'],
+      Object.entries<ExportTable>(EXPORTS).flatMap(([name, { help, row, columns }]) => [
+        [`**\`${name}\`**`, '', '', `${help} A row is ${row}.`],
+        ...Object.entries(columns).map(([column, { unit, meaning }]) => ['', `\`${column}\``, unit ?? '', meaning]),
+      ]),
+    ),
+  formats: () =>
+    table(
+      ['format', '`Accept`', 'is'],
+      Object.entries(EXPORT_FORMATS).map(([name, { media, help }]) => [`\`${name}\``, `\`${media}\``, help]),
     ),
   example: () => `\`\`\`text\n${exampleClass()}\`\`\``,
   errors: () =>

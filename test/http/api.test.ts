@@ -24,7 +24,7 @@ const app = createApp({
 
 /** A path of the route that its parameters accept: a job's id has a form of its own. */
 const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
-  route.path.replaceAll(/\{\w+\}/g, id);
+  route.path.replace('{table}', 'levels').replaceAll(/\{\w+\}/g, id);
 
 async function ask(method: string, path: string, scope: string | undefined, text?: string) {
   const headers: Record<string, string> = {

@@ -1,5 +1,6 @@
 import { analyticsHandlers } from '#http/routes/analytics.js';
 import { derivativeHandlers } from '#http/routes/derivatives.js';
+import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
 import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
@@ -9,6 +10,7 @@ import { createDerivatives } from '#services/derivatives/derivatives.js';
 import type { CalendarViews } from '#services/indices/calendars.js';
 import { createAnalytics } from '#services/runs/analytics.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
+import { createExports } from '#services/runs/exports.js';
 import { createReplayJob, createReplays } from '#services/runs/replays.js';
 import { createRollingRisk } from '#services/runs/rolling-risk.js';
 import { createRunViews } from '#services/runs/run-views.js';
@@ -50,6 +52,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
     handlers: {
       ...analyticsHandlers(analytics),
       ...runViewHandlers(runViews),
+      ...exportHandlers(createExports(rooms)),
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
       ...simulationHandlers(simulations),

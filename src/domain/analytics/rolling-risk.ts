@@ -15,6 +15,9 @@ export interface RollingRisk {
   readonly correlation: Float64Array;
 }
 
+/** Returns of a window that nobody chose: a quarter. */
+export const DEFAULT_RISK_WINDOW = 63;
+
 /** Either a window of returns or a half-life in sessions. */
 export type RiskMemory = { readonly window: number } | { readonly halfLife: number };
 

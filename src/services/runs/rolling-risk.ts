@@ -1,3 +1,4 @@
+import { DEFAULT_RISK_WINDOW } from '#domain/analytics/rolling-risk.js';
 import { marketKey } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -7,9 +8,6 @@ import { requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead } from './stamped-json.js';
 import type { ViewCache } from './view-cache.js';
-
-/** Returns of a window that nobody chose: a quarter. */
-const WINDOW = 63;
 
 export interface RollingRiskQuery {
   readonly window?: number | undefined;
@@ -51,7 +49,7 @@ export function createRollingRisk({
           },
         ]);
       }
-      const memory = halfLife === undefined ? { window: window ?? WINDOW } : { halfLife };
+      const memory = halfLife === undefined ? { window: window ?? DEFAULT_RISK_WINDOW } : { halfLife };
       const market = (await states.servedMarket(run))?.handle ?? null;
       const question = { view: 'rolling-risk', columns, runId, memory, market: market && marketKey(market) };
       const { bytes, sha256 } = await views.get(question, () =>

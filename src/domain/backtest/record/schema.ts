@@ -135,6 +135,8 @@ export const TRANSACTIONS = group({
   isFree: transaction.u8({ ...both(({ isFree }) => isFree), stay: stayingTransactions }),
 });
 
+export type RecordedTransactions = Recorded<typeof TRANSACTIONS>;
+
 const record = fieldsOf<WholeRecord, AddedRecord>();
 
 /** What the portfolio held and did. */

@@ -1,0 +1,78 @@
+import { request } from 'node:http';
+import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
+import { FORMAT_NAMES } from '#domain/exports/formats.js';
+import { finished, processorTime, settled, startService, watchMemory } from './service.js';
+
+/**
+ * Exports of a run of 500 names over 20 years, from a service in a process of its own to a client that throws the bytes away:
+ * megabytes a second by the clock, and of the processor time of the service; and the memory that reading the largest one takes.
+ * Limits: 100 MB/s of CSV and Arrow for the weights, 60 MiB of memory.
+ */
+const ROUNDS = 3;
+const MB = 1e6;
+
+const service = await startService();
+try {
+  await makeRun();
+  await settled(service);
+  for (const table of EXPORT_NAMES) {
+    for (const format of FORMAT_NAMES) await measure(table, format);
+  }
+} finally {
+  await service.stop();
+}
+
+async function makeRun(): Promise<void> {
+  await post('/data/synthetic', { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' });
+  await finished(service, 'generate:market');
+  await post('/indices', {
+    id: 'BIG',
+    name: 'Big',
+    calendar: 'XNYS',
+    base_date: '2000-01-03',
+    rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+    pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.05 } },
+  });
+  await post('/analytics/BIG/backtest', { transaction_cost_bps: 5 });
+  await finished(service, 'backtest:BIG');
+}
+
+async function measure(table: string, format: string): Promise<void> {
+  const path = `/analytics/BIG/exports/${table}?format=${format}`;
+  await read(path);
+  const { held, peak } = watchMemory(service);
+  const before = processorTime(service);
+  const begun = performance.now();
+  let bytes = 0;
+  for (let round = 0; round < ROUNDS; round++) bytes += await read(path);
+  const seconds = (performance.now() - begun) / 1000;
+  const processor = (processorTime(service) - before) / 1000;
+  const rate = (time: number): string => `${(bytes / MB / time).toFixed(0).padStart(5)} MB/s`;
+  console.log(
+    `${table.padEnd(14)} ${format.padEnd(6)} ${(bytes / ROUNDS / MB).toFixed(2).padStart(8)} MB ${rate(seconds)} by the clock, ${rate(Math.max(processor, 0.001))} of processor time, at most ${(peak() - held).toFixed(0)} MiB more`,
+  );
+}
+
+/** Reads an answer to its end without keeping it. */
+function read(path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request(service.url + path, (answer) => {
+      let bytes = 0;
+      answer.on('data', (part: Buffer) => (bytes += part.length));
+      answer.on('end', () => resolve(bytes));
+      answer.on('error', reject);
+      if (answer.statusCode !== 200) reject(new Error(`${path} is answered ${answer.statusCode}`));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+async function post(path: string, body: unknown): Promise<void> {
+  const answer = await fetch(service.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${path} is answered ${answer.status}: ${await answer.text()}`);
+}

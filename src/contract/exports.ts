@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
+import type { ExportTable } from '#domain/exports/export-table.js';
+import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
+import { Id, IsoDate } from '#domain/shape.js';
+import { routes } from './route.js';
+import { stale } from './run-state.js';
+
+export const ExportView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    table: z.enum(EXPORT_NAMES).meta({ description: 'The table, as it was asked for.' }),
+    columns: z.array(z.string()).meta({ description: 'Names of the columns.' }),
+    data: z
+      .array(z.array(z.union([z.string(), z.number()]).nullable()))
+      .meta({ description: 'Rows, a value a column; dates are YYYY-MM-DD.' }),
+  })
+  .meta({ id: 'ExportView' });
+export type ExportView = z.infer<typeof ExportView>;
+
+const tables = Object.entries<ExportTable>(EXPORTS).map(
+  ([name, { help, columns }]) => `- \`${name}\`: ${help} Columns: ${Object.keys(columns).join(', ')}.`,
+);
+const formats = Object.entries(EXPORT_FORMATS).map(
+  ([name, { media, help }]) => `- \`${name}\` (\`${media}\`): ${help}`,
+);
+const { json: _json, ...others } = EXPORT_FORMATS;
+
+export const exportRoutes = routes({
+  exportRun: {
+    method: 'GET',
+    path: '/analytics/{index_id}/exports/{table}',
+    scope: 'read',
+    tag: 'analytics',
+    summary: 'A table of a run as a file, its whole history.',
+    description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nRows come as a stream of any length. The header \`X-Run-Stale\` names what is not current of the run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
+    params: z.strictObject({
+      index_id: Id,
+      table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),
+    }),
+    query: z.strictObject({
+      start: IsoDate.optional().meta({ description: 'First date; that of the run unless given.' }),
+      end: IsoDate.optional().meta({ description: 'Last date; that of the run unless given.' }),
+      format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
+    }),
+    success: {
+      status: 200,
+      description: 'The rows.',
+      schema: ExportView,
+      media: Object.values(others).map(({ media }) => media),
+    },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'RUN_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NOT_ACCEPTABLE',
+      'INVALID_RANGE',
+      'NO_DATA_AT_DATE',
+      'RANGE_TOO_SHORT',
+      'TOTAL_LOSS',
+      'NUMERIC_FAILURE',
+    ],
+  },
+});

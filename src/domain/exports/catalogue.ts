@@ -1,0 +1,124 @@
+import { DEFAULT_RISK_WINDOW } from '../analytics/rolling-risk.js';
+import { count, date, fraction, money, number, points, text, type ExportTable } from './export-table.js';
+
+/** The tables that are exported of a stored run. Money is in the currency of the index. */
+export const EXPORTS = {
+  levels: {
+    help: 'Levels, returns and costs of the portfolio, beside the index and its return variants.',
+    row: 'a date of the run',
+    columns: {
+      date: date('Session.'),
+      level: points('The portfolio, rebased to 100.'),
+      index_level: points('The index that it follows, rebased to 100.'),
+      price: points('The index as a price return, from its base value; null where prices include dividends.'),
+      total: points('The same as a total return.'),
+      net: points('The same as a net total return; null where prices include dividends.'),
+      divisor: number('Divisor of the index in its own return variant.'),
+      return: fraction('Return of the portfolio since the session before; null on the first date.'),
+      drawdown: fraction('Level against its highest so far.'),
+      costs: money('Paid for the trades of the session.'),
+    },
+  },
+  weights: {
+    help: 'What was held at every close.',
+    row: 'a name held at the close of a date, by date then identifier',
+    columns: {
+      date: date('Session.'),
+      identifier: text('The name.'),
+      weight: fraction('Of the portfolio.'),
+      index_weight: fraction('Of the index that it follows; null for a strategy.'),
+    },
+  },
+  constituents: {
+    help: 'What is held at the last close at or before `end`, the last of the run unless given.',
+    row: 'a name held, by identifier',
+    readsMarket: true,
+    columns: {
+      identifier: text('The name.'),
+      name: text('NAME of the reference data.'),
+      sector: text('SECTOR of the reference data.'),
+      country: text('COUNTRY of the reference data; null unless the store of the run is served.'),
+      currency: text('Currency of its prices; null unless the store of the run is served.'),
+      weight: fraction('Held in the index, as `weights` of the analytics shows it.'),
+      decided_weight: fraction('Decided at the rebalance in force.'),
+      uncapped_weight: fraction('The same before capping.'),
+      shares: number('Held by the portfolio, on the share basis of the date.', 'shares'),
+      price: money('Of a share: the last close, in the currency of the index.'),
+      value: money('Of the holding of the portfolio.'),
+    },
+  },
+  rebalances: {
+    help: 'The rebalances of the run, the one in force at its start included.',
+    row: 'a rebalance, by date',
+    columns: {
+      date: date('Effective date by the schedule.'),
+      decision_date: date(
+        'Day up to which data decided it: the effective date without an effective lag. Null for a rebalance of a strategy of its own, and beyond the latest 400.',
+      ),
+      constituents: count('Names with a weight.'),
+      added: count('Names without a weight before; null for the first.'),
+      removed: count('Names without a weight now; null for the first.'),
+      turnover: fraction('One-way, against the weights before the trades; null where the portfolio was bought.'),
+      cost: money('Paid on its session; null for one before the run.'),
+    },
+  },
+  trades: {
+    help: 'The trades of the portfolio, the latest million where there are more.',
+    row: 'a trade, by date then identifier',
+    columns: {
+      date: date('Session at whose close it was made.'),
+      identifier: text('The name.'),
+      side: text('`buy` or `sell`.'),
+      weight_before: fraction('Held before the trades of the session.'),
+      weight_after: fraction('Held after them.'),
+      value: money('Traded.'),
+      cost: money('Paid.'),
+      reason: text('`rebalance`, `retry` of an order that waited for a price, or `delisting`.'),
+    },
+  },
+  attribution: {
+    help: 'Contribution of each name to the return of the portfolio from `start` to `end`, linked so that they add up to it.',
+    row: 'a name held or traded in the window, by identifier',
+    columns: {
+      identifier: text('The name.'),
+      contribution: fraction('To the total return.'),
+      average_weight: fraction('Mean over the sessions of the window.'),
+      total_return: fraction('Of the name while it was held.'),
+    },
+  },
+  events: {
+    help: 'Corporate actions on what the index held, and how they moved its divisor.',
+    row: 'an event, by date then identifier',
+    columns: {
+      date: date('Session.'),
+      identifier: text('The name.'),
+      type: text(
+        '`split`, `cash`, `rights`, or `exit` of a name that was delisted, acquired, merged or silent for too long.',
+      ),
+      value: number('Share-count multiplier, cash or new shares per share; null for an exit.'),
+      effect: fraction('Change of the divisor that it made; those of a session add up.'),
+      divisor_before: number('Divisor at the close before.'),
+      divisor_after: number('Divisor at the close.'),
+    },
+  },
+  risk: {
+    help: `Risk of the portfolio over the latest ${DEFAULT_RISK_WINDOW} returns, annualised.`,
+    row: 'a date with that many returns behind it',
+    columns: {
+      date: date('Session.'),
+      volatility: fraction('Of the portfolio.'),
+      index_volatility: fraction('Of the index that it follows.'),
+      tracking_error: fraction('Of the differences of their returns.'),
+      beta: number('Of the portfolio on the index.'),
+      correlation: number('Between them.'),
+    },
+  },
+} as const satisfies Readonly<Record<string, ExportTable>>;
+
+export type ExportTableName = keyof typeof EXPORTS;
+export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportTableName[]]; // Object.keys knows texts alone.
+
+/** The entry of a table, by its name. */
+export function exportTable(name: ExportTableName): ExportTable {
+  return EXPORTS[name];
+}

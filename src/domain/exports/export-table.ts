@@ -1,0 +1,31 @@
+/** Kinds of values in a column: a day, a text, a number, or a whole number of things. */
+export type ColumnType = 'date' | 'text' | 'number' | 'count';
+
+export interface ExportColumn<T extends ColumnType = ColumnType> {
+  readonly type: T;
+  /** What a number counts: `fraction`, `money`, `points`; null for what has no unit. */
+  readonly unit: string | null;
+  readonly meaning: string;
+}
+
+/** A table that is exported of a stored run: its columns, in their order. How its rows are made stands in `#views/exports/tables`. */
+export interface ExportTable {
+  readonly help: string;
+  /** What a row stands for. */
+  readonly row: string;
+  /** Whether the served market tells more of it, where it is that of the run. */
+  readonly readsMarket?: true;
+  readonly columns: Readonly<Record<string, ExportColumn>>;
+}
+
+const column =
+  <T extends ColumnType>(type: T) =>
+  (meaning: string, unit: string | null = null): ExportColumn<T> => ({ type, unit, meaning });
+
+export const date = column('date');
+export const text = column('text');
+export const count = column('count');
+export const number = column('number');
+export const fraction = (meaning: string): ExportColumn<'number'> => number(meaning, 'fraction');
+export const money = (meaning: string): ExportColumn<'number'> => number(meaning, 'money');
+export const points = (meaning: string): ExportColumn<'number'> => number(meaning, 'points');

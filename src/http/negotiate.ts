@@ -1,0 +1,38 @@
+import { Refusal } from '#domain/refusal.js';
+
+interface Range {
+  readonly type: string;
+  readonly quality: number;
+}
+
+/**
+ * The media type that a client prefers among those offered: by quality, then as they are offered. Without `Accept` the first.
+ * @throws Refusal NOT_ACCEPTABLE when none of them can be met
+ */
+export function negotiate<T extends string>(accept: string | undefined, offered: readonly T[]): T {
+  if (accept === undefined || accept.trim() === '') return offered[0]!;
+  const ranges = accept.split(',').map(readRange);
+  const rated = offered.map((type) => ({ type, quality: qualityOf(type, ranges) }));
+  const best = rated.reduce((found, candidate) => (candidate.quality > found.quality ? candidate : found));
+  if (best.quality > 0) return best.type;
+  throw new Refusal('NOT_ACCEPTABLE', `Accept ${accept.slice(0, 200)} cannot be met; there is ${offered.join(', ')}.`, {
+    accepted: [...offered],
+  });
+}
+
+function readRange(text: string): Range {
+  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+  const quality = parameters.find((parameter) => parameter.startsWith('q='));
+  const value = quality === undefined ? 1 : Number(quality.slice('q='.length));
+  return { type, quality: Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : 0 };
+}
+
+/** Quality by the most specific range that has the type, 0 without one. */
+function qualityOf(type: string, ranges: readonly Range[]): number {
+  const [kind] = type.split('/');
+  for (const name of [type, `${kind}/*`, '*/*']) {
+    const found = ranges.filter((range) => range.type === name);
+    if (found.length > 0) return Math.max(...found.map(({ quality }) => quality));
+  }
+  return 0;
+}

@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
+import { LIMITS } from '#domain/limits.js';
+import { marketKey, type MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import type { StaleState } from '#domain/backtest/stale.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
+import { assertOrder } from './backtest-plans.js';
+import { earlierFiles, requireRun } from './run-documents.js';
+import type { RunStates } from './run-states.js';
+import { stateHead, streamWithHead } from './stamped-json.js';
+
+export interface ExportRequest {
+  readonly table: ExportTableName;
+  readonly format: ExportFormat;
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+/** An export on its way: its first part is made, the others when they are asked for. */
+export interface RunExport {
+  readonly etag: string;
+  readonly stale: StaleState | null;
+  /** @throws Refusal as the table does of its first rows, OVERLOADED */
+  open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+}
+
+export interface Exports {
+  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE */
+  export(runId: string, request: ExportRequest): Promise<RunExport>;
+}
+
+export interface ExportsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'path'>;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: Pick<Markets, 'served'>;
+  readonly states: Pick<RunStates, 'staleOf' | 'isOtherStore'>;
+}
+
+/** Changes with what an export of the same run is made of. */
+const EXPORT_VERSION = 1;
+
+/** Memory for a part: twice what one is meant to have. */
+const ROOM_BYTES = 2 ** 21;
+
+/** Bytes that are read into at a time where the reader brings no memory of its own. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** Times the files of a run may be gone because a newer run took its place. */
+const OPENS_MAX = 3;
+
+type Asked = Omit<ExportPartInput, 'files' | 'from' | 'room'>;
+
+export function createExports({ documents, artifacts, jobs, markets, states }: ExportsDependencies): Exports {
+  let opened = 0;
+
+  async function marketOf(run: RunDocument, table: ExportTableName): Promise<MarketHandle | null> {
+    if (exportTable(table).readsMarket !== true) return null;
+    const served = markets.served();
+    return served === undefined || (await states.isOtherStore(run, served)) ? null : served.handle;
+  }
+
+  /** Opens the files of a run, or of the one that took its place meanwhile. */
+  async function openRun(runId: string): Promise<OpenedRun> {
+    for (let attempt = 1; ; attempt++) {
+      const run = await requireRun(documents, runId);
+      try {
+        return await openFiles(run, artifacts);
+      } catch (cause) {
+        if (!isGone(cause)) throw cause;
+        if (attempt === OPENS_MAX)
+          throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is not there.', null, {
+            cause,
+          });
+      }
+    }
+  }
+
+  async function stream(runId: string, asked: Asked, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    if (opened >= LIMITS.MAX_OPEN_EXPORTS)
+      throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
+    opened++;
+    let run: OpenedRun | undefined;
+    const close = async (): Promise<void> => {
+      opened--;
+      await run?.close();
+    };
+    try {
+      const files = (run = await openRun(runId)).descriptors;
+      const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
+        ...(await jobs.query('export-part', { ...asked, files, from, room }, signal)),
+        room,
+      });
+      const first = await part({ at: 0, rows: 0 }, new SharedArrayBuffer(ROOM_BYTES));
+      return streamOf(first, { part, close, other: new SharedArrayBuffer(ROOM_BYTES) });
+    } catch (failure) {
+      await close();
+      throw failure;
+    }
+  }
+
+  return {
+    async export(runId, { table, format, start = null, end = null }) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      const market = await marketOf(run, table);
+      const stale = await states.staleOf(run);
+      const asked = { table, format, start, end, market };
+      const etag = etagOf(run, asked);
+      if (format !== 'json') return { stale, etag, open: (signal) => stream(runId, asked, signal) };
+      const head = stateHead(stale);
+      return {
+        stale,
+        etag: head.etagOf(etag),
+        open: async (signal) => streamWithHead(head, await stream(runId, asked, signal)),
+      };
+    },
+  };
+}
+
+/** Everything that the bytes depend on. */
+function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
+  const files = [run.artifacts.columns, ...earlierFiles(run)].map(({ sha256 }) => sha256);
+  return createHash('sha256')
+    .update(JSON.stringify([EXPORT_VERSION, files, asked, market && marketKey(market)]))
+    .digest('hex');
+}
+
+interface OpenedRun {
+  readonly descriptors: OpenRunFiles;
+  close(): Promise<void>;
+}
+
+async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'path'>): Promise<OpenedRun> {
+  const handles: FileHandle[] = [];
+  const close = async (): Promise<void> => {
+    for (const handle of handles) await handle.close();
+  };
+  const descriptorOf = async (ref: ArtifactRef): Promise<number> => {
+    const handle = await open(artifacts.path(ref), 'r');
+    handles.push(handle);
+    return handle.fd;
+  };
+  try {
+    const columns = await descriptorOf(run.artifacts.columns);
+    const earlier: Record<string, number> = {};
+    for (const ref of earlierFiles(run)) earlier[ref.name] = await descriptorOf(ref);
+    return { descriptors: { columns, earlier }, close };
+  } catch (failure) {
+    await close();
+    throw failure;
+  }
+}
+
+function isGone(failure: unknown): boolean {
+  return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
+}
+
+/** A part in the room that it was written to. */
+interface MadePart extends ExportPart {
+  readonly room: SharedArrayBuffer;
+}
+
+interface PartSource {
+  part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
+  /** A room beside that of the first part. */
+  readonly other: SharedArrayBuffer;
+  /** Called once, when nobody reads any more. */
+  close(): Promise<void>;
+}
+
+/** Parts as a stream: one is made while the one before it is sent, none while nobody takes it. */
+function streamOf(first: MadePart, { part, other, close }: PartSource): ReadableStream<Uint8Array> {
+  const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
+    const made = next && part(next, room);
+    made?.catch(() => undefined); // Whoever reads is told.
+    return made;
+  };
+  let shown = first;
+  let coming = following(first, other);
+  /** Bytes of the shown part that were sent. */
+  let sent = 0;
+  let ended: Promise<void> | undefined;
+  /** Files are closed when no thread reads them any more. */
+  const end = (): Promise<void> => (ended ??= (coming ?? Promise.resolve()).then(close, close));
+
+  /** Goes on to a part with bytes left; false after the last. */
+  async function advance(): Promise<boolean> {
+    while (sent === shown.length + shown.rest.length) {
+      if (coming === null) return false;
+      const { room } = shown;
+      shown = await coming;
+      sent = 0;
+      coming = following(shown, room);
+    }
+    return true;
+  }
+
+  /** Copies what is left of the shown part, as much as there is place for. */
+  function fill(into: Uint8Array): number {
+    const { room, length, rest } = shown;
+    const from = sent < length ? new Uint8Array(room, sent, length - sent) : rest.subarray(sent - length);
+    const count = Math.min(into.length, from.length);
+    into.set(from.subarray(0, count));
+    sent += count;
+    return count;
+  }
+
+  return new ReadableStream({
+    type: 'bytes',
+    autoAllocateChunkSize: CHUNK_BYTES,
+    async pull(controller) {
+      try {
+        const request = controller.byobRequest!; // Memory is allocated for those who bring none.
+        if (await advance()) {
+          const { buffer, byteOffset, byteLength } = request.view!;
+          request.respond(fill(new Uint8Array(buffer, byteOffset, byteLength)));
+          return;
+        }
+        await end();
+        controller.close();
+        request.respond(0);
+      } catch (failure) {
+        await end();
+        throw failure;
+      }
+    },
+    cancel: end,
+  });
+}

@@ -1,0 +1,88 @@
+import type { ExportColumn, ColumnType } from '#domain/exports/export-table.js';
+import type { EXPORTS, ExportTableName } from '#domain/exports/catalogue.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { AskedWindow } from '../run-window.js';
+
+/** Texts as positions in a list, the same list in every batch of a table; -1 for none. */
+export interface TextValues {
+  readonly codes: Int32Array;
+  readonly texts: readonly string[];
+}
+
+/** No day, and no count. NaN is no number. */
+export const NONE = -0x8000_0000;
+
+interface ValuesOf {
+  readonly date: Int32Array;
+  readonly count: Int32Array;
+  readonly number: Float64Array;
+  readonly text: TextValues;
+}
+
+export type Values<T extends ColumnType = ColumnType> = ValuesOf[T];
+
+type TypeOf<C> = C extends ExportColumn<infer T> ? T : never;
+
+/** Rows of a table, a column a member. They are valid until the next batch is asked for. */
+export interface Batch<T extends ExportTableName> {
+  readonly count: number;
+  readonly columns: {
+    readonly [C in keyof (typeof EXPORTS)[T]['columns']]: Values<TypeOf<(typeof EXPORTS)[T]['columns'][C]>>;
+  };
+  /** Position of the rows behind these. */
+  readonly end: number;
+}
+
+/** Columns of a table with the values of a batch. */
+export interface NamedColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly values: Values;
+}
+
+export interface ExportSource {
+  readonly columns: RunColumns;
+  readonly window: AskedWindow;
+  /** The served market, where it is that of the run and the table reads it. */
+  readonly market: MarketData | null;
+}
+
+/** The rows of a table from a position on, 0 at first; positions are the table's own. */
+export type Producer<T extends ExportTableName> = (source: ExportSource, from: number) => Iterable<Batch<T>>;
+
+/** Rows of a batch, about: text of them fits into a processor's second cache. */
+export const BATCH_ROWS = 8192;
+
+/** A table that is made whole: its rows from one on, in batches. */
+export function* inBatches<T extends ExportTableName>(
+  { count, columns }: Omit<Batch<T>, 'end'>,
+  from: number,
+): Iterable<Batch<T>> {
+  for (let at = from; at < count; at += BATCH_ROWS) {
+    const end = Math.min(count, at + BATCH_ROWS);
+    const parts = Object.entries(columns as Readonly<Record<string, Values>>).map(([name, values]) => [
+      name,
+      partOf(values, at, end),
+    ]);
+    yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // The same members.
+  }
+}
+
+function partOf(values: Values, from: number, to: number): Values {
+  return 'codes' in values
+    ? { codes: values.codes.subarray(from, to), texts: values.texts }
+    : values.subarray(from, to);
+}
+
+/** Texts of rows, each once in the list. */
+export function textValues(texts: readonly (string | null)[]): TextValues {
+  const codeOf = new Map<string, number>();
+  const codes = Int32Array.from(texts, (text) => {
+    if (text === null) return -1;
+    const code = codeOf.get(text) ?? codeOf.size;
+    codeOf.set(text, code);
+    return code;
+  });
+  return { codes, texts: [...codeOf.keys()] };
+}

@@ -1,0 +1,34 @@
+import type { PartInput, PartWriter } from './part.js';
+import { createRowWriter } from './row-text.js';
+
+/** CSV by RFC 4180: a header, CRLF, empty for null. Text that a spreadsheet would take for a formula begins with an apostrophe. */
+export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter {
+  const writer = createRowWriter(
+    {
+      rowStart: '',
+      separator: ',',
+      rowEnd: '\r\n',
+      none: '',
+      date: (text) => text,
+      text: csvText,
+    },
+    sink,
+  );
+  if (from.at === 0) writer.raw(`${Object.keys(columns).map(csvText).join(',')}\r\n`);
+  return { rows: writer.rows, length: writer.length, end: writer.end };
+}
+
+/** Beginnings of a formula in some spreadsheet. */
+const FORMULA = /^[=+\-@\t\r]/;
+/** What has to stand in quotes. */
+const SPECIAL = /[",\r\n]/;
+
+/** An empty text stands in quotes: nothing at all is null. */
+export function csvText(text: string): string {
+  if (FORMULA.test(text)) return quoted(`'${text}`);
+  return text === '' || SPECIAL.test(text) ? quoted(text) : text;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}

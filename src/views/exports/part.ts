@@ -1,0 +1,26 @@
+import type { ExportColumn } from '#domain/exports/export-table.js';
+import type { ExportPosition } from '#domain/exports/formats.js';
+import type { NamedColumn } from './batch.js';
+
+/** What a writer knows of the export whose part it writes. */
+export interface PartInput {
+  readonly runId: string;
+  readonly table: string;
+  readonly columns: Readonly<Record<string, ExportColumn>>;
+  readonly from: ExportPosition;
+  readonly sink: ByteSink;
+}
+
+/** Where the bytes of a part go; each piece is valid until the call returns. */
+export interface ByteSink {
+  append(piece: Uint8Array): void;
+}
+
+/** Writes one part of an export in a format. */
+export interface PartWriter {
+  rows(columns: readonly NamedColumn[], count: number): void;
+  /** Bytes written so far, about. */
+  length(): number;
+  /** Writes the rest, with the end of the export when the part is its last. */
+  end(isLast: boolean): void;
+}

@@ -1,0 +1,22 @@
+import type { ExportTableName } from '#domain/exports/catalogue.js';
+import type { Producer } from './batch.js';
+import { attribution } from './tables/attribution.js';
+import { constituents } from './tables/constituents.js';
+import { events } from './tables/events.js';
+import { levels } from './tables/levels.js';
+import { rebalances } from './tables/rebalances.js';
+import { risk } from './tables/risk.js';
+import { trades } from './tables/trades.js';
+import { weights } from './tables/weights.js';
+
+/** How the rows of each table are made: a table without does not compile, nor one that lacks a column. */
+export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
+  attribution,
+  constituents,
+  events,
+  levels,
+  rebalances,
+  risk,
+  trades,
+  weights,
+};

@@ -1,0 +1,91 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunLabels } from '#domain/backtest/run-file/labels.js';
+import type { Day } from '#domain/days.js';
+import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import { heldWeights } from '../../weights-view.js';
+import { inBatches, textValues, type Producer } from '../batch.js';
+
+/** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
+export const constituents: Producer<'constituents'> = ({ columns, window, market }, from) => {
+  const { names, at, day, held, target, raw } = heldWeights(columns, window.end);
+  const own = columns.f64('weights', at * names.length, (at + 1) * names.length);
+  const [value] = columns.f64('value', at, at + 1);
+  const rows = [...names.keys()].filter((name) => held[name] !== 0 || own[name] !== 0);
+  const price = pricesAt(columns, rows, at);
+  const numbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
+  const texts = referenceOf(columns, { market, day });
+  const holding = (name: number): number => own[name]! * value!;
+  return inBatches<'constituents'>(
+    {
+      count: rows.length,
+      columns: {
+        identifier: { codes: Int32Array.from(rows), texts: names },
+        name: textValues(rows.map(texts.name)),
+        sector: textValues(rows.map(texts.sector)),
+        country: textValues(rows.map(texts.country)),
+        currency: textValues(rows.map(texts.currency)),
+        weight: numbers((name) => held[name]!),
+        decided_weight: numbers((name) => target[name]!),
+        uncapped_weight: numbers((name) => raw[name]!),
+        shares: numbers((name, row) => holding(name) / price[row]!),
+        price,
+        value: numbers(holding),
+      },
+    },
+    from,
+  );
+};
+
+/** Last closes at or before a date in the currency of the index, NaN where the run has seen none. */
+function pricesAt(columns: RunColumns, rows: readonly number[], at: number): Float64Array {
+  const { names, foreign, dates } = columns.header;
+  const prices = new Float64Array(rows.length).fill(Number.NaN);
+  for (let t = at; t >= 0 && prices.includes(Number.NaN); t--) {
+    const closes = columns.f64('price', t * names.length, (t + 1) * names.length);
+    rows.forEach((name, row) => {
+      if (Number.isNaN(prices[row]!)) prices[row] = closes[name]!;
+    });
+  }
+  rows.forEach((name, row) => {
+    const rates = foreign[String(name)];
+    if (rates !== undefined) prices[row]! *= columns.f64('rates', rates * dates + at, rates * dates + at + 1)[0]!;
+  });
+  return prices;
+}
+
+type TextOf = (name: number) => string | null;
+
+/** What the market calls a name, or what the run does where it is another market's. */
+function referenceOf(
+  columns: RunColumns,
+  { market, day }: { readonly market: MarketData | null; readonly day: Day },
+): Readonly<Record<'name' | 'sector' | 'country' | 'currency', TextOf>> {
+  const { names, currency } = columns.header;
+  if (market === null) {
+    const labels = labelsOf(columns);
+    return {
+      name: (name) => labels.names[name] ?? null,
+      sector: (name) => labels.sectors[name] ?? null,
+      country: () => null,
+      currency: () => null,
+    };
+  }
+  const field =
+    (column: string): TextOf =>
+    (name) => {
+      const value = referenceAt(market.reference, names[name]!, column, day);
+      return value === null ? null : String(value);
+    };
+  const quoted = field('CURRENCY');
+  return {
+    name: field('NAME'),
+    sector: field('SECTOR'),
+    country: field('COUNTRY'),
+    currency: (name) => quoted(name) ?? market.currency ?? currency,
+  };
+}
+
+function labelsOf(columns: RunColumns): RunLabels {
+  if (!columns.has('labels')) return { names: [], sectors: [] };
+  return JSON.parse(new TextDecoder().decode(columns.u8('labels'))) as RunLabels; // Written by this engine.
+}

@@ -1,0 +1,184 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { recordParts } from '#domain/backtest/run-file/record.js';
+import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
+import { growthStep } from '#domain/market/growth.js';
+import { lastAtMost } from '#domain/search.js';
+import { runEffects, type RunEffect } from '../../run-effects.js';
+import { inBatches, type Producer } from '../batch.js';
+import { spanOf } from '../span.js';
+
+const TYPES = ['split', 'cash', 'rights', 'exit'] as const;
+type EventType = (typeof TYPES)[number];
+
+interface EventRow {
+  readonly at: number;
+  /** Position in the names of the run. */
+  readonly name: number;
+  readonly type: EventType;
+  readonly value: number;
+  readonly effect: number;
+}
+
+export const events: Producer<'events'> = ({ columns, window }, at) => {
+  const { names } = columns.header;
+  const days = columns.i32('days');
+  const { from, to } = spanOf(days, window);
+  const divisor = divisors(columns, days);
+  const rows = eventRows(columns, { from: Math.max(1, from), to, divisor });
+  return inBatches<'events'>(
+    {
+      count: rows.length,
+      columns: {
+        date: Int32Array.from(rows, (row) => days[row.at]!),
+        identifier: { codes: Int32Array.from(rows, ({ name }) => name), texts: names },
+        type: { codes: Int32Array.from(rows, ({ type }) => TYPES.indexOf(type)), texts: TYPES },
+        value: Float64Array.from(rows, ({ value }) => value),
+        effect: Float64Array.from(rows, ({ effect }) => effect),
+        divisor_before: Float64Array.from(rows, (row) => divisor[row.at - 1]!),
+        divisor_after: Float64Array.from(rows, (row) => divisor[row.at]!),
+      },
+    },
+    at,
+  );
+};
+
+/** Divisor of the index in its own variant on the dates of the run, [T]. */
+function divisors(columns: RunColumns, days: Int32Array): Float64Array {
+  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
+}
+
+interface EventSpan {
+  /** Dates, `to` exclusive. */
+  readonly from: number;
+  readonly to: number;
+  readonly divisor: Float64Array;
+}
+
+/** By date, then name. @cost reads [H] weights for each date on which something happened */
+function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
+  const held = holdings(columns);
+  const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
+  const actions = grouped(runEffects(columns).filter(within), ({ at }) => at);
+  const exits = grouped(leavers(columns).filter(within), ({ at }) => at);
+  const step = growthSteps(columns);
+  const dates = [...new Set([...actions.keys(), ...exits.keys()])].toSorted((a, b) => a - b);
+  return dates.flatMap((at) => {
+    const before = held.before(at);
+    const acting = (actions.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
+    const rows = acting.flatMap((row) =>
+      actionRows(row, {
+        ...step(row),
+        weight: before.isIndex ? before.weights[row.name]! / before.growth : Number.NaN,
+      }),
+    );
+    const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
+    const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
+    const gone = (exits.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
+    const total = gone.reduce((sum, { name }) => sum + before.weights[name]!, 0);
+    const leaving = gone.map(({ name }): EventRow => ({
+      at,
+      name,
+      type: 'exit',
+      value: Number.NaN,
+      effect: before.isIndex ? (left * before.weights[name]!) / total : Number.NaN,
+    }));
+    return [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
+  });
+}
+
+/** Weights of the index at the close before a date, [H]; of a strategy its own, which say nothing of the index. */
+interface Holding {
+  readonly weights: Float64Array;
+  /** Of the index from that close to the close of the date. */
+  readonly growth: number;
+  readonly isIndex: boolean;
+}
+
+function holdings(columns: RunColumns): { before(at: number): Holding } {
+  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
+  const days = columns.i32('days');
+  const level = columns.f64('indexLevel');
+  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const block = hasOwn ? 'indexWeights' : 'weights';
+  return {
+    before: (at) => ({
+      weights: columns.f64(block, (at - 1) * names.length, at * names.length),
+      growth: level[first + at]! / level[first + at - 1]!,
+      isIndex: hasOwn || runId === indexId,
+    }),
+  };
+}
+
+interface ActionStep {
+  /** Growth of a unit of value over the session. */
+  readonly factor: number;
+  /** Price at the close before, and at the close. */
+  readonly before: number;
+  readonly close: number;
+  /** Weight at the close before, over the growth of the index. */
+  readonly weight: number;
+}
+
+/** What a session's actions on a name did, each with its part in the change of the divisor. */
+function actionRows(
+  { at, name, effect: { ratio, cash, rights, subscription } }: RunEffect,
+  { factor, before, close, weight }: ActionStep,
+): EventRow[] {
+  const drifted = weight * factor;
+  const row = (type: EventType, value: number, effect: number): EventRow => ({ at, name, type, value, effect });
+  return [
+    ...(ratio === 1 ? [] : [row('split', ratio, 0)]),
+    ...(cash > 0 ? [row('cash', cash, (-drifted * cash) / (close + cash))] : []),
+    ...(rights > 0 ? [row('rights', rights, (drifted * ratio * rights * subscription) / before)] : []),
+  ];
+}
+
+/** Growth of names over sessions with actions. */
+function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight'> {
+  const { names, foreign, dates } = columns.header;
+  const effects = grouped(runEffects(columns), ({ name }) => name);
+  const closeAt = (t: number, name: number): number =>
+    columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
+  /** Last close before a date, on the share basis of the date before. */
+  const carriedBefore = (at: number, name: number): number => {
+    let t = at - 1;
+    while (t > 0 && Number.isNaN(closeAt(t, name))) t--;
+    const since = effects.get(name)!.filter((other) => other.at > t && other.at < at);
+    return since
+      .toSorted((a, b) => a.at - b.at)
+      .reduce((price, { effect }) => growthStep(effect, price, Number.NaN).carried, closeAt(t, name));
+  };
+  return ({ at, name, effect }) => {
+    const before = carriedBefore(at, name);
+    const { factor, carried } = growthStep(effect, before, closeAt(at, name));
+    const row = foreign[String(name)];
+    if (row === undefined) return { factor, before, close: carried };
+    const [from, to] = columns.f64('rates', row * dates + at - 1, row * dates + at + 1);
+    return { factor: (factor * to!) / from!, before, close: carried };
+  };
+}
+
+/** Names that left at a close at their price. */
+function leavers(columns: RunColumns): { readonly at: number; readonly name: number }[] {
+  if (!columns.has('record')) return [];
+  const { identifiers, transactions } = recordParts(columns);
+  const places = new Map(columns.header.names.map((name, place) => [name, place]));
+  const { at, columns: named, notional, isFree } = transactions();
+  const rows: { readonly at: number; readonly name: number }[] = [];
+  for (let i = 0; i < at.length; i++) {
+    const name = places.get(identifiers[named[i]!]!);
+    if (isFree[i] === 1 && notional[i]! < 0 && name !== undefined) rows.push({ at: at[i]!, name });
+  }
+  return rows;
+}
+
+function grouped<T>(items: readonly T[], keyOf: (item: T) => number): ReadonlyMap<number, readonly T[]> {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
+}

@@ -1,0 +1,46 @@
+import { drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
+import type { ReturnVariant } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/search.js';
+import { inBatches, type Producer } from '../batch.js';
+import { spanOf } from '../span.js';
+
+export const levels: Producer<'levels'> = ({ columns, window }, at) => {
+  const days = columns.i32('days');
+  const { from, to } = spanOf(days, window);
+  const level = columns.f64('level');
+  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+    columns.f64(block, first, first + days.length);
+  const variant = (name: ReturnVariant): Float64Array =>
+    columns.has(VARIANT_BLOCKS[name].level)
+      ? ofIndex(VARIANT_BLOCKS[name].level)
+      : new Float64Array(days.length).fill(Number.NaN);
+  const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
+  return inBatches<'levels'>(
+    {
+      count: to - from,
+      columns: {
+        date: days.subarray(from, to),
+        level: cut(level),
+        index_level: cut(rebase(ofIndex('indexLevel'), 100)),
+        price: cut(variant('price')),
+        total: cut(variant('total')),
+        net: cut(variant('net')),
+        divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),
+        return: cut(behindNone(returnsOf(level))),
+        drawdown: cut(drawdownOf(level)),
+        costs: cut(columns.f64('costs')),
+      },
+    },
+    at,
+  );
+};
+
+function behindNone(returns: Float64Array): Float64Array {
+  const all = new Float64Array(returns.length + 1);
+  all[0] = Number.NaN;
+  all.set(returns, 1);
+  return all;
+}

@@ -1,0 +1,25 @@
+import { DEFAULT_RISK_WINDOW, rollingRisk } from '#domain/analytics/rolling-risk.js';
+import { runLevels } from '../../run-levels.js';
+import { inBatches, type Producer } from '../batch.js';
+import { spanOf } from '../span.js';
+
+export const risk: Producer<'risk'> = ({ columns, window }, at) => {
+  const { days, level, index } = runLevels(columns);
+  const found = rollingRisk(level, index, { window: DEFAULT_RISK_WINDOW });
+  const shown = days.subarray(found.from);
+  const { from, to } = spanOf(shown, window);
+  return inBatches<'risk'>(
+    {
+      count: to - from,
+      columns: {
+        date: shown.subarray(from, to),
+        volatility: found.volatility.subarray(from, to),
+        index_volatility: found.indexVolatility.subarray(from, to),
+        tracking_error: found.trackingError.subarray(from, to),
+        beta: found.beta.subarray(from, to),
+        correlation: found.correlation.subarray(from, to),
+      },
+    },
+    at,
+  );
+};

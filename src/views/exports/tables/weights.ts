@@ -1,0 +1,85 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { panelRows } from '../../panel-rows.js';
+import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
+import { spanOf } from '../span.js';
+
+/** Positions are those of dates in the window. */
+export const weights: Producer<'weights'> = function* ({ columns, window }, at) {
+  const days = columns.i32('days');
+  const { from, to } = spanOf(days, window);
+  if (from + at >= to) return;
+  const span = { from: from + at, to: to - 1 };
+  const held = panelRows(columns, 'weights', span);
+  const ofIndex = indexRows(columns, span);
+  const rows = roomFor(columns.header.names);
+  for (let t = span.from; t < to; t++) {
+    const own = held.at(t);
+    addHeld(rows, { day: days[t]!, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
+    if (rows.count >= BATCH_ROWS || t === to - 1) {
+      yield batchOf(rows, t + 1 - from);
+      rows.count = 0;
+    }
+  }
+};
+
+/** Weights of the index: those of the portfolio where it holds just that, none of a strategy's. */
+function indexRows(columns: RunColumns, span: Parameters<typeof panelRows>[2]) {
+  const { run_id: runId, index_id: indexId, has_index_weights: hasOwn } = columns.header;
+  if (hasOwn) return panelRows(columns, 'indexWeights', span);
+  return runId === indexId ? 'own' : null;
+}
+
+interface Rows {
+  count: number;
+  readonly names: readonly string[];
+  readonly days: Int32Array;
+  readonly codes: Int32Array;
+  readonly own: Float64Array;
+  readonly index: Float64Array;
+}
+
+function roomFor(names: readonly string[]): Rows {
+  const size = BATCH_ROWS + names.length;
+  return {
+    count: 0,
+    names,
+    days: new Int32Array(size),
+    codes: new Int32Array(size),
+    own: new Float64Array(size),
+    index: new Float64Array(size),
+  };
+}
+
+interface Close {
+  readonly day: number;
+  /** [H] each */
+  readonly own: Float64Array;
+  readonly index: Float64Array | null;
+}
+
+function addHeld(rows: Rows, { day, own, index }: Close): void {
+  let row = rows.count;
+  for (let i = 0; i < own.length; i++) {
+    const weight = own[i]!;
+    const other = index === null ? Number.NaN : index[i]!;
+    if (weight === 0 && !(other !== 0 && other === other)) continue;
+    rows.days[row] = day;
+    rows.codes[row] = i;
+    rows.own[row] = weight;
+    rows.index[row++] = other;
+  }
+  rows.count = row;
+}
+
+function batchOf({ count, names, days, codes, own, index }: Rows, end: number): Batch<'weights'> {
+  return {
+    count,
+    end,
+    columns: {
+      date: days.subarray(0, count),
+      identifier: { codes: codes.subarray(0, count), texts: names },
+      weight: own.subarray(0, count),
+      index_weight: index.subarray(0, count),
+    },
+  };
+}

@@ -1,0 +1,138 @@
+import { mkdtempSync, readlinkSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { LIMITS } from '#domain/limits.js';
+import type { ExportPart, ExportPartInput } from '#jobs/tasks.js';
+import { createExports } from '#services/runs/exports.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'divisor-export-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const artifact = (name: string) => ({ name, bytes: 7, sha256: `sha of ${name}` });
+const RUN: RunDocument = {
+  run_id: 'CORE',
+  index_id: 'CORE',
+  name: 'Core',
+  run_at: 't',
+  start: '2024-01-02',
+  end: '2024-01-03',
+  run_hash: 'h',
+  store_content_hash: 's',
+  engine_version: '0',
+  request: {},
+  artifacts: {
+    result: artifact('result'),
+    overview: artifact('overview'),
+    columns: artifact('columns'),
+    begun: [artifact('earlier')],
+  },
+};
+
+/** Files of the folder that this process has open. */
+const openFiles = (): string[] =>
+  readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${fd}`);
+      return path.startsWith(folder) ? [path.slice(folder.length + 1)] : [];
+    } catch {
+      return []; // The listing's own.
+    }
+  });
+
+interface Scene {
+  /** Parts that there are, and the one that fails. */
+  readonly parts: number;
+  readonly fails?: number;
+}
+
+function exportsOf({ parts, fails = -1 }: Scene) {
+  const asked: ExportPartInput[] = [];
+  const query = async (_task: string, input: ExportPartInput): Promise<ExportPart> => {
+    asked.push(input);
+    const { at } = input.from;
+    if (at === fails) throw new Error('the thread was lost');
+    const bytes = new TextEncoder().encode(`part ${at};`);
+    // Half of it has room.
+    const length = bytes.length >> 1;
+    new Uint8Array(input.room).set(bytes.subarray(0, length));
+    return { length, rest: bytes.slice(length), next: at + 1 < parts ? { at: at + 1, rows: at + 1 } : null };
+  };
+  const dependencies = {
+    documents: { get: async (kind: string) => (kind === 'run' ? { body: RUN } : { body: {} }) },
+    artifacts: { path: ({ name }: { name: string }) => join(folder, name) },
+    jobs: { query },
+    markets: { served: () => undefined },
+    states: { staleOf: async () => null, isOtherStore: async () => false },
+  } as unknown as Parameters<typeof createExports>[0];
+  return { asked, exports: createExports(dependencies) };
+}
+
+const CSV = { table: 'levels', format: 'csv' } as const;
+const { signal } = new AbortController();
+
+beforeEach(() => {
+  for (const name of ['columns', 'earlier']) writeFileSync(join(folder, name), name);
+});
+
+describe.skipIf(process.platform !== 'linux')('an export', () => {
+  test('has every part in order, and its files open until the last', async () => {
+    const { exports, asked } = exportsOf({ parts: 4 });
+    const stream = await (await exports.export('CORE', CSV)).open(signal);
+    expect(openFiles().toSorted()).toEqual(['columns', 'earlier']);
+    expect(await new Response(stream).text()).toBe('part 0;part 1;part 2;part 3;');
+    expect(asked.map(({ from }) => from.rows)).toEqual([0, 1, 2, 3]);
+    expect(new Set(asked.map(({ files }) => files.columns)).size).toBe(1);
+    expect(openFiles()).toEqual([]);
+  });
+
+  test('makes one part while another is sent, and none while nobody takes it', async () => {
+    const { exports, asked } = exportsOf({ parts: 50 });
+    const reader = (await (await exports.export('CORE', CSV)).open(signal)).getReader();
+    for (let taken = 1; taken <= 5; taken++) {
+      await reader.read();
+      await new Promise(setImmediate);
+      expect(asked.length).toBeLessThanOrEqual(taken + 2);
+    }
+    await reader.cancel();
+    expect(openFiles()).toEqual([]);
+    const made = asked.length;
+    await new Promise(setImmediate);
+    expect(asked.length).toBe(made);
+  });
+
+  test('whose part fails breaks off and closes its files', async () => {
+    const { exports } = exportsOf({ parts: 4, fails: 2 });
+    const stream = await (await exports.export('CORE', CSV)).open(signal);
+    await expect(new Response(stream).text()).rejects.toThrow('the thread was lost');
+    expect(openFiles()).toEqual([]);
+  });
+
+  test('whose first part fails is refused before anything is answered', async () => {
+    const { exports } = exportsOf({ parts: 4, fails: 0 });
+    await expect((await exports.export('CORE', CSV)).open(signal)).rejects.toThrow('the thread was lost');
+    expect(openFiles()).toEqual([]);
+  });
+
+  test('without its files is told to be unreadable', async () => {
+    const { exports } = exportsOf({ parts: 1 });
+    rmSync(join(folder, 'earlier'));
+    await expect((await exports.export('CORE', CSV)).open(signal)).rejects.toMatchObject({
+      code: 'DOCUMENT_UNREADABLE',
+    });
+    expect(openFiles()).toEqual([]);
+  });
+
+  test('beyond those that may be read at once is refused, until one of them ends', async () => {
+    const { exports } = exportsOf({ parts: 2 });
+    const { open } = await exports.export('CORE', CSV);
+    const streams = [];
+    for (let i = 0; i < LIMITS.MAX_OPEN_EXPORTS; i++) streams.push(await open(signal));
+    await expect(open(signal)).rejects.toMatchObject({ code: 'OVERLOADED' });
+    await streams[0]!.cancel();
+    streams.push(await open(signal));
+    await Promise.all(streams.slice(1).map((stream) => stream.cancel()));
+    expect(openFiles()).toEqual([]);
+  });
+});

@@ -24,7 +24,10 @@ const app = createApp({
 
 /** A path of the route that its parameters accept: a job's id has a form of its own. */
 const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
-  route.path.replace('{table}', 'levels').replaceAll(/\{\w+\}/g, id);
+  route.path
+    .replace('{table}', 'levels')
+    .replace('{date}', '2024-06-28')
+    .replaceAll(/\{\w+\}/g, id);
 
 async function ask(method: string, path: string, scope: string | undefined, text?: string) {
   const headers: Record<string, string> = {

@@ -46,6 +46,23 @@ function ask(url: string, method: string, path: string, body?: unknown): Promise
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+async function importMarket(url: string): Promise<void> {
+  const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09'].concat(
+    Array.from({ length: 40 }, (_, i) => new Date(Date.UTC(2023, 1, 1) + i * 86_400_000).toISOString().slice(0, 10)),
+  );
+  const data = days.flatMap((day, i) => [
+    ['A', day, 10 + Math.sin(i)],
+    ['B', day, 20 + Math.cos(i)],
+  ]);
+  const made = await ask(url, 'POST', '/data/import', {
+    store_id: 'm',
+    name: 'm',
+    tables: { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } },
+    activate: true,
+  });
+  expect(made.status).toBe(201);
+}
+
 test(
   `no request is lost and no job over ${RESTARTS} restarts under load`,
   { timeout: 60_000 + RESTARTS * 30_000 },
@@ -99,22 +116,7 @@ test(
     }
 
     try {
-      const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09'].concat(
-        Array.from({ length: 40 }, (_, i) =>
-          new Date(Date.UTC(2023, 1, 1) + i * 86_400_000).toISOString().slice(0, 10),
-        ),
-      );
-      const data = days.flatMap((day, i) => [
-        ['A', day, 10 + Math.sin(i)],
-        ['B', day, 20 + Math.cos(i)],
-      ]);
-      const made = await ask(service.url, 'POST', '/data/import', {
-        store_id: 'm',
-        name: 'm',
-        tables: { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } },
-        activate: true,
-      });
-      expect(made.status).toBe(201);
+      await importMarket(service.url);
       const balancing = balancer();
       const sending: Promise<void>[] = [];
       const load = (async () => {

@@ -22,6 +22,8 @@ export interface Scene {
 const INDICES = ['ALPHA', 'BETA', 'CHILD'] as const;
 const DAYS = ['2022-06-01', '2023-01-03', '2023-06-30', '2023-12-29', '2024-03-15', '2024-06-28'];
 
+const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end: '2024-06-28' };
+
 export async function openScene(): Promise<Scene> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
   const csv = join(folder, 'csv');
@@ -87,20 +89,30 @@ export async function openScene(): Promise<Scene> {
     await Promise.all(others.map(({ store_id: id }) => ask('DELETE', `/data/stores/${id}`)));
   }
 
+  async function putSpares(): Promise<void> {
+    for (const id of ['names', ...SPARE])
+      await must('PUT', `/data/watchlists/${id}`, { name: 'Names', identifiers: names });
+    for (const id of ['own', ...SPARE])
+      await must('PUT', `/reports/templates/${id}`, {
+        template_id: id,
+        name: 'Own',
+        blocks: [{ kind: 'text', text: 'A line.' }],
+      });
+    for (const id of ['limits', ...SPARE])
+      await must('PUT', `/optimise/constraint-sets/${id}`, {
+        id,
+        name: 'Limits',
+        constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } }],
+      });
+  }
+
   async function restore(): Promise<void> {
     await endJobs();
     const stores = (await ask('GET', '/data/stores')).body as {
       readonly stores: readonly { readonly store_id: string; readonly active: boolean }[];
     };
     const scene = stores.stores.find(({ store_id: id }) => id === 'scene');
-    if (scene === undefined)
-      await finish('/data/synthetic', {
-        store_id: 'scene',
-        seed: 1,
-        assets: 12,
-        start: '2022-01-03',
-        end: '2024-06-28',
-      });
+    if (scene === undefined) await finish('/data/synthetic', SCENE);
     if (!stores.stores.some(({ store_id: id }) => id === 'second'))
       await finish('/data/synthetic', {
         store_id: 'second',
@@ -129,20 +141,7 @@ export async function openScene(): Promise<Scene> {
     await finish('/analytics/ALPHA/backtest', { transaction_cost_bps: 5 });
     await finish('/analytics/BETA/backtest', {});
     await finish('/risk-models/small/estimate', { index_id: 'ALPHA' });
-    for (const id of ['names', ...SPARE])
-      await must('PUT', `/data/watchlists/${id}`, { name: 'Names', identifiers: names });
-    for (const id of ['own', ...SPARE])
-      await must('PUT', `/reports/templates/${id}`, {
-        template_id: id,
-        name: 'Own',
-        blocks: [{ kind: 'text', text: 'A line.' }],
-      });
-    for (const id of ['limits', ...SPARE])
-      await must('PUT', `/optimise/constraint-sets/${id}`, {
-        id,
-        name: 'Limits',
-        constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } }],
-      });
+    await putSpares();
     await must('PUT', '/strategies/plan', { id: 'plan', name: 'Plan', index_id: 'ALPHA', transaction_cost_bps: 5 });
     const optimised = await finish('/optimise/runs', { index_id: 'ALPHA', constraint_set_id: 'limits' });
     const run = (optimised.result as { readonly run_id?: string } | null)?.run_id;
@@ -155,7 +154,7 @@ export async function openScene(): Promise<Scene> {
   const names: string[] = [];
   const renders: string[] = ['none'];
   const runs: string[] = ['none'];
-  await finish('/data/synthetic', { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end: '2024-06-28' });
+  await finish('/data/synthetic', SCENE);
   const found = (await ask('GET', '/data/identifiers?limit=50')).body as {
     readonly identifiers?: readonly { readonly identifier: string }[];
   };
@@ -198,6 +197,29 @@ const indexBody = (id: string) => ({
   },
 });
 
+/** Sizes of work, small enough that a hundred thousand requests are answered the same day. */
+const SIZES = {
+  assets: { values: [2, 5, 20], only: true },
+  paths: { values: [1, 10, 200], only: true },
+  horizon: { values: [1, 5, 21], only: true },
+  partitions: { values: [1, 2], only: true },
+  wait: { values: [0, 0.01], only: true },
+};
+
+const DATE_FIELDS = [
+  'start',
+  'end',
+  'as_of',
+  'asof',
+  'date',
+  'base_date',
+  'expiry',
+  'expiries',
+  'front_expiry',
+  'back_expiry',
+  'maturity',
+];
+
 function vocabularyOf({
   names,
   renders,
@@ -210,7 +232,6 @@ function vocabularyOf({
   readonly folder: string;
 }): Vocabulary {
   const indexIds = { values: ['ALPHA', 'ALPHA', 'ALPHA', ...INDICES, 'ABSENT'] };
-  const days = { values: DAYS };
   const identifiers = { values: names };
   return {
     index_id: indexIds,
@@ -222,17 +243,7 @@ function vocabularyOf({
     identifier: identifiers,
     identifiers,
     names: identifiers,
-    start: days,
-    end: days,
-    as_of: days,
-    asof: days,
-    date: days,
-    base_date: days,
-    expiry: days,
-    expiries: days,
-    front_expiry: days,
-    back_expiry: days,
-    maturity: days,
+    ...Object.fromEntries(DATE_FIELDS.map((name) => [name, { values: DAYS }])),
     calendar: { values: ['XNYS', 'XLON', 'XTKS'] },
     calendars: { values: ['XNYS', 'XLON'] },
     job_id: {
@@ -268,12 +279,7 @@ function vocabularyOf({
         'postgres://u:p@localhost/db',
       ],
     },
-    // Sizes of work, small enough that a hundred thousand requests are answered the same day.
-    assets: { values: [2, 5, 20], only: true },
-    paths: { values: [1, 10, 200], only: true },
-    horizon: { values: [1, 5, 21], only: true },
-    partitions: { values: [1, 2], only: true },
-    wait: { values: [0, 0.01], only: true },
+    ...SIZES,
     seed: { values: [0, 1, 2] },
   };
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
+import { counterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
 import { levelBins } from '#kernels/simulation/level-bins.js';
 
 const ASSETS = 130;
@@ -37,32 +38,13 @@ export function kernelBits(): Record<string, string> {
   const solved = vectors.slice();
   engine.solveLower(factor, ASSETS, solved);
 
-  const wide = new Float64Array(WIDE * WIDE);
-  engine.symmetricRankK(
-    Float64Array.from({ length: 40 * WIDE }, () => random.normal()),
-    WIDE,
-    wide,
-  );
-  const wideValues = new Float64Array(WIDE);
-  engine.symmetricEigenvalues(wide, WIDE, wideValues);
+  const wideValues = wideEigenvalues(engine, random);
 
   const plainValues = new Float64Array(ASSETS);
   const plainVectors = new Float64Array(ASSETS * ASSETS);
   referenceEngine.symmetricEigen(model, ASSETS, plainValues, plainVectors);
 
-  const horizon = 60;
-  const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 256 });
-  const tallies = {
-    counts: new Uint32Array(horizon * 256),
-    finals: new Float64Array(500),
-    lows: new Float64Array(500),
-    drawdowns: new Float64Array(500),
-    underwater: new Int32Array(500),
-  };
-  engine.simulatePaths(
-    { model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }, horizon, seed: 5, first: 0, bins },
-    tallies,
-  );
+  const { counts, finals, lows, drawdowns, underwater } = simulated(engine);
 
   return {
     random: sha(panel),
@@ -79,8 +61,37 @@ export function kernelBits(): Record<string, string> {
     'eigenvalues of order 530': sha(wideValues),
     'factor and solution': sha(factor, solved),
     'eigenpairs by definition': sha(plainValues, plainVectors),
-    paths: sha(tallies.counts, tallies.finals, tallies.lows, tallies.drawdowns, tallies.underwater),
+    paths: sha(counts, finals, lows, drawdowns, underwater),
   };
+}
+
+function wideEigenvalues(engine: Engine, random: CounterRandom): Float64Array {
+  const wide = new Float64Array(WIDE * WIDE);
+  engine.symmetricRankK(
+    Float64Array.from({ length: 40 * WIDE }, () => random.normal()),
+    WIDE,
+    wide,
+  );
+  const wideValues = new Float64Array(WIDE);
+  engine.symmetricEigenvalues(wide, WIDE, wideValues);
+  return wideValues;
+}
+
+function simulated(engine: Engine) {
+  const horizon = 60;
+  const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 256 });
+  const tallies = {
+    counts: new Uint32Array(horizon * 256),
+    finals: new Float64Array(500),
+    lows: new Float64Array(500),
+    drawdowns: new Float64Array(500),
+    underwater: new Int32Array(500),
+  };
+  engine.simulatePaths(
+    { model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }, horizon, seed: 5, first: 0, bins },
+    tallies,
+  );
+  return tallies;
 }
 
 function sha(...arrays: readonly (Float64Array | Uint32Array | Int32Array)[]): string {

@@ -5,7 +5,7 @@ import { shareMarket } from '#domain/market/handle.js';
 import { planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
 import { createPool } from '#jobs/pool.js';
 import type { ComputePool } from '#jobs/compute-pool.js';
-import { randomPanel } from '../kernels/engines/agreement.js';
+import { randomPanel } from '../kernels/engines/random-matrices.js';
 import { market, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
 

@@ -3,32 +3,65 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { expectClose, expectCovariance } from '../closeness.js';
+import { randomPanel, randomSymmetric, randomDefinite } from './random-matrices.js';
 
 /** Orders at, around and far from the tile of 4, the solve block of 64, the factor block of 128 and the depth of 192. */
 const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 63, 64, 65, 66, 127, 130, 193, 258];
 
-/** Entries that differ in size by orders of magnitude, as volatilities do. */
-export function randomPanel(rows: number, columns: number, seed = 1): Float64Array {
-  const random = counterRandom({ seed, stream: rows * 1000 + columns });
-  const scales = Float64Array.from({ length: columns }, () => 10 ** (3 * random.uniform() - 2));
-  return Float64Array.from({ length: rows * columns }, (_, at) => random.normal() * scales[at % columns]!);
-}
+const SQUARES = [
+  [1, 1],
+  [3, 1],
+  [5, 2],
+  [20, 3],
+  [7, 4],
+  [319, 5],
+  [320, 9],
+  [321, 30],
+  [650, 67],
+  [50, 131],
+] as const;
 
-export function randomSymmetric(n: number, seed = 2): Float64Array {
-  const values = randomPanel(n, n, seed);
-  return values.map(
-    (_, at) => values[Math.max(Math.floor(at / n), at % n) * n + Math.min(Math.floor(at / n), at % n)]!,
-  );
-}
+const PRODUCTS = [
+  [1, 1, 1],
+  [2, 3, 5],
+  [4, 4, 4],
+  [5, 193, 6],
+  [129, 20, 3],
+  [3, 400, 195],
+  [66, 67, 68],
+] as const;
 
-/** Positive definite and far from singular. */
-export function randomDefinite(n: number): Float64Array {
-  const panel = randomPanel(n + 8, n, 3).map((value) => value);
-  const out = new Float64Array(n * n);
-  plain.symmetricRankK(panel, n, out);
-  for (let i = 0; i < n; i++) out[i * (n + 1)]! *= 1.5;
-  return out;
-}
+const MATRICES = [
+  [1, 1],
+  [2, 3],
+  [4, 4],
+  [5, 9],
+  [67, 130],
+] as const;
+
+const PORTFOLIOS = [
+  [1, 1],
+  [2, 1],
+  [30, 3],
+  [61, 8],
+  [200, 35],
+] as const;
+
+const PANELS = [
+  [2, 1],
+  [2, 2],
+  [7, 3],
+  [40, 8],
+  [61, 33],
+] as const;
+
+const SELECTIONS = [
+  [1, 1],
+  [3, 2],
+  [4, 5],
+  [40, 8],
+  [61, 33],
+] as const;
 
 /** Every operation of an engine against its plain definition, on arrays of its own and on foreign ones. */
 export function testAgreement(engine: Engine): void {
@@ -48,18 +81,7 @@ export function testAgreement(engine: Engine): void {
     return [actual, expected];
   };
 
-  test.each([
-    [1, 1],
-    [3, 1],
-    [5, 2],
-    [20, 3],
-    [7, 4],
-    [319, 5],
-    [320, 9],
-    [321, 30],
-    [650, 67],
-    [50, 131],
-  ])('multiplies a panel of %i x %i by itself', (rows, columns) => {
+  test.each(SQUARES)('multiplies a panel of %i x %i by itself', (rows, columns) => {
     const x = randomPanel(rows, columns);
     const [actual, expected] = outOf(columns * columns, (each, out) => each.symmetricRankK(x, columns, out));
     expectCovariance(actual, expected, columns, 1e-12);
@@ -72,15 +94,7 @@ export function testAgreement(engine: Engine): void {
     });
   });
 
-  test.each([
-    [1, 1, 1],
-    [2, 3, 5],
-    [4, 4, 4],
-    [5, 193, 6],
-    [129, 20, 3],
-    [3, 400, 195],
-    [66, 67, 68],
-  ])('multiplies %i x %i by %i columns, stored either way', (rows, inner, columns) => {
+  test.each(PRODUCTS)('multiplies %i x %i by %i columns, stored either way', (rows, inner, columns) => {
     const a = randomPanel(rows, inner, 5);
     const b = randomPanel(inner, columns, 6);
     for (const transposeA of [false, true]) {
@@ -93,13 +107,7 @@ export function testAgreement(engine: Engine): void {
     }
   });
 
-  test.each([
-    [1, 1],
-    [2, 3],
-    [4, 4],
-    [5, 9],
-    [67, 130],
-  ])('multiplies a matrix of %i x %i by vectors', (rows, columns) => {
+  test.each(MATRICES)('multiplies a matrix of %i x %i by vectors', (rows, columns) => {
     const a = randomPanel(rows, columns);
     const [product, expected] = outOf(rows, (each, out) => each.gemv(a, randomPanel(columns, 1), out));
     expectClose(product, expected, 1e-12);
@@ -242,13 +250,7 @@ export function testAgreement(engine: Engine): void {
     );
   });
 
-  test.each([
-    [2, 1],
-    [2, 2],
-    [7, 3],
-    [40, 8],
-    [61, 33],
-  ])(
+  test.each(PANELS)(
     'centres the columns of a panel of %i x %i and sums their squares, with the bits of the definition',
     (rows, columns) => {
       const weights = Float64Array.from({ length: rows }, (_, t) => (2 * (t + 1)) / (rows * (rows + 1)));
@@ -274,13 +276,7 @@ export function testAgreement(engine: Engine): void {
     },
   );
 
-  test.each([
-    [1, 1],
-    [3, 2],
-    [4, 5],
-    [40, 8],
-    [61, 33],
-  ])(
+  test.each(SELECTIONS)(
     'takes columns of a panel of %i x %i and centres them in groups, with the bits of the definition',
     (rows, width) => {
       const columns = Int32Array.from({ length: Math.ceil(width * 0.8) }, (_, k) => (7 * k + 3) % width);
@@ -313,13 +309,7 @@ export function testAgreement(engine: Engine): void {
     expect([...actual]).toEqual([...expected]);
   });
 
-  test.each([
-    [1, 1],
-    [2, 1],
-    [30, 3],
-    [61, 8],
-    [200, 35],
-  ])('follows the value of a portfolio over %i sessions of %i names', (sessions, assets) => {
+  test.each(PORTFOLIOS)('follows the value of a portfolio over %i sessions of %i names', (sessions, assets) => {
     const prices = randomPanel(sessions, assets, 11).map((value) => 5 + Math.abs(value));
     const rebalances = Int32Array.from({ length: Math.ceil(sessions / 13) }, (_, r) => r * 13);
     const random = counterRandom({ seed: 4, stream: 0 });

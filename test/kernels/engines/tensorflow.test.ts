@@ -6,7 +6,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { levelBins } from '#kernels/simulation/level-bins.js';
 import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
-import { randomPanel } from './agreement.js';
+import { randomPanel } from './random-matrices.js';
 
 /** A stand-in with the calls the engine makes, in float32 like the real one. */
 interface Stub {

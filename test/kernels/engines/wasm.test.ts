@@ -4,7 +4,8 @@ import { wasmEngine } from '#kernels/engines/wasm.js';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { expectClose } from '../closeness.js';
-import { randomPanel, randomSymmetric, testAgreement } from './agreement.js';
+import { testAgreement } from './agreement.js';
+import { randomPanel, randomSymmetric } from './random-matrices.js';
 
 describe('the WebAssembly engine agrees with the definitions', () => testAgreement(wasmEngine()));
 

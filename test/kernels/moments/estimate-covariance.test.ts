@@ -5,7 +5,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance, type CovarianceRequest } from '#kernels/moments/estimate-covariance.js';
 import { expectCovariance } from '../closeness.js';
-import { randomPanel } from '../engines/agreement.js';
+import { randomPanel } from '../engines/random-matrices.js';
 import { golden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
 

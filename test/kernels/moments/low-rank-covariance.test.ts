@@ -15,7 +15,7 @@ import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { averageCorrelation, shrink, shrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { matrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
-import { randomPanel } from '../engines/agreement.js';
+import { randomPanel } from '../engines/random-matrices.js';
 
 /** The same estimate with every matrix formed. */
 function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {

@@ -4,7 +4,7 @@ import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { principalComponents } from '#kernels/moments/principal-components.js';
 import { expectClose } from '../closeness.js';
-import { randomPanel } from '../engines/agreement.js';
+import { randomPanel } from '../engines/random-matrices.js';
 
 describe('principalComponents', () => {
   test.each([

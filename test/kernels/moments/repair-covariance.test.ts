@@ -4,7 +4,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { repairCovariance } from '#kernels/moments/repair-covariance.js';
 import { expectClose } from '../closeness.js';
-import { randomDefinite } from '../engines/agreement.js';
+import { randomDefinite } from '../engines/random-matrices.js';
 import { golden } from '../golden.js';
 
 interface RepairCase {

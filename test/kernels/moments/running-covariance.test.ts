@@ -9,7 +9,7 @@ import { exponentialCovariance, rollingCovariance } from '#kernels/moments/runni
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { matrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
-import { randomPanel } from '../engines/agreement.js';
+import { randomPanel } from '../engines/random-matrices.js';
 
 function momentsOf(rows: Float64Array, columns: number, weights?: Float64Array) {
   const means = new Float64Array(columns);

@@ -65,66 +65,82 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
   const scale = (t: number, n: number, factor: number) => {
     for (const name of PRICES) fields.get(name)![t * names + n]! *= factor;
   };
-  for (let i = 0; i < 15; i++) {
-    const tick = place();
-    scale(tick.t, tick.n, i % 2 === 0 ? 0.1 : 10);
-    note('unexplained_jump', tick.t, tick.n);
-    const pence = place();
-    for (let d = 0; d < 3; d++) scale(pence.t + d, pence.n, 100);
-    note('currency_flip', pence.t, pence.n);
-    const copy = place();
-    for (const panel of fields.values()) panel[copy.t * names + copy.n] = panel[(copy.t - 1) * names + copy.n]!;
-    note('duplicate_bar', copy.t, copy.n);
-    const silent = place();
-    for (const name of PRICES) fields.get(name)![silent.t * names + silent.n] = Number.NaN;
-    note('volume_without_trade', silent.t, silent.n);
-  }
-  // Names that stand still from a day on, as a vendor goes on to print them after they have left.
-  const last = SESSIONS.length - 1;
-  const living = CLEAN.identifiers.flatMap((identifier, n) =>
-    close[last * names + n]! > 0 &&
-    !actions.some((action) => action.identifier === identifier && action.exDay > SESSIONS[last - 45]!)
-      ? [n]
-      : [],
-  );
-  for (const n of living.slice(0, 12)) {
-    const from = last - 12 - random.integer(30);
-    for (let t = from + 1; t <= last; t++) {
-      for (const name of PRICES) fields.get(name)![t * names + n] = close[from * names + n]!;
-      fields.get('VOLUME')![t * names + n] = 0;
-    }
-    note('stale_tail', from, n);
-  }
-  // Splits that are forgotten, of the ratios that show: 1.5 and more.
-  const splits = actions.filter(
-    ({ type, value, identifier, exDay }) =>
-      type === 'SPLIT' && (value >= 1.5 || value <= 0.5) && isAlone(identifier, exDay),
-  );
-  for (const split of splits.slice(0, 20)) {
-    actions = actions.filter((action) => action !== split);
-    note('missed_split', SESSIONS.indexOf(split.exDay), CLEAN.identifiers.indexOf(split.identifier));
-  }
-  // Dividends in pence, and dividends told again a few days before.
-  const dividends = actions.filter(
-    ({ type, identifier, exDay }) =>
-      type === 'DIVIDEND' &&
-      isAlone(identifier, exDay) &&
-      !used.has(`${CLEAN.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`),
-  );
-  for (let i = 0; i < 20; i++) {
-    const wrong = dividends[Math.floor((i * dividends.length) / 20)]!;
-    const session = SESSIONS.indexOf(wrong.exDay);
-    const n = CLEAN.identifiers.indexOf(wrong.identifier);
-    if (session < 10 || !(close[(session - 1) * names + n]! > 0)) continue;
-    if (i % 2 === 0) {
-      actions = actions.map((action) => (action === wrong ? { ...action, value: action.value * 100 } : action));
-      note('dividend_size', session, n);
-    } else {
-      actions.push({ ...wrong, exDay: SESSIONS[session - 2]! });
-      note('dividend_duplicate', session, n);
-    }
-  }
+  spoilBars();
+  stopNames();
+  forgetSplits();
+  spoilDividends();
   return { content: { ...CLEAN, fields, actions: actions.sort(compareActions) }, truth };
+
+  function spoilBars(): void {
+    for (let i = 0; i < 15; i++) {
+      const tick = place();
+      scale(tick.t, tick.n, i % 2 === 0 ? 0.1 : 10);
+      note('unexplained_jump', tick.t, tick.n);
+      const pence = place();
+      for (let d = 0; d < 3; d++) scale(pence.t + d, pence.n, 100);
+      note('currency_flip', pence.t, pence.n);
+      const copy = place();
+      for (const panel of fields.values()) panel[copy.t * names + copy.n] = panel[(copy.t - 1) * names + copy.n]!;
+      note('duplicate_bar', copy.t, copy.n);
+      const silent = place();
+      for (const name of PRICES) fields.get(name)![silent.t * names + silent.n] = Number.NaN;
+      note('volume_without_trade', silent.t, silent.n);
+    }
+  }
+
+  /** Names that stand still from a day on, as a vendor goes on to print them after they have left. */
+  function stopNames(): void {
+    const last = SESSIONS.length - 1;
+    const living = CLEAN.identifiers.flatMap((identifier, n) =>
+      close[last * names + n]! > 0 &&
+      !actions.some((action) => action.identifier === identifier && action.exDay > SESSIONS[last - 45]!)
+        ? [n]
+        : [],
+    );
+    for (const n of living.slice(0, 12)) {
+      const from = last - 12 - random.integer(30);
+      for (let t = from + 1; t <= last; t++) {
+        for (const name of PRICES) fields.get(name)![t * names + n] = close[from * names + n]!;
+        fields.get('VOLUME')![t * names + n] = 0;
+      }
+      note('stale_tail', from, n);
+    }
+  }
+
+  /** Splits that are forgotten, of the ratios that show: 1.5 and more. */
+  function forgetSplits(): void {
+    const splits = actions.filter(
+      ({ type, value, identifier, exDay }) =>
+        type === 'SPLIT' && (value >= 1.5 || value <= 0.5) && isAlone(identifier, exDay),
+    );
+    for (const split of splits.slice(0, 20)) {
+      actions = actions.filter((action) => action !== split);
+      note('missed_split', SESSIONS.indexOf(split.exDay), CLEAN.identifiers.indexOf(split.identifier));
+    }
+  }
+
+  /** Dividends in pence, and dividends told again a few days before. */
+  function spoilDividends(): void {
+    const dividends = actions.filter(
+      ({ type, identifier, exDay }) =>
+        type === 'DIVIDEND' &&
+        isAlone(identifier, exDay) &&
+        !used.has(`${CLEAN.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`),
+    );
+    for (let i = 0; i < 20; i++) {
+      const wrong = dividends[Math.floor((i * dividends.length) / 20)]!;
+      const session = SESSIONS.indexOf(wrong.exDay);
+      const n = CLEAN.identifiers.indexOf(wrong.identifier);
+      if (session < 10 || !(close[(session - 1) * names + n]! > 0)) continue;
+      if (i % 2 === 0) {
+        actions = actions.map((action) => (action === wrong ? { ...action, value: action.value * 100 } : action));
+        note('dividend_size', session, n);
+      } else {
+        actions.push({ ...wrong, exDay: SESSIONS[session - 2]! });
+        note('dividend_duplicate', session, n);
+      }
+    }
+  }
 
   function isAlone(identifier: string, exDay: number): boolean {
     return (

@@ -30,19 +30,61 @@ async function findingsOf(query: string) {
   return places((await readFolder(folder)).findings);
 }
 
+const CODECS = ['snappy', 'zstd', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'] as const;
+
+const DAMAGED = [
+  [
+    'a text among text prices',
+    "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, '19.96x' AS CLOSE",
+    ['NOT_A_NUMBER market[row 1].CLOSE'],
+  ],
+  [
+    'a price of zero',
+    "SELECT 'A' AS identifier, DATE '2024-01-02' + i::INT AS date, CASE i WHEN 2 THEN 0.0 ELSE 1.0 END AS CLOSE FROM range(4) t(i)",
+    ['NON_POSITIVE_PRICE market[row 3].CLOSE'],
+  ],
+  [
+    'an infinite price',
+    "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 'inf'::DOUBLE AS CLOSE",
+    ['NOT_A_NUMBER market[row 1].CLOSE'],
+  ],
+  [
+    'the same key twice',
+    "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE FROM range(3)",
+    ['DUPLICATE_KEY market[row 2]', 'DUPLICATE_KEY market[row 3]'],
+  ],
+  [
+    'a date that is null',
+    "SELECT 'A' AS identifier, NULL::DATE AS date, 1.0 AS CLOSE",
+    ['BAD_DATE market[row 1].date'],
+  ],
+  [
+    'a text that is no date',
+    "SELECT 'A' AS identifier, '2024-02-30' AS date, 1.0 AS CLOSE",
+    ['BAD_DATE market[row 1].date'],
+  ],
+  [
+    'an identifier that is null',
+    "SELECT NULL::VARCHAR AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE",
+    ['BAD_IDENTIFIER market[row 1].identifier'],
+  ],
+  [
+    'a missing column',
+    "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN",
+    ['MISSING_COLUMN market.CLOSE'],
+  ],
+  ['no row', "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE LIMIT 0", ['EMPTY_DATASET market']],
+] as const;
+
 describe('Parquet of other writers', () => {
-  test.each(['snappy', 'zstd', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'])(
-    'compressed with %s gives the same content',
-    async (codec) => {
-      const [csv, parquet] = [await folderFor(), await folderFor()];
-      await writeFiles(csv, {
-        'market.csv':
-          'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n',
-      });
-      await copy(PLAIN, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);
-      expect(await hashOf(parquet)).toBe(await hashOf(csv));
-    },
-  );
+  test.each(CODECS)('compressed with %s gives the same content', async (codec) => {
+    const [csv, parquet] = [await folderFor(), await folderFor()];
+    await writeFiles(csv, {
+      'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n',
+    });
+    await copy(PLAIN, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);
+    expect(await hashOf(parquet)).toBe(await hashOf(csv));
+  });
 
   test.each([
     ['timestamps', 'SELECT identifier, date::TIMESTAMP AS date, CLOSE, VOLUME'],
@@ -102,49 +144,7 @@ describe('Parquet of other writers', () => {
     ]);
   });
 
-  test.each([
-    [
-      'a text among text prices',
-      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, '19.96x' AS CLOSE",
-      ['NOT_A_NUMBER market[row 1].CLOSE'],
-    ],
-    [
-      'a price of zero',
-      "SELECT 'A' AS identifier, DATE '2024-01-02' + i::INT AS date, CASE i WHEN 2 THEN 0.0 ELSE 1.0 END AS CLOSE FROM range(4) t(i)",
-      ['NON_POSITIVE_PRICE market[row 3].CLOSE'],
-    ],
-    [
-      'an infinite price',
-      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 'inf'::DOUBLE AS CLOSE",
-      ['NOT_A_NUMBER market[row 1].CLOSE'],
-    ],
-    [
-      'the same key twice',
-      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE FROM range(3)",
-      ['DUPLICATE_KEY market[row 2]', 'DUPLICATE_KEY market[row 3]'],
-    ],
-    [
-      'a date that is null',
-      "SELECT 'A' AS identifier, NULL::DATE AS date, 1.0 AS CLOSE",
-      ['BAD_DATE market[row 1].date'],
-    ],
-    [
-      'a text that is no date',
-      "SELECT 'A' AS identifier, '2024-02-30' AS date, 1.0 AS CLOSE",
-      ['BAD_DATE market[row 1].date'],
-    ],
-    [
-      'an identifier that is null',
-      "SELECT NULL::VARCHAR AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE",
-      ['BAD_IDENTIFIER market[row 1].identifier'],
-    ],
-    [
-      'a missing column',
-      "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN",
-      ['MISSING_COLUMN market.CLOSE'],
-    ],
-    ['no row', "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE LIMIT 0", ['EMPTY_DATASET market']],
-  ])('with %s is told', async (_what, query, expected) => {
+  test.each(DAMAGED)('with %s is told', async (_what, query, expected) => {
     expect(await findingsOf(query)).toEqual(expected);
   });
 });

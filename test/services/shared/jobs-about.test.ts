@@ -22,6 +22,30 @@ const RUN = {
   artifacts: { result: REF, overview: REF, columns: REF, plan: REF },
 };
 
+/** What each task answers. */
+const OUTPUT = { bytes: new Uint8Array(2), sha256: '' };
+const ANSWERS: Readonly<Record<string, unknown>> = {
+  backtest: {
+    result: OUTPUT,
+    snapshots: { at: 0, text: OUTPUT },
+    overview: OUTPUT,
+    columns: OUTPUT,
+    runAt: '',
+    start: '',
+    end: '',
+    runHash: '',
+    storeContentHash: '',
+    checkpoint: null,
+    extendedFrom: null,
+    fullRunReason: null,
+  },
+  replay: OUTPUT,
+  'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } },
+  'simulate-paths': { precision: 'float64' },
+  'sum-simulation': OUTPUT,
+  'sum-sweep': OUTPUT,
+};
+
 function worldWith(isThere: () => boolean) {
   const get = (kind: string) =>
     isThere() && (kind === 'index' || kind === 'run')
@@ -40,31 +64,9 @@ function worldWith(isThere: () => boolean) {
     require: () => market,
     settled: async () => undefined,
   };
-  const output = { bytes: new Uint8Array(2), sha256: '' };
-  const answers: Readonly<Record<string, unknown>> = {
-    backtest: {
-      result: output,
-      snapshots: { at: 0, text: output },
-      overview: output,
-      columns: output,
-      runAt: '',
-      start: '',
-      end: '',
-      runHash: '',
-      storeContentHash: '',
-      checkpoint: null,
-      extendedFrom: null,
-      fullRunReason: null,
-    },
-    replay: output,
-    'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } },
-    'simulate-paths': { precision: 'float64' },
-    'sum-simulation': output,
-    'sum-sweep': output,
-  };
   const attempt = {
     jobId: 'j',
-    compute: async (task: string) => answers[task],
+    compute: async (task: string) => ANSWERS[task],
     keep: async () => REF,
     report: () => undefined,
     signal: new AbortController().signal,

@@ -3,6 +3,61 @@ import type { Methodology } from '#contract/indices/methodology.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import { service, document, refused, findings } from './set-up.js';
 
+/** A definition with every parameter that a methodology tells. */
+const TOLD = document(
+  'TOLD',
+  {
+    rebalance: {
+      frequency: 'semi_annual',
+      anchor: 'nth_weekday',
+      nth: 3,
+      weekday: 4,
+      months: [5, 11],
+      roll: 'preceding',
+      effective_lag: 2,
+    },
+    base_value: 1234,
+    universe: { kind: 'named', id: 'PAIR' },
+  },
+  {
+    selection: [
+      {
+        id: 'liquid',
+        type: 'LiquidityFilter',
+        params: { minimum: 777, window: 33, statistic: 'mean', incumbent_minimum: 555 },
+      },
+    ],
+    treatment: { dividends: 'net', withholding_tax: 0.15 },
+    weighting: {
+      type: 'FieldWeight',
+      params: { field: 'CLOSE', power: 0.5 },
+      cap: 0.35,
+      floor: 0.01,
+      group_caps: [{ field: 'SECTOR', cap: 0.7, groups: ['S1'] }],
+    },
+  },
+);
+
+/** What its sentences have to hold. */
+const PARTS = [
+  '1234',
+  'PAIR',
+  'Rule liquid',
+  '777',
+  '33 sessions',
+  'mean',
+  '555',
+  'third Friday',
+  'May, November',
+  '2 sessions before',
+  '0.15',
+  '0.5',
+  '0.35',
+  '0.01',
+  'S1',
+  '0.7',
+];
+
 export function describeWhatIf(): void {
   describe('what if', () => {
     test('a patch of a stored index tells names added, removed and changed, and stores nothing', async () => {
@@ -78,65 +133,11 @@ export function describeWhatIf(): void {
 
   describe('the methodology', () => {
     test('numbered sentences hold every parameter of the definition', async () => {
-      await service.ok(
-        'PUT',
-        '/indices/TOLD',
-        document(
-          'TOLD',
-          {
-            rebalance: {
-              frequency: 'semi_annual',
-              anchor: 'nth_weekday',
-              nth: 3,
-              weekday: 4,
-              months: [5, 11],
-              roll: 'preceding',
-              effective_lag: 2,
-            },
-            base_value: 1234,
-            universe: { kind: 'named', id: 'PAIR' },
-          },
-          {
-            selection: [
-              {
-                id: 'liquid',
-                type: 'LiquidityFilter',
-                params: { minimum: 777, window: 33, statistic: 'mean', incumbent_minimum: 555 },
-              },
-            ],
-            treatment: { dividends: 'net', withholding_tax: 0.15 },
-            weighting: {
-              type: 'FieldWeight',
-              params: { field: 'CLOSE', power: 0.5 },
-              cap: 0.35,
-              floor: 0.01,
-              group_caps: [{ field: 'SECTOR', cap: 0.7, groups: ['S1'] }],
-            },
-          },
-        ),
-      );
+      await service.ok('PUT', '/indices/TOLD', TOLD);
       const { sentences } = await service.ok<Methodology>('GET', '/indices/TOLD/methodology');
       expect(sentences.map(({ number }) => number)).toEqual(sentences.map((_, i) => i + 1));
       const text = sentences.map((sentence) => sentence.text).join(' ');
-      for (const part of [
-        '1234',
-        'PAIR',
-        'Rule liquid',
-        '777',
-        '33 sessions',
-        'mean',
-        '555',
-        'third Friday',
-        'May, November',
-        '2 sessions before',
-        '0.15',
-        '0.5',
-        '0.35',
-        '0.01',
-        'S1',
-        '0.7',
-      ])
-        expect(text).toContain(part);
+      for (const part of PARTS) expect(text).toContain(part);
     });
   });
 }

@@ -5,6 +5,41 @@ import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { JobStatus } from '#jobs/status.js';
 import { parent, service } from './set-up.js';
 
+/** The four that fell most in the quarter: others at nearly every rebalance. */
+const MOVING = {
+  ...parent,
+  id: 'MOVING',
+  pipeline: {
+    selection: [{ id: 'fallen', type: 'TopN', params: { field: 'RETURN', count: 4, ascending: true } }],
+    treatment: { dividends: 'price' },
+    weighting: { type: 'EqualWeight' },
+  },
+};
+
+/** The backtest of an index derived from it whose turnover row has such a priority. */
+async function derivedFromMoving(id: string, priority: object) {
+  const body = {
+    id,
+    name: id,
+    constraints: [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', ...priority } }],
+  };
+  expect((await service.ask('POST', '/indices/MOVING/optimise', body)).status).toBe(200);
+  const { result, error } = await service.finished(
+    (await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id,
+  );
+  expect(error, JSON.stringify(error)).toBeNull();
+  type Told = { code: string; severity: string; message: string; path: string; row_id?: string; value?: number };
+  return result as unknown as {
+    findings: Told[];
+    rebalances: { date: string; weights: Record<string, number> }[];
+  };
+}
+
+function turnoverBetween(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>): number {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names.reduce((sum, name) => sum + Math.abs((after[name] ?? 0) - (before[name] ?? 0)), 0) / 2;
+}
+
 export function describeDerivedIndex(): void {
   describe('a derived index', () => {
     const constraints = [
@@ -122,38 +157,11 @@ export function describeDerivedIndex(): void {
     });
 
     test('whose turnover row has a priority trades as much as the names that left ask for, and says so; without one it is held', async () => {
-      // The four that fell most in the quarter: others at nearly every rebalance.
-      const moving = {
-        ...parent,
-        id: 'MOVING',
-        pipeline: {
-          selection: [{ id: 'fallen', type: 'TopN', params: { field: 'RETURN', count: 4, ascending: true } }],
-          treatment: { dividends: 'price' },
-          weighting: { type: 'EqualWeight' },
-        },
-      };
-      expect((await service.ask('POST', '/indices', moving)).status).toBe(200);
-      const derived = async (id: string, priority: object) => {
-        const body = {
-          id,
-          name: id,
-          constraints: [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', ...priority } }],
-        };
-        expect((await service.ask('POST', '/indices/MOVING/optimise', body)).status).toBe(200);
-        const { result, error } = await service.finished(
-          (await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id,
-        );
-        expect(error, JSON.stringify(error)).toBeNull();
-        type Told = { code: string; severity: string; message: string; path: string; row_id?: string; value?: number };
-        return result as unknown as {
-          findings: Told[];
-          rebalances: { date: string; weights: Record<string, number> }[];
-        };
-      };
+      expect((await service.ask('POST', '/indices', MOVING)).status).toBe(200);
       const [giving, never, silent] = [
-        await derived('GIVING', { priority: 1 }),
-        await derived('NEVER-0', { priority: 0 }),
-        await derived('NEVER-1', {}),
+        await derivedFromMoving('GIVING', { priority: 1 }),
+        await derivedFromMoving('NEVER-0', { priority: 0 }),
+        await derivedFromMoving('NEVER-1', {}),
       ];
       for (const { findings } of [never, silent]) {
         expect(findings.filter(({ code }) => code === 'REBALANCE_HELD').length).toBeGreaterThan(2);
@@ -178,11 +186,7 @@ export function describeDerivedIndex(): void {
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
         const gone = Object.entries(before).filter(([name]) => !members.has(name));
         const sold = gone.reduce((sum, [, weight]) => sum + weight, 0);
-        const traded =
-          [...new Set([...Object.keys(before), ...Object.keys(weights)])].reduce(
-            (sum, name) => sum + Math.abs((weights[name] ?? 0) - (before[name] ?? 0)),
-            0,
-          ) / 2;
+        const traded = turnoverBetween(before, weights);
         if (sold <= 0.1) {
           expect(told).toEqual([]);
           expect(turnover.relaxed_by).toBeNull();

@@ -1,53 +1,34 @@
 import { describe, expect, test } from 'vitest';
 import { DEFINITION, service, until, put, backtest, wholeRun, text, numbers } from './set-up.js';
 
+const DEFINITIONS = {
+  '/strategies/TILT': {
+    id: 'TILT',
+    name: 'Tilt',
+    index_id: 'GROWS',
+    exposure: 0.9,
+    drift_tolerance: 0.001,
+    transaction_cost_bps: 5,
+  },
+  '/strategies/MONTHS': { id: 'MONTHS', name: 'Months', index_id: 'GROWS', rebalance: { frequency: 'monthly' } },
+  '/indices/CHILD': {
+    ...DEFINITION,
+    id: 'CHILD',
+    name: 'Child',
+    derivation: {
+      source_index_id: 'GROWS',
+      objective: 'min_tracking_error',
+      constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.08 } }],
+    },
+  },
+};
+
 export function describeStrategies(): void {
   describe('strategies and a derived index', () => {
     test('go on, a strategy also over days on which it rebalances of its own', async () => {
       await put(until(400), { full: true });
-      expect(
-        (
-          await service.ask('PUT', '/strategies/TILT', {
-            id: 'TILT',
-            name: 'Tilt',
-            index_id: 'GROWS',
-            exposure: 0.9,
-            drift_tolerance: 0.001,
-            transaction_cost_bps: 5,
-          })
-        ).status,
-      ).toBe(200);
-      expect(
-        (
-          await service.ask('PUT', '/strategies/MONTHS', {
-            id: 'MONTHS',
-            name: 'Months',
-            index_id: 'GROWS',
-            rebalance: { frequency: 'monthly' },
-          })
-        ).status,
-      ).toBe(200);
-      const child = {
-        id: 'CHILD',
-        name: 'Child',
-        source_index_id: 'GROWS',
-        objective: 'min_tracking_error',
-        constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.08 } }],
-      };
-      expect(
-        (
-          await service.ask('PUT', '/indices/CHILD', {
-            ...DEFINITION,
-            id: 'CHILD',
-            name: 'Child',
-            derivation: {
-              source_index_id: child.source_index_id,
-              objective: child.objective,
-              constraints: child.constraints,
-            },
-          })
-        ).status,
-      ).toBe(200);
+      for (const [path, body] of Object.entries(DEFINITIONS))
+        expect((await service.ask('PUT', path, body)).status, path).toBe(200);
       const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
       const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
       for (const id of ids) await wholeRun(id, {});

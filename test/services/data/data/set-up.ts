@@ -1,0 +1,60 @@
+import { afterAll, beforeAll } from 'vitest';
+import { liveService, type LiveService } from '../../../real/live.js';
+
+/** Every answer is checked against the document the service publishes. */
+export let service: LiveService;
+beforeAll(async () => {
+  service = await liveService();
+});
+afterAll(() => service.close());
+
+export const frame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+  index: data.map((_, i) => i),
+  columns,
+  data,
+});
+
+/** Two names over seven days: B splits 2 for 1 on the fourth, A pays a dividend before the split's day and lacks a bar. */
+export const TABLES = {
+  market: frame(
+    ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT', 'SCORE'],
+    [
+      ['A', '2024-01-04', 9, 12, 8, 10, 100, 50, 0.5, 1],
+      ['A', '2024-01-05', 10, 13, 9, 12, 200, 50, 0.5, null],
+      ['A', '2024-01-09', 12, 12, 11, 11, 300, 60, 0.5, 3],
+      ['B', '2024-01-04', 200, 210, 190, 200, 10, 7, null, null],
+      ['B', '2024-01-05', 200, 204, 199, 204, 20, 7, null, null],
+      ['B', '2024-01-08', 101, 103, 100, 102, 30, 14, null, null],
+    ],
+  ),
+  reference: frame(
+    ['identifier', 'valid_from', 'NAME', 'SECTOR', 'RATING'],
+    [
+      ['A', null, 'Alpha', 'Tech', 5],
+      ['A', '2024-01-05', 'Alpha', 'Energy', 6],
+      ['B', null, 'Beta', 'Tech', null],
+      ['Z', null, 'Zeta', 'Tech', 1],
+    ],
+  ),
+  corporate_actions: frame(
+    ['identifier', 'type', 'value', 'ex_date', 'status'],
+    [
+      ['B', 'DIVIDEND', 4, '2024-01-05', 'paid'],
+      ['B', 'SPLIT', 2, '2024-01-08', 'paid'],
+      ['B', 'DIVIDEND', 1, '2024-01-08', 'cancelled'],
+      ['A', 'SPECIAL_DIVIDEND', 1, '2024-01-05', null],
+    ],
+  ),
+  universes: frame(
+    ['universe', 'identifier', 'start', 'end'],
+    [
+      ['ALL', 'A', '2024-01-01', '2024-01-09'],
+      ['ALL', 'B', null, null],
+    ],
+  ),
+};
+
+export const code = async (path: string) => {
+  const { status, body } = await service.ask<{ error: { code: string } }>('GET', path);
+  return `${status} ${body.error.code}`;
+};

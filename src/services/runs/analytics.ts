@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { BacktestRecordCollection } from '#contract/analytics/record.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { canonicalJson } from '#domain/canonical-json.js';
-import type { Finding } from '#domain/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
@@ -26,8 +25,9 @@ import { assertSubject, findRun, readRun, requireRun } from './run-documents.js'
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import type { RunStates } from './run-states.js';
-import { streamWithHead, unmarked, withHead, type StateHead } from './stamped-json.js';
+import { unmarked, withHead, withHeadStored } from './stamped-json.js';
 import type { ViewMaker } from './view-maker.js';
+import { contentFindings } from './compared-contents.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -345,26 +345,4 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return jobs.query('run-levels', { columns: columnsOf(await requireRun(documents, runId)) });
     },
   };
-}
-
-/** Stored JSON with the state of its run before it. */
-function withHeadStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
-  return { length: head.bytes.length + length - 1, etag: head.etagOf(etag), open: () => streamWithHead(head, open()) };
-}
-
-/** Runs of several contents compare what was held on other prices too. */
-function contentFindings(runs: readonly RunDocument[]): Finding[] {
-  const [first, ...others] = runs;
-  const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
-  if (other === undefined) return [];
-  const contents = new Set(runs.map(({ store_content_hash: hash }) => hash)).size;
-  const message = `The ${runs.length} runs were made on ${contents} contents: ${first!.run_id} on ${contentOf(first!)}, ${other.run_id} on ${contentOf(other)}.`;
-  return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
-}
-
-/** Digits of a hash that tell contents apart in a sentence. */
-const HASH_DIGITS = 12;
-
-function contentOf({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
-  return `${storeId === undefined ? 'content' : `${storeId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { StaleState } from '#domain/backtest/stale.js';
+import type { StoredBytes } from './stored-bytes.js';
 
 /** The beginning of a run view: the state of its run, which is told when the view is answered and stored nowhere. */
 export interface StateHead {
@@ -68,4 +69,9 @@ export function streamWithHead(
     },
     cancel: (reason) => reader.cancel(reason),
   });
+}
+
+/** Stored JSON with the state of its run before it. */
+export function withHeadStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
+  return { length: head.bytes.length + length - 1, etag: head.etagOf(etag), open: () => streamWithHead(head, open()) };
 }

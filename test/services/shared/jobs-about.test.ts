@@ -89,7 +89,7 @@ function worldWith(isThere: () => boolean) {
       payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} },
     },
   };
-  return { kinds, attempt, tx: documents as unknown as DocumentTransaction };
+  return { kinds, attempt, tx: { get, publish: () => undefined } as unknown as DocumentTransaction };
 }
 
 test.each(['backtest', 'replay', 'simulation', 'sweep'])(

@@ -1,0 +1,19 @@
+import type { Finding } from '#domain/findings.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+
+/** Runs of several contents compare what was held on other prices too. */
+export function contentFindings(runs: readonly RunDocument[]): Finding[] {
+  const [first, ...others] = runs;
+  const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
+  if (other === undefined) return [];
+  const contents = new Set(runs.map(({ store_content_hash: hash }) => hash)).size;
+  const message = `The ${runs.length} runs were made on ${contents} contents: ${first!.run_id} on ${contentOf(first!)}, ${other.run_id} on ${contentOf(other)}.`;
+  return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
+}
+
+/** Digits of a hash that tell contents apart in a sentence. */
+const HASH_DIGITS = 12;
+
+function contentOf({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
+  return `${storeId === undefined ? 'content' : `${storeId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
+}

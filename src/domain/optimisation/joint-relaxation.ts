@@ -135,20 +135,36 @@ function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, we
   return weights === undefined ? undefined : { moved, weights };
 }
 
-/** The point nearest to `from` on the way to `to` that is enough, as `to` is. */
+/** Growth of the steps away from either end: some five of them from CLOSE to the whole way. */
+const STRIDE = 1024;
+
+/**
+ * The point nearest to `from` on the way to `to` that is enough, as `to` is.
+ * @cost a few solves where that is beside one of both, as it mostly is; else some forty
+ */
 function nearest(
   { from, to, close }: { readonly from: Float64Array; readonly to: Float64Array; readonly close: number },
   weightsAt: WeightsAt,
 ): Float64Array {
   const at = (share: number) => from.map((value, k) => value + share * (to[k]! - value));
-  if (weightsAt(from) !== undefined) return from;
+  const isEnough = (share: number) => weightsAt(at(share)) !== undefined;
+  if (isEnough(0)) return from;
   const length = from.reduce((most, value, k) => Math.max(most, Math.abs(to[k]! - value)), 0);
   let near = 0;
   let far = 1;
+  for (let step = close * Math.max(1, 1 / length); near + step < far - step; step *= STRIDE) {
+    if (!isEnough(1 - step)) {
+      near = 1 - step;
+      break;
+    }
+    far = isEnough(step) ? step : 1 - step;
+    if (far === step) break;
+    near = step;
+  }
   for (let step = 0; step < HALVINGS && (far - near) * length > close * Math.max(1, far * length); step++) {
     const middle = (near + far) / 2;
-    if (weightsAt(at(middle)) === undefined) near = middle;
-    else far = middle;
+    if (isEnough(middle)) far = middle;
+    else near = middle;
   }
   return at(far);
 }

@@ -6,8 +6,12 @@ import { giveWay } from '#domain/optimisation/give-way.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
+import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
+
+/** Draws of a case of convex rows. */
+const TRIALS = IS_SOAK ? 3 : 1;
 
 const withPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
 
@@ -51,7 +55,7 @@ describe('a row with a priority gives way', () => {
       const isSearched = draw(random).some((one) =>
         CONSTRAINT_CLASSES.some((entry) => entry.type === one.type && !entry.convex),
       );
-      for (let trial = 0; trial < (isSearched ? 1 : 3); trial++) {
+      for (let trial = 0; trial < (isSearched ? 1 : TRIALS); trial++) {
         const [first, ...others] = draw(random);
         const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
         const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;

@@ -6,6 +6,10 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
 
+/** Random problems; `npm run soak` takes many. */
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
+const SEED = 167;
+
 describe('explainInfeasibility', () => {
   test('fifteen names at five per cent reach three quarters: the row, the budget, the least cap', () => {
     const detail = explainInfeasibility(
@@ -151,12 +155,11 @@ describe('explainInfeasibility', () => {
   }
 
   test('dropping any row of a conflict resolves it, and every relaxation succeeds when it is solved again', () => {
-    const random = seeded(77);
     let explained = 0;
     let joint = 0;
-    for (let trial = 0; trial < 60; trial++) {
-      const rows = randomRows(random);
-      const problem = smallProblem({ names: 16, seed: trial + 1, rows, hasPrevious: true });
+    for (let trial = 0; trial < RUNS; trial++) {
+      const rows = randomRows(seeded(SEED + trial));
+      const problem = smallProblem({ names: 16, seed: SEED + trial, rows, hasPrevious: true });
       const outcome = solveProblem(solvers, problem);
       const detail = outcome.kind === 'solved' ? undefined : explainInfeasibility(solvers, problem);
       if (outcome.kind === 'solved') {
@@ -182,7 +185,7 @@ describe('explainInfeasibility', () => {
           i === index ? { ...row, params: { ...(row as { params: object }).params, [parameter]: to } } : row,
         );
         expect(
-          solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind,
+          solveProblem(solvers, smallProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
           `trial ${trial} ${parameter} of ${index}`,
         ).toBe('solved');
       }
@@ -211,14 +214,14 @@ describe('explainInfeasibility', () => {
           };
         });
         expect(
-          solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind,
+          solveProblem(solvers, smallProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
           `trial ${trial} jointly`,
         ).toBe('solved');
       }
     }
-    expect(explained).toBeGreaterThan(15);
-    expect(joint).toBeGreaterThan(10);
-  }, 120_000);
+    expect(explained).toBeGreaterThan(RUNS / 4);
+    expect(joint).toBeGreaterThan(RUNS / 6);
+  }, 3_600_000);
 });
 
 test('a number of names too small for the caps says which rows, and the least number that is enough', () => {

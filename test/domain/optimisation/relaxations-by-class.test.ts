@@ -8,6 +8,7 @@ import { explainChoice, explainInfeasibility, type Infeasibility } from '#domain
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
+import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
@@ -22,6 +23,9 @@ function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {
       : [],
   );
 }
+
+/** Draws of a case of convex rows. */
+const TRIALS = IS_SOAK ? 6 : 2;
 
 interface Trial {
   readonly names: number;
@@ -73,7 +77,7 @@ describe('relaxations of every class', () => {
         CONSTRAINT_CLASSES.some((entry) => entry.type === each.type && !entry.convex),
       )
         ? 1
-        : 6;
+        : TRIALS;
       for (let trial = 0; trial < trials; trial++) {
         const market = { names, seed: trial + 1 };
         const rows = draw(random);

@@ -1,4 +1,3 @@
-import { expect } from 'vitest';
 import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
@@ -17,6 +16,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/content/prefix.js';
 import { recordJson } from '#views/record-json.js';
 import { snapshotsText, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
+import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { plainDecider } from '../test-deciders.js';
 
@@ -152,10 +152,10 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
     if (LAYOUT.has(name) || name === 'effects') continue;
     const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
-    expect(columns[block.type](name, ...range)).toEqual(other[block.type](name, ...range));
+    expectEqual(columns[block.type](name, ...range), other[block.type](name, ...range));
     if (!isPanel(name) || block.type !== 'f64') continue;
     for (let column = 0; column < other.header.names.length; column++)
-      expect(columns.column(name, column)).toEqual(other.column(name, column));
+      expectEqual(columns.column(name, column), other.column(name, column));
   }
 }
 

@@ -22,9 +22,10 @@ import {
   STAMP,
   told,
 } from './extended.js';
+import { expectEqual } from '../../../equal.js';
 import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
 
-export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
+export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 
 export const DAYS_ADDED = 14;
 
@@ -92,7 +93,7 @@ export function expectGoesOn({
       return;
     }
     const gone = extend(whole.plan, grown, stored, terms);
-    expect(stored.checkpoint).toEqual(kept); // What is stored is read, and may be read again.
+    expectEqual(stored.checkpoint, kept); // What is stored is read, and may be read again.
     if (typeof gone === 'string') {
       tally.reasons[gone] = (tally.reasons[gone] ?? 0) + 1;
       return;
@@ -103,9 +104,9 @@ export function expectGoesOn({
     const columns = opened(gone.columns, files);
     const wholeColumns = opened(runToColumns(whole, { contentHash: 's' }));
     if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
-    expect(told(columns)).toEqual(told(wholeColumns));
+    expectEqual(told(columns), told(wholeColumns));
     expectSameReads(columns, wholeColumns);
-    expect(gone.checkpoint).toEqual(checkpointOf(whole));
+    expectEqual(gone.checkpoint, checkpointOf(whole));
     result = resultAfter(result, gone);
     expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
     stored = { columns, checkpoint: gone.checkpoint };

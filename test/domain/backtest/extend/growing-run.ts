@@ -26,6 +26,8 @@ import { expectEqual } from '../../../equal.js';
 import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
 
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
+/** Of runs that are optimised: each solves at every rebalance, in the whole run of every step too. */
+export const OPTIMISED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 7);
 
 export const DAYS_ADDED = 14;
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RECORD_FORMAT } from '#domain/backtest/record/pack.js';
+import { RECORD_SHAPE } from '#domain/backtest/record/schema.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -114,13 +115,14 @@ export function recordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
   if (record)
     return createHash('sha256')
-      .update(JSON.stringify([RECORD_FORMAT, record.sha256]))
+      .update(JSON.stringify([RECORD_FORMAT, RECORD_SHAPE, record.sha256]))
       .digest('hex');
   const earlier = earlierFiles(run).map(({ sha256 }) => sha256);
   return createHash('sha256')
     .update(
       JSON.stringify([
         RECORD_FORMAT,
+        RECORD_SHAPE,
         columns.sha256,
         earlier.length > 1 ? earlier : (earlier[0] ?? null),
         run.run_at,

@@ -46,6 +46,8 @@ export interface Compared {
  * the sessions after a stored run have. Packed it is JSON in which arrays are places.
  */
 export interface Field<T, W, A> {
+  /** What it consists of, as text: records of different shapes are different texts. */
+  readonly shape: string;
   whole(run: W): T;
   pack(value: T, into: Packing): unknown;
   /** @throws Refusal DOCUMENT_UNREADABLE when it is not there */
@@ -72,6 +74,7 @@ export function fieldsOf<W, A>() {
   const array =
     <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) =>
     ({ whole, added, stay }: ArrayField<N, W, A>): Field<N, W, A> => ({
+      shape: isPositions ? 'names' : 'numbers',
       whole,
       pack: (value, into) => into.place(value, isPositions),
       read(packed, from) {
@@ -117,6 +120,7 @@ export function fieldsOf<W, A>() {
     }),
     /** The latest items of a list, `max` at most. */
     latest: <T, I>({ item, whole, added, max }: LatestField<T, I, W, A>): Field<readonly T[], W, A> => ({
+      shape: `[${item.shape}]`,
       whole: (run) => whole(run).slice(-max).map(item.whole),
       pack: (values, into) => values.map((value) => item.pack(value, into)),
       read: (packed, from) => listIn(packed).map((one) => item.read(one, from)),
@@ -132,12 +136,21 @@ export function fieldsOf<W, A>() {
     }),
     /** A field of something that a run may not have. */
     optional: <T, V, B>({ whole, added, field }: OptionalField<T, V, B, W, A>): Field<T | null, W, A> => ({
+      shape: field.shape,
       whole: (run) => ifThere(whole(run), field.whole),
       pack: (value, into) => ifThere(value, (there) => field.pack(there, into)),
       read: (packed, from) => ifThere(packed, (there) => field.read(there, from)),
       extend: (packed, more, into) =>
         ifThere(packed, (there) => ifThere(added(more), (one) => field.extend(there, one, into))),
       differs: (a, b, names) => (a === null || b === null ? (a === b ? null : '') : field.differs(a, b, names)),
+    }),
+    /** A field that records of earlier versions lack: null in those, and not compared with what a replay has. */
+    later: <T>(field: Field<T, W, A>): Field<T | null, W, A> => ({
+      ...field,
+      // What a run of today has is packed: null comes of reading alone.
+      pack: (value, into) => field.pack(value as T, into),
+      read: (packed, from) => (packed === undefined ? null : field.read(packed, from)),
+      differs: (a, b, names) => (a === null ? null : field.differs(a, b as T, names)),
     }),
     /** A field of a part of what a run has. */
     of: <T, V, B>({ whole, added, field }: PartField<T, V, B, W, A>): Field<T, W, A> => ({
@@ -179,6 +192,7 @@ export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T,
     Object.fromEntries(members.map((member) => [member, make(member)]));
   return {
     fields,
+    shape: `{${members.map((member) => `${member}:${fields[member].shape}`).join()}}`,
     whole: (run) => each((member) => fields[member].whole(run)) as T,
     pack: (value, into) => each((member) => fields[member].pack(value[member], into)),
     read: (packed, from) => each((member) => fields[member].read(memberOf(packed, member), from)) as T,
@@ -199,8 +213,9 @@ export function memberOf(packed: unknown, member: string): unknown {
 }
 
 /** A value that is JSON as it is. */
-function plain<T>(): Pick<Field<T, unknown, unknown>, 'pack' | 'read' | 'differs'> {
+function plain<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' | 'differs'> {
   return {
+    shape: 'json',
     pack: (value) => value,
     read(packed) {
       if (packed === undefined) throw missing();

@@ -4,7 +4,7 @@ import type { Packing } from './field.js';
 import { POOLS, type Reference } from './places.js';
 import { PLAIN, REST, type RunRecord } from './schema.js';
 
-/** Changes whenever the same columns give another text of the record. */
+/** Changes whenever the same columns and fields (`RECORD_SHAPE`) give another text of the record. */
 export const RECORD_FORMAT = 3;
 
 /**

@@ -66,11 +66,13 @@ export const SNAPSHOT = group({
   /** Later dates of the schedule that it was carried out for as well. */
   also: composition.fixed(({ also }) => also),
   /** Null where every name traded had a bar. */
-  staleFills: composition.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({
-    whole: ({ staleFills }) => staleFills,
-    added: never,
-    field: STALE_FILLS,
-  }),
+  staleFills: composition.later(
+    composition.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({
+      whole: ({ staleFills }) => staleFills,
+      added: never,
+      field: STALE_FILLS,
+    }),
+  ),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
 
@@ -248,6 +250,9 @@ export const REST = group({
 export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST> {
   readonly identifiers: readonly string[];
 }
+
+/** Its fields: a record with others is another text of the same run. */
+export const RECORD_SHAPE = PLAIN.shape + REST.shape;
 
 /** The record of a whole run. @cost one pass over trades and served rows */
 export function recordOf(run: Run): RunRecord {

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { CannotResume } from '#domain/backtest/extend/reasons.js';
+import { fieldsOf, group, type Extending, type Packing, type Reading } from '#domain/backtest/record/field.js';
+import type { Numbers } from '#domain/backtest/numbers.js';
+
+interface Source {
+  readonly name: string;
+  readonly values: Float64Array;
+}
+
+const field = fieldsOf<Source, Source>();
+const FIRST = group({ name: field.fixed(({ name }) => name) });
+const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
+const SECOND = group({ name: field.fixed(({ name }) => name), values: field.later(values) });
+
+/** Arrays by their place in a list. */
+function memory() {
+  const arrays: Numbers[] = [];
+  const into: Packing = {
+    place(numbers) {
+      arrays.push(numbers);
+      return { block: 'recordF64', kind: 'f64', from: arrays.length - 1, to: arrays.length };
+    },
+    isOfPortfolio: () => false,
+  };
+  const reading: Reading = {
+    numbers: (place) => arrays['from' in place ? place.from : 0]!,
+    portfolioFrame: () => {
+      throw new Error('no frame');
+    },
+  };
+  return { into, reading };
+}
+
+const names = { stored: [], replayed: [] };
+const run: Source = { name: 'X', values: Float64Array.of(1, 2) };
+
+describe('a field that records of earlier versions lack', () => {
+  test('is packed and read as any other', () => {
+    const { into, reading } = memory();
+    const read = SECOND.read(SECOND.pack(SECOND.whole(run), into), reading);
+    expect(read).toEqual({ name: 'X', values: Float64Array.of(1, 2) });
+    expect(SECOND.differs(read, SECOND.whole({ ...run, values: Float64Array.of(1, 3) }), names)).toBe('.values');
+  });
+
+  test('is null in a record without it, and no difference to a replay that has it', () => {
+    const { into, reading } = memory();
+    const read = SECOND.read(FIRST.pack(FIRST.whole(run), into), reading);
+    expect(read).toEqual({ name: 'X', values: null });
+    expect(SECOND.differs(read, SECOND.whole(run), names)).toBeNull();
+    expect(SECOND.differs(read, SECOND.whole({ ...run, name: 'Y' }), names)).toBe('.name');
+  });
+
+  test('makes a run without it run as a whole instead of being extended', () => {
+    const { into } = memory();
+    const packed = FIRST.pack(FIRST.whole(run), into);
+    expect(() => SECOND.extend(packed, run, into as Extending)).toThrow(CannotResume);
+  });
+});
+
+test('a record with another field has another shape', () => {
+  expect(FIRST.shape).not.toBe(SECOND.shape);
+});

@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
 import { finished, serving, type Run } from './process.js';
+
+const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
 let home: string;
 let runs: Run[] = [];
@@ -39,7 +42,7 @@ const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.
 test('the service says one line on standard output, answers, and keeps its log apart', async () => {
   const { url, out, err, child, ended } = await serve('--drain-ms', '0');
   expect((await fetch(`${url}/health`)).status).toBe(200);
-  expect((await fetch(`${url}/changelog`)).headers.get('x-engine-version')).toBe('0.1.0');
+  expect((await fetch(`${url}/changelog`)).headers.get('x-engine-version')).toBe(VERSION);
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   expect(out()).toBe(`listening on ${url}\n`);
@@ -173,7 +176,7 @@ describe('the command', () => {
     expect((await finished([])).out).toBe(help.out);
     expect((await finished(['serve', '--help'])).out).toContain('--data-roots');
     expect((await finished(['keys', '--help'])).out).toContain('--scopes');
-    expect((await finished(['--version'])).out).toBe('0.1.0\n');
+    expect((await finished(['--version'])).out).toBe(`${VERSION}\n`);
   });
 
   test('suggests the command that was meant', async () => {

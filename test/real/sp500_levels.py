@@ -4,7 +4,7 @@ An independent second opinion: it shares no code, no file format and no language
 Usage: python3 sp500_levels.py CLOSES.csv.gz VOLUMES.csv.gz CONSTITUENTS.csv   (prints JSON)
 
 Conventions, from the published method: simple returns on the session axis; a session without a bar carries the last
-close; a name without a bar for five sessions leaves at the close of the fifth, its money spread over the others in
+close; a volatility is of the returns between bars on two sessions in a row; a name without a bar for five sessions leaves at the close of the fifth, its money spread over the others in
 proportion to their weights; targets decided and effective at the same close earn from the next session on.
 """
 import csv
@@ -47,6 +47,8 @@ for t in range(sessions):
         age[t] = np.where(has_bar[t], 0, 10**6)
 growth = np.full((sessions, count), np.nan)
 growth[1:] = carried[1:] / carried[:-1]
+between_bars = np.full((sessions, count), np.nan)
+between_bars[1:] = np.where(has_bar[1:] & has_bar[:-1], close[1:] / close[:-1] - 1, np.nan)
 traded = np.where(has_bar, close * volume, np.nan)
 
 
@@ -103,7 +105,7 @@ def inverse_volatility(t):
     for i in range(count):
         if age[t, i] > STALE:
             continue
-        window = growth[max(0, t - 251) : t + 1, i] - 1
+        window = between_bars[max(0, t - 251) : t + 1, i]
         window = window[~np.isnan(window)]
         if len(window) >= 60:
             deviation = window.std(ddof=1) * np.sqrt(252)

@@ -1313,7 +1313,7 @@ export interface ExplainedDatapoint {
   readonly from: string | null;
   /** Last date read. */
   readonly to: string | null;
-  /** Values found between them. */
+  /** Values found between them: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on sessions in a row. */
   readonly observations: number;
 }
 
@@ -1489,7 +1489,7 @@ export interface FieldNode {
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions; required when the aggregate is not last. */
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
@@ -2266,9 +2266,9 @@ export interface IndexSummary {
   readonly run_at: string | null;
 }
 
-/** Weights in proportion to the inverse of annualised volatility. */
+/** Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row. */
 export interface InverseVolatilityWeightParams {
-  /** Trailing returns behind the volatility. Unit: sessions. */
+  /** Trailing sessions whose returns are behind the volatility. Unit: sessions. */
   readonly window?: number | undefined;
   /** Returns a name needs to be held. Unit: sessions. */
   readonly minimum_observations?: number | undefined;
@@ -2366,7 +2366,7 @@ export interface LinearConstraintRow {
 export interface LiquidityFilterParams {
   /** Least value traded per day. Unit: money per day in index currency. */
   readonly minimum: number;
-  /** Trailing sessions up to the decision date. Unit: sessions. */
+  /** Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions. */
   readonly window?: number | undefined;
   /** What is taken of the daily values. */
   readonly statistic?: 'median' | 'mean' | undefined;
@@ -2568,9 +2568,9 @@ export interface MinimumVarianceWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
-/** Keeps the names whose total return over a window, the latest sessions skipped, is high enough. */
+/** Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts. */
 export interface MomentumFilterParams {
-  /** Trailing sessions up to the decision date. Unit: sessions. */
+  /** Trailing sessions up to those skipped. Unit: sessions. */
   readonly window?: number | undefined;
   /** Latest sessions left out. Unit: sessions. */
   readonly skip?: number | undefined;
@@ -2627,7 +2627,7 @@ export interface OnePerIssuerParams {
   readonly issuer_field?: string | undefined;
   /** Column or derived datapoint. */
   readonly field?: string | undefined;
-  /** Trailing sessions up to the decision date. Unit: sessions. */
+  /** Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions. */
   readonly window?: number | undefined;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -4978,9 +4978,9 @@ export interface ValidationReport {
   readonly findings: readonly Finding[];
 }
 
-/** Keeps the names whose annualised volatility lies between two bounds. */
+/** Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds. */
 export interface VolatilityFilterParams {
-  /** Trailing sessions up to the decision date. Unit: sessions. */
+  /** Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions. */
   readonly window?: number | undefined;
   /** Greatest volatility; null for none. Unit: fraction per year. */
   readonly maximum?: number | null | undefined;

@@ -12,7 +12,10 @@ export const ExplainedDatapoint = z
       description: 'First date read; equals `to` for a single value, null for a value that was always valid.',
     }),
     to: z.string().nullable().meta({ description: 'Last date read.' }),
-    observations: z.int().min(0).meta({ description: 'Values found between them.' }),
+    observations: z.int().min(0).meta({
+      description:
+        'Values found between them: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on sessions in a row.',
+    }),
   })
   .meta({ id: 'ExplainedDatapoint' });
 

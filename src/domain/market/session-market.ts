@@ -22,6 +22,7 @@ export interface SessionMarket {
   readonly first: number;
   /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S - first x N]. */
   readonly lastBar: Int32Array;
+  readonly gaps: BarGaps;
   readonly actions: SessionActions;
   /** Where the market stands whose sessions after it are all there is, null when the rows of every session are there. */
   readonly mark: MarketMark | null;
@@ -43,6 +44,15 @@ export interface SessionMarket {
   hasEnded(session: number, column: number): boolean;
   /** Whether the latest bar is at most so many sessions of the name's own calendar old and the name has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
+}
+
+/** Sessions without a bar between two bars of a name, in the order of the sessions that end them. */
+export interface BarGaps {
+  /** Column of each gap, [G]. */
+  readonly columns: Int32Array;
+  /** Sessions of the bars before it, which may be before the market is there, and after it, [G]. */
+  readonly before: Int32Array;
+  readonly after: Int32Array;
 }
 
 /** A market that is there from a session or a day on was asked about one before it. Not an error where the whole can be asked instead. */
@@ -105,7 +115,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
-  const lastBar = lastBars({ close, rowOf, names }, mark);
+  const { lastBar, gaps } = lastBars({ close, rowOf, names }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf });
   const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
   const endings = endingsOf(actions, columnOf);
@@ -138,6 +148,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     ...axis,
     identifiers,
     lastBar,
+    gaps,
     actions,
     mark: mark ?? null,
     columnOf,
@@ -187,23 +198,72 @@ interface Panel {
   readonly names: number;
 }
 
-function lastBars({ close, rowOf, names }: Panel, mark: MarketMark | undefined): Int32Array {
+function lastBars(
+  { close, rowOf, names }: Panel,
+  mark: MarketMark | undefined,
+): Pick<SessionMarket, 'lastBar' | 'gaps'> {
   const first = mark ? mark.session : 0;
   const bars = new Int32Array((rowOf.length - first) * names);
   if (mark) bars.set(mark.lastBar);
-  for (let s = mark ? first + 1 : 0; s < rowOf.length; s++) {
-    const at = (s - first) * names;
-    if (s === 0) bars.fill(-1, 0, names);
-    else bars.copyWithin(at, at - names, at);
-    const row = rowOf[s]!;
-    if (row < 0) continue;
-    const from = row * names;
-    for (let i = 0; i < names; i++) {
-      const price = close[from + i]!;
-      if (price === price) bars[at + i] = s;
+  else if (rowOf.length > 0) for (let i = 0; i < names; i++) bars[i] = hasBar(close, rowOf[0]! * names + i) ? 0 : -1;
+  const gaps = { columns: [] as number[], before: [] as number[], after: [] as number[] };
+  const resumed = new Int32Array(names);
+  for (let session = first + 1; session < rowOf.length; session++) {
+    const to = (session - first) * names;
+    const row = rowOf[session]!;
+    if (row < 0) {
+      bars.copyWithin(to, to - names, to);
+      continue;
+    }
+    const count = takeBars({ close, from: row * names, bars, to, session }, resumed);
+    for (let k = 0; k < count; k++) {
+      const before = bars[to - names + resumed[k]!]!;
+      if (before < 0) continue;
+      gaps.columns.push(resumed[k]!);
+      gaps.before.push(before);
+      gaps.after.push(session);
     }
   }
-  return bars;
+  return {
+    lastBar: bars,
+    gaps: {
+      columns: new Int32Array(gaps.columns),
+      before: new Int32Array(gaps.before),
+      after: new Int32Array(gaps.after),
+    },
+  };
+}
+
+/** Whether there is a close at a position, negative where the session has none. */
+function hasBar(close: Float64Array, at: number): boolean {
+  return at >= 0 && !Number.isNaN(close[at]!);
+}
+
+interface TakeBars {
+  readonly close: Float64Array;
+  /** Position of the session's first close. */
+  readonly from: number;
+  /** Latest bars by session; the row of the session is written. */
+  readonly bars: Int32Array;
+  readonly to: number;
+  readonly session: number;
+}
+
+/** @param resumed [N], overwritten with the columns that have a bar and had none on the session before @returns how many these are */
+function takeBars({ close, from, bars, to, session }: TakeBars, resumed: Int32Array): number {
+  const names = resumed.length;
+  let count = 0;
+  for (let i = 0; i < names; i++) {
+    const price = close[from + i]!;
+    const before = bars[to - names + i]!;
+    if (price === price) {
+      bars[to + i] = session;
+      if (before !== session - 1) resumed[count++] = i;
+    } else {
+      bars[to + i] = before;
+    }
+  }
+  return count;
 }
 
 export interface MarkWindowInput {

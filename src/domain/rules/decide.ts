@@ -5,6 +5,7 @@ import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js
 import type { Finding } from '../findings.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { growthOf, growthTerms } from '../market/growth.js';
+import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusal.js';
 import { bindPipeline, readsOf, type BoundGroupCap, type BoundPipeline } from './bound-pipeline.js';
@@ -109,9 +110,11 @@ export function crossSectionsOf({ market, treatment, currency }: CrossSectionTer
       for (let i = 0; i < columns.length; i++) out[i] = rates.rateAt(session, columns[i]!);
     },
   };
+  const growth = () => growthOf(market, growthTerms(treatment, currency, 'total'));
   return createCrossSections(market, {
     exchange: isForeign ? exchange : null,
-    growth: () => growthOf(market, growthTerms(treatment, currency, 'total')),
+    growth,
+    gaps: () => returnGaps(market, growth()),
     maxStaleSessions: treatment.max_stale_sessions,
     requireRates(session, columns) {
       if (isForeign) for (const column of columns) requireRate(rates, market, session, column);

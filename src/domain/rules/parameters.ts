@@ -28,12 +28,11 @@ export const identifiers = z
   .meta({ label: 'Identifiers', help: 'Asset identifiers.' });
 
 export const window = (fallback: number) =>
-  z
-    .int()
-    .min(1)
-    .max(SESSIONS_BACK_MAX)
-    .default(fallback)
-    .meta({ label: 'Window', help: 'Trailing sessions up to the decision date.', unit: 'sessions' });
+  z.int().min(1).max(SESSIONS_BACK_MAX).default(fallback).meta({
+    label: 'Window',
+    help: 'Trailing sessions up to the decision date; those without a bar are left out.',
+    unit: 'sessions',
+  });
 
 const MONEY_MAX = 1e18;
 const money = z.number().min(0).max(MONEY_MAX);

@@ -324,16 +324,14 @@ const CASES: Case[] = [
     params: { field: 'BETA', count: 12, ascending: true },
     keeps(slow, universe, t) {
       const sessions = Array.from({ length: 252 }, (_, k) => t - 251 + k).filter((s) => s >= 0);
-      const growthOf = new Map(universe.map((name) => [name, sessions.map((s) => slow.growth(name, s))]));
+      const returnsOf = new Map(universe.map((name) => [name, sessions.map((s) => slow.betweenBars(name, s))]));
       const market = sessions
-        .map((_, k) => [...growthOf.values()].flatMap((growth) => (growth[k] === null ? [] : [growth[k]! - 1])))
+        .map((_, k) => [...returnsOf.values()].map((returns) => returns[k]!).filter((value) => value !== null))
         .map((all) => (all.length === 0 ? null : mean(all)));
       const betas = values(universe, (name) => {
-        const pairs = growthOf
+        const pairs = returnsOf
           .get(name)!
-          .flatMap((growth, k) =>
-            growth === null || market[k] === null ? [] : [{ own: growth - 1, all: market[k]! }],
-          );
+          .flatMap((own, k) => (own === null || market[k] === null ? [] : [{ own, all: market[k]! }]));
         if (pairs.length < 126) return null;
         const [own, all] = [mean(pairs.map((pair) => pair.own)), mean(pairs.map((pair) => pair.all))];
         return (

@@ -100,10 +100,14 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     return null;
   };
 
+  /** The return of a session as windows read it: between two bars on sessions in a row. */
+  const betweenBars = (name: string, t: number): number | null =>
+    cell('CLOSE', name, t) === null || cell('CLOSE', name, t - 1) === null ? null : growth(name, t)! - 1;
+
   const windowValues = (field: string, name: string, t: number, window: number): number[] => {
     const values: number[] = [];
     for (let s = Math.max(0, t - window + 1); s <= t; s++) {
-      const value = own(field, name, s);
+      const value = field === 'RETURN' ? betweenBars(name, s) : own(field, name, s);
       if (value !== null) values.push(value);
     }
     return values;
@@ -123,16 +127,15 @@ export function slowMarket(market: MarketData, staleMax = 5) {
 
   const volatility = (name: string, t: number, window = 252) =>
     over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
+  /** What a unit held over the sessions became, whether they have bars or not. */
   const momentum = (name: string, t: number, window: number, lag: number) =>
     t - lag < 0
       ? null
-      : over(
-          'RETURN',
-          name,
-          t - lag,
-          window,
-          (values) => values.reduce((product, value) => product * (1 + value), 1) - 1,
-        );
+      : over('RETURN', name, t - lag, window, () => {
+          let value = 1;
+          for (let s = Math.max(0, t - lag - window + 1); s <= t - lag; s++) value *= growth(name, s) ?? 1;
+          return value - 1;
+        });
   const paidInYears = (name: string, t: number, years: number): boolean => {
     const { year } = civilOf(dates[t]!);
     return Array.from({ length: years }, (_, i) => year - 1 - i).every((y) =>
@@ -149,6 +152,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     isPriceable,
     latest,
     windowValues,
+    betweenBars,
     over,
     volatility,
     momentum,

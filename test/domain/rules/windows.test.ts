@@ -70,7 +70,11 @@ function seriesOf(
 ): Series {
   const panel = Float64Array.from(cells);
   return {
-    ...(inPanel ? { panel: { cells: panel, rowAt: (session) => (session === absent ? -1 : session * NAMES) } } : {}),
+    ...(inPanel
+      ? {
+          panel: { cells: panel, rowAt: (session) => (session === absent ? -1 : session * NAMES), less: 0, gaps: null },
+        }
+      : {}),
     fill(session, columns, out) {
       columns.forEach((column, k) => (out[k] = session === absent ? NaN : panel[session * NAMES + column]!));
     },

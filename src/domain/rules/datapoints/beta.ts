@@ -1,78 +1,79 @@
-import type { Series } from './series.js';
+import type { WindowReader } from './laid-out.js';
 import { halfOf } from './windows.js';
 
 export interface BetaWindow {
+  /** Windows of returns. */
+  readonly returns: WindowReader;
+  /** First session of the window, not negative, and its last. */
+  readonly from: number;
   readonly end: number;
-  readonly length: number;
 }
 
 /**
  * Return of the equally weighted universe on each session of a window: the mean over the names that have one, NaN where none has.
- * @returns [length], the last entry at `end`
+ * @returns [end - from + 1]
  */
-export function equalWeightedReturns(
-  returns: Series,
-  { end, length, universe }: BetaWindow & { readonly universe: Int32Array },
-): Float64Array {
-  const market = new Float64Array(length).fill(NaN);
-  const row = new Float64Array(universe.length);
-  for (let k = Math.max(0, length - 1 - end); k < length; k++) {
-    returns.fill(end - length + 1 + k, universe, row);
-    let total = 0;
-    let count = 0;
-    for (let i = 0; i < row.length; i++) {
-      if (Number.isNaN(row[i]!)) continue;
-      total += row[i]!;
-      count++;
+export function equalWeightedReturns({ returns, from, end }: BetaWindow, universe: Int32Array): Float64Array {
+  const sessions = end - from + 1;
+  const totals = new Float64Array(sessions);
+  const counts = new Int32Array(sessions);
+  returns.windows(from, end, universe, ({ cells, starts }) => {
+    for (const start of starts) {
+      for (let k = 0; k < sessions; k++) {
+        const value = cells[start + k]!;
+        if (Number.isNaN(value)) continue;
+        totals[k]! += value;
+        counts[k]!++;
+      }
     }
-    if (count > 0) market[k] = total / count;
-  }
-  return market;
+  });
+  return totals.map((total, k) => (counts[k]! > 0 ? total / counts[k]! : NaN));
 }
 
 /**
- * Slope of each name's return on the market's over the sessions that have both; missing with fewer than half of the window's
- * sessions, or when the market did not move.
- * @returns [n]
+ * Slope of each name's return on the market's over the sessions that have both; missing with fewer than half of the sessions asked
+ * for, or when the market did not move.
+ * @param market [end - from + 1]
+ * @param length Sessions asked for, before the first one too.
+ * @returns      [n]
  */
-export function betas({
-  returns,
-  market,
-  end,
-  length,
-  columns,
-}: BetaWindow & {
-  readonly returns: Series;
-  readonly market: Float64Array;
-  readonly columns: Int32Array;
-}): Float64Array {
-  const sums = Array.from({ length: 4 }, () => new Float64Array(columns.length)); // of r, m, r m, m m about the first pass's means
-  const counts = new Int32Array(columns.length);
-  const row = new Float64Array(columns.length);
-  const [rSum, mSum, rmSum, mmSum] = sums as [Float64Array, Float64Array, Float64Array, Float64Array];
-  for (const pass of ['means', 'products'] as const) {
-    for (let k = 0; k < length; k++) {
-      const m = market[k]!;
-      if (Number.isNaN(m)) continue;
-      returns.fill(end - length + 1 + k, columns, row);
-      for (let i = 0; i < row.length; i++) {
-        const r = row[i]!;
-        if (Number.isNaN(r)) continue;
-        if (pass === 'means') {
-          rSum[i]! += r;
-          mSum[i]! += m;
-          counts[i]!++;
-        } else {
-          const dm = m - mSum[i]! / counts[i]!;
-          rmSum[i]! += (r - rSum[i]! / counts[i]!) * dm;
-          mmSum[i]! += dm * dm;
-        }
-      }
-    }
+export function betas(
+  { returns, from, end }: BetaWindow,
+  { market, length, columns }: { readonly market: Float64Array; readonly length: number; readonly columns: Int32Array },
+): Float64Array {
+  const slopes = new Float64Array(columns.length);
+  const enough = Math.max(2, halfOf(length));
+  returns.windows(from, end, columns, ({ cells, starts, first }) => {
+    for (let i = 0; i < starts.length; i++) slopes[first + i] = slope(cells, starts[i]!, market, enough);
+  });
+  return slopes;
+}
+
+/** Sums are taken about the means of the first pass. */
+function slope(cells: Float64Array, start: number, market: Float64Array, enough: number): number {
+  let rSum = 0;
+  let mSum = 0;
+  let count = 0;
+  for (let k = 0; k < market.length; k++) {
+    const r = cells[start + k]!;
+    const m = market[k]!;
+    if (Number.isNaN(r) || Number.isNaN(m)) continue;
+    rSum += r;
+    mSum += m;
+    count++;
   }
-  return rmSum.map((rm, i) =>
-    counts[i]! >= Math.max(2, halfOf(length)) && mmSum[i]! / (counts[i]! - 1) >= FLAT ? rm / mmSum[i]! : NaN,
-  );
+  if (count < enough) return NaN;
+  const [rMean, mMean] = [rSum / count, mSum / count];
+  let rm = 0;
+  let mm = 0;
+  for (let k = 0; k < market.length; k++) {
+    const r = cells[start + k]!;
+    const m = market[k]!;
+    if (Number.isNaN(r) || Number.isNaN(m)) continue;
+    rm += (r - rMean) * (m - mMean);
+    mm += (m - mMean) * (m - mMean);
+  }
+  return mm / (count - 1) >= FLAT ? rm / mm : NaN;
 }
 
 /** Variance below which the market counts as not having moved. */

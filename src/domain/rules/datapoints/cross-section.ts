@@ -154,27 +154,27 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     if (end < 0) return new Float64Array(columns.length).fill(NaN);
     const source = sourceOf(shared, field);
     if (convert || isMoney(field.name) || GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
+    const length = field.window ?? DEFAULT_WINDOW;
+    const from = Math.max(0, end - length + 1);
+    const window = { end, length, observationsMin: halfOf(length) };
     if (source.kind === 'beta') {
-      const returns = book.derived('RETURN');
-      const length = field.window ?? DEFAULT_WINDOW;
-      return betas({ returns, market: equalWeightedReturns(returns, { end, length, universe }), end, length, columns });
+      const of = { returns: shared.windowsOf(book.returns(), session), from, end };
+      return betas(of, { market: equalWeightedReturns(of, universe), length, columns });
     }
     if (source.kind === 'windowed') {
-      const length = field.window ?? DEFAULT_WINDOW;
-      return overWindow(
-        shared.windowsOf(source.series, session),
-        source.statistic,
-        { end, length, observationsMin: halfOf(length) },
-        columns,
-      );
+      const values = overWindow(shared.windowsOf(book.growth(), session), source.statistic, window, columns);
+      if (source.isWhole) {
+        terms.gaps().multiplyGrowth(values, columns, { from, to: end });
+        for (let k = 0; k < values.length; k++) values[k]! -= 1;
+      }
+      return values;
     }
-    const series = convert ? book.inIndexCurrency(source.series) : source.series;
     if (field.aggregate !== 'last') {
-      const length = field.window!;
-      const window = { end, length, observationsMin: halfOf(length) };
+      const series = convert ? book.inIndexCurrency(source.trailing) : source.trailing;
       if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
       return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
     }
+    const series = convert ? book.inIndexCurrency(source.series) : source.series;
     return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
   };
 
@@ -209,13 +209,13 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     count(field, columns) {
       const end = session - field.lag;
       return countOver(
-        shared.tallyOf(seriesOf(shared, field)),
+        shared.tallyOf(trailingOf(shared, field)),
         { end, length: field.window!, observationsMin: 0 },
         columns,
       );
     },
     statistic(field, statistic, observationsMin, columns) {
-      const series = seriesOf(shared, field);
+      const series = trailingOf(shared, field);
       if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
       return overWindow(
         shared.windowsOf(series, session),
@@ -245,8 +245,19 @@ function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
 }
 
 type Source =
-  | { readonly kind: 'series'; readonly series: Series; readonly isClose: boolean }
-  | { readonly kind: 'windowed'; readonly series: Series; readonly statistic: Statistic }
+  | {
+      readonly kind: 'series';
+      readonly series: Series;
+      /** What a window reads of it. */
+      readonly trailing: Series;
+      readonly isClose: boolean;
+    }
+  | {
+      readonly kind: 'windowed';
+      readonly statistic: Statistic;
+      /** Whether it is of the growth over gaps as well. */
+      readonly isWhole: boolean;
+    }
   | { readonly kind: 'beta' };
 
 /** Datapoints that are amounts of money: converted to index currency wherever they come from. */
@@ -261,35 +272,28 @@ const annualised: Statistic = (windows, out) => {
   for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(LIMITS.PERIODS_PER_YEAR);
 };
 
-const compounded: Statistic = (windows, out) => {
-  product(windows, out);
-  for (let k = 0; k < out.length; k++) out[k]! -= 1;
-};
-
 function sourceOf({ sm, book }: Shared, field: FieldRequest): Source {
   const found = resolve(sm.market, field);
   if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
   if (found.dataset !== 'derived') {
     const stored = found.dataset === 'market' ? book.market(field.name) : book.reference(field.name);
-    return {
-      kind: 'series',
-      series: isMoney(field.name) ? book.inIndexCurrency(stored) : stored,
-      isClose: field.name === 'CLOSE',
-    };
+    const series = isMoney(field.name) ? book.inIndexCurrency(stored) : stored;
+    return { kind: 'series', series, trailing: series, isClose: field.name === 'CLOSE' };
   }
   const name = field.name as DerivedName; // resolved as derived
   if (name === 'BETA') return { kind: 'beta' };
   // A return is its growth factor less one, so both deviate alike.
-  if (name === 'VOLATILITY') return { kind: 'windowed', series: book.growth(), statistic: annualised };
-  if (name === 'MOMENTUM') return { kind: 'windowed', series: book.growth(), statistic: compounded };
-  return { kind: 'series', series: book.derived(name), isClose: false };
+  if (name === 'VOLATILITY') return { kind: 'windowed', statistic: annualised, isWhole: false };
+  if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };
+  const series = book.derived(name);
+  return { kind: 'series', series, trailing: name === 'RETURN' ? book.returns() : series, isClose: false };
 }
 
-/** Dated values of a datapoint that is not a statistic itself. */
-function seriesOf(shared: Shared, field: FieldRequest): Series {
+/** What windows read of a datapoint that is not a statistic itself. */
+function trailingOf(shared: Shared, field: FieldRequest): Series {
   const source = sourceOf(shared, field);
   if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
-  return source.series;
+  return source.trailing;
 }
 
 interface Latest {
@@ -366,17 +370,18 @@ function datapointRead(
     return { from: since, to: since, observations: 1 };
   }
   const source = sourceOf(shared, field);
-  const series = source.kind === 'beta' ? shared.book.derived('RETURN') : source.series;
   if (source.kind === 'series' && field.aggregate === 'last') {
+    const { series } = source;
     const at = latestSession({ sm, series, end, column, maxStaleSessions: terms.maxStaleSessions });
     return at < 0 ? nothing : { from: dateOf(at), to: dateOf(at), observations: 1 };
   }
+  const trailing = source.kind === 'series' ? source.trailing : shared.book.returns();
   const length = field.window ?? DEFAULT_WINDOW;
   const cell = new Float64Array(1);
   const one = Int32Array.of(column);
   const read: number[] = [];
   for (let position = Math.max(0, end - length + 1); position <= end; position++) {
-    series.fill(position, one, cell);
+    trailing.fill(position, one, cell);
     if (!Number.isNaN(cell[0]!)) read.push(position);
   }
   return read.length === 0 ? nothing : { from: dateOf(read[0]!), to: dateOf(read.at(-1)!), observations: read.length };

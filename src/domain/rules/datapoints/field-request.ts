@@ -37,13 +37,10 @@ const fields = {
     .default(null)
     .meta({ description: 'Null resolves in the order market, reference, derived.' }),
   lag: z.int().min(0).max(SESSIONS_BACK_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
-  window: z
-    .int()
-    .min(1)
-    .max(SESSIONS_BACK_MAX)
-    .nullable()
-    .default(null)
-    .meta({ description: 'Trailing sessions; required when the aggregate is not last.' }),
+  window: z.int().min(1).max(SESSIONS_BACK_MAX).nullable().default(null).meta({
+    description:
+      'Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.',
+  }),
   aggregate: z.enum(AGGREGATES).default('last'),
   transform: z
     .enum(TRANSFORMS)

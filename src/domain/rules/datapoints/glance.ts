@@ -15,6 +15,7 @@ let cells = new Float64Array(0);
 export function glanceAt(series: Series, cellsMax = CELLS): WindowReader {
   return {
     windows(from, end, columns, visit) {
+      const gaps = series.panel?.gaps?.of(columns, { from, to: end });
       const stride = (end - from + 1) | 1; // odd, so that names never share a cache set
       const step = Math.min(columns.length, Math.max(1, Math.floor(cellsMax / stride)));
       if (cells.length < step * stride) cells = new Float64Array(Math.max(CELLS, step * stride));
@@ -25,6 +26,11 @@ export function glanceAt(series: Series, cellsMax = CELLS): WindowReader {
         const asked = columns.subarray(first, first + step);
         until.fill(from - 1);
         layOut({ series, cells, stride, origin: from, until, end, columns: asked, places });
+        if (gaps !== undefined) {
+          for (let k = 0; k < asked.length; k++)
+            for (let g = gaps.starts[first + k]!; g < gaps.starts[first + k + 1]!; g++)
+              cells[k * stride + gaps.sessions[g]! - from] = NaN;
+        }
         visit({ cells, starts: starts.subarray(0, asked.length), first });
       }
     },

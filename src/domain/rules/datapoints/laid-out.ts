@@ -42,8 +42,8 @@ const ROWS = 8;
 /** Room for the sessions of a series without a panel, the same for every reader of the thread. */
 let filled = new Float64Array(0);
 
-/** Reads the sessions that the places of some columns lack. */
-export function layOut({ series, cells, stride, origin, until, end, columns, places }: LayOutInput): void {
+/** Reads the sessions that the places of some columns lack. @returns the first of them */
+export function layOut({ series, cells, stride, origin, until, end, columns, places }: LayOutInput): number {
   const n = columns.length;
   let oldest = end;
   let newest = -1;
@@ -55,6 +55,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
   if (panel === undefined && filled.length < ROWS * n) filled = new Float64Array(ROWS * n);
   const values = panel === undefined ? filled : panel.cells;
   const at = panel === undefined ? allOf(columns) : columns;
+  const less = panel === undefined ? 0 : panel.less;
   const rows = new Int32Array(ROWS);
   for (let session = oldest + 1; session <= end; session += ROWS) {
     const count = Math.min(ROWS, end - session + 1);
@@ -63,7 +64,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
       if (panel === undefined) series.fill(session + r, columns, values.subarray(r * n, (r + 1) * n));
     }
     if (count === ROWS && newest < session && areAllThere(rows)) {
-      copyRows({ values, rows, at, cells, first: session - origin, stride, places });
+      copyRows({ values, less, rows, at, cells, first: session - origin, stride, places });
       continue;
     }
     for (let k = 0; k < n; k++) {
@@ -72,11 +73,12 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
       for (let r = Math.max(0, until[place]! - session + 1); r < count; r++) {
         const row = rows[r]!;
         if (row < 0) cells[to + r] = NaN;
-        else cells[to + r] = values[row + at[k]!]!;
+        else cells[to + r] = values[row + at[k]!]! - less;
       }
     }
   }
   for (let k = 0; k < n; k++) if (until[places[k]!]! < end) until[places[k]!] = end;
+  return oldest + 1;
 }
 
 function areAllThere(rows: Int32Array): boolean {
@@ -86,6 +88,7 @@ function areAllThere(rows: Int32Array): boolean {
 
 interface CopyRows {
   readonly values: Float64Array;
+  readonly less: number;
   /** Position of each session's first cell, [ROWS]. */
   readonly rows: Int32Array;
   /** Position of each name in a session, [n]. */
@@ -99,7 +102,7 @@ interface CopyRows {
 }
 
 /** Sessions that every place lacks and the series has: the usual ones, taken without looking, 4 times as fast. */
-function copyRows({ values, rows, at, cells, first, stride, places }: CopyRows): void {
+function copyRows({ values, less, rows, at, cells, first, stride, places }: CopyRows): void {
   const [r0, r1, r2, r3, r4, r5, r6, r7] = [
     rows[0]!,
     rows[1]!,
@@ -113,13 +116,13 @@ function copyRows({ values, rows, at, cells, first, stride, places }: CopyRows):
   for (let k = 0; k < at.length; k++) {
     const column = at[k]!;
     const to = places[k]! * stride + first;
-    cells[to] = values[r0 + column]!;
-    cells[to + 1] = values[r1 + column]!;
-    cells[to + 2] = values[r2 + column]!;
-    cells[to + 3] = values[r3 + column]!;
-    cells[to + 4] = values[r4 + column]!;
-    cells[to + 5] = values[r5 + column]!;
-    cells[to + 6] = values[r6 + column]!;
-    cells[to + 7] = values[r7 + column]!;
+    cells[to] = values[r0 + column]! - less;
+    cells[to + 1] = values[r1 + column]! - less;
+    cells[to + 2] = values[r2 + column]! - less;
+    cells[to + 3] = values[r3 + column]! - less;
+    cells[to + 4] = values[r4 + column]! - less;
+    cells[to + 5] = values[r5 + column]! - less;
+    cells[to + 6] = values[r6 + column]! - less;
+    cells[to + 7] = values[r7 + column]! - less;
   }
 }

@@ -1,5 +1,6 @@
 import { growthRow } from '../../market/growth.js';
 import { referenceSpells, spellAt } from '../../market/reference-spells.js';
+import type { ReturnGaps } from '../../market/return-gaps.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName } from './field-request.js';
@@ -21,6 +22,10 @@ export interface SeriesPanel {
   readonly cells: Float64Array;
   /** Position of a session's first cell, negative when it has none. */
   rowAt(session: number): number;
+  /** What a value is less than its cell. */
+  readonly less: number;
+  /** Which cells are no values, besides those that are NaN; null where all others are. */
+  readonly gaps: Pick<ReturnGaps, 'of' | 'clear'> | null;
 }
 
 export interface SeriesTerms {
@@ -30,6 +35,8 @@ export interface SeriesTerms {
   readonly exchange: Series | null;
   /** Growth factors of the total variant, [S - first x N]; computed at the first use. */
   readonly growth: () => Float64Array;
+  /** Where they are no returns between two bars; computed at the first use. */
+  readonly gaps: () => ReturnGaps;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
 }
@@ -39,7 +46,9 @@ export interface SeriesBook {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
-  /** Growth factors of the total variant: what a product of returns multiplies. */
+  /** Returns of the total variant that windows read: those between bars on two sessions in a row. */
+  returns(): Series;
+  /** Their growth factors: what a product of returns multiplies. */
   growth(): Series;
   /** The value as stored, in the currency of the name: CLOSE times the exchange rate is its price in index currency. */
   inIndexCurrency(series: Series): Series;
@@ -59,7 +68,8 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
-    growth: () => once('growth', () => growthSeries(sm, terms.growth())),
+    returns: () => once('returns', () => betweenBars(sm, terms, 1)),
+    growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
       const known = converted.get(series) ?? product(series, terms.exchange);
@@ -106,7 +116,7 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
 function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Series {
   const panel = market.fields.get(name)!;
   return {
-    panel: { cells: panel, rowAt: (session) => rowOf[session]! * names },
+    panel: { cells: panel, rowAt: (session) => rowOf[session]! * names, less: 0, gaps: null },
     fill(session, columns, out) {
       const row = rowOf[session]!;
       if (row < 0) {
@@ -194,12 +204,19 @@ function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   };
 }
 
-function growthSeries(sm: SessionMarket, growth: Float64Array): Series {
+/** Growth over the sessions that have a bar as the one before has, each less a number: 1 for returns, 0 for factors. */
+function betweenBars(sm: SessionMarket, terms: SeriesTerms, less: number): Series {
+  const growth = terms.growth();
+  const { lastBar, names } = sm;
   return {
-    panel: { cells: growth, rowAt: (session) => growthRow(sm, session) },
+    panel: { cells: growth, rowAt: (session) => growthRow(sm, session), less, gaps: terms.gaps() },
     fill(session, columns, out) {
       const offset = growthRow(sm, session);
-      for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]!;
+      for (let i = 0; i < columns.length; i++) {
+        const at = offset + columns[i]!;
+        const isReturn = lastBar[at] === session && lastBar[at - names] === session - 1;
+        out[i] = isReturn ? growth[at]! - less : NaN;
+      }
     },
   };
 }

@@ -16,16 +16,17 @@ export interface Tally {
 export function createTally(series: Series, names: number): Tally {
   const counts = new Int32Array(names);
   const columns = allOf(counts);
-  const row = new Float64Array(series.panel === undefined ? names : 0);
+  const panel = series.panel?.gaps === null ? series.panel : undefined;
+  const row = new Float64Array(panel === undefined ? names : 0);
   let first = 0;
   let last = -1;
 
   const add = (start: number, end: number, sign: 1 | -1): void => {
     for (let session = start; session <= end; session++) {
-      const at = series.panel === undefined ? 0 : series.panel.rowAt(session);
+      const at = panel === undefined ? 0 : panel.rowAt(session);
       if (at < 0) continue;
-      if (series.panel === undefined) series.fill(session, columns, row);
-      addRow(counts, series.panel?.cells ?? row, at, sign);
+      if (panel === undefined) series.fill(session, columns, row);
+      addRow(counts, panel?.cells ?? row, at, sign);
     }
   };
   return {

@@ -64,7 +64,8 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
         return;
       }
       makeRoom(from, end);
-      layOut({ series, cells, stride, origin, until, end, columns, places: columns });
+      const first = layOut({ series, cells, stride, origin, until, end, columns, places: columns });
+      series.panel?.gaps?.clear({ cells, stride, origin }, { from: first, to: end });
       visit({ cells, starts: columns.map((column) => column * stride + from - origin), first: 0 });
     },
   };

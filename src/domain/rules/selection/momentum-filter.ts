@@ -8,9 +8,11 @@ import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdict
 export const momentumFilter = selectionClass({
   type: 'MomentumFilter',
   label: 'Momentum filter',
-  help: 'Keeps the names whose total return over a window, the latest sessions skipped, is high enough.',
+  help: 'Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts.',
   params: z.strictObject({
-    window: parameters.window(252),
+    window: parameters
+      .window(252)
+      .meta({ label: 'Window', help: 'Trailing sessions up to those skipped.', unit: 'sessions' }),
     skip: z
       .int()
       .min(0)

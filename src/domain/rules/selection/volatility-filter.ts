@@ -10,7 +10,7 @@ const order = parameters.ordered('minimum', 'maximum');
 export const volatilityFilter = selectionClass({
   type: 'VolatilityFilter',
   label: 'Volatility filter',
-  help: 'Keeps the names whose annualised volatility lies between two bounds.',
+  help: 'Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds.',
   params: z
     .strictObject({
       window: parameters.window(252),

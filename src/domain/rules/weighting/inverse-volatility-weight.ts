@@ -12,11 +12,11 @@ const VOLATILITY_MIN = 1e-12;
 export const inverseVolatilityWeight = weightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
-  help: 'Weights in proportion to the inverse of annualised volatility.',
+  help: 'Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row.',
   params: z.strictObject({
     window: parameters
       .window(252)
-      .meta({ label: 'Window', help: 'Trailing returns behind the volatility.', unit: 'sessions' }),
+      .meta({ label: 'Window', help: 'Trailing sessions whose returns are behind the volatility.', unit: 'sessions' }),
     minimum_observations: z
       .int()
       .min(2)
@@ -29,7 +29,7 @@ export const inverseVolatilityWeight = weightingClass({
     const value = numeric(latest('RETURN', { aggregate: 'std', window }));
     return {
       reads: [value],
-      sentence: `Weigh constituents in proportion to the inverse of their volatility over ${window} returns; a name needs ${minimum_observations} of them.`,
+      sentence: `Weigh constituents in proportion to the inverse of their volatility over ${window} sessions; a name needs ${minimum_observations} returns between bars on sessions in a row.`,
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
         const deviations = cross.statistic(value.field, deviation, minimum_observations, columns);

@@ -1,0 +1,137 @@
+import { panelRow, type SessionMarket } from './session-market.js';
+
+/**
+ * Sessions without a return, of names that have had a bar. A return needs a bar on its session and on the one before: a gap of one
+ * session loses two returns. Sessions are from one to another, both included, after the first of the market.
+ */
+export interface ReturnGaps {
+  /** Those of some columns. @cost O(N + gaps of these sessions) */
+  of(columns: Int32Array, { from, to }: Sessions): GapsByColumn;
+  /** Writes NaN over their cells, of every column. @cost O(N + gaps of these sessions) */
+  clear({ cells, stride, origin }: LaidColumns, { from, to }: Sessions): void;
+  /** Multiplies a value of each column by the growth over them. @cost O(N + gaps of these sessions) */
+  multiplyGrowth(values: Float64Array, columns: Int32Array, { from, to }: Sessions): void;
+}
+
+export interface Sessions {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface GapsByColumn {
+  /** Position of the first session of each column, [n + 1]. */
+  readonly starts: Int32Array;
+  /** Ascending for a column. */
+  readonly sessions: Int32Array;
+}
+
+/** Cells of consecutive sessions, one column after the other. */
+export interface LaidColumns {
+  readonly cells: Float64Array;
+  /** Cells of a column. */
+  readonly stride: number;
+  /** Session of the first of them. */
+  readonly origin: number;
+}
+
+const known = new WeakMap<Float64Array, ReturnGaps>();
+
+/**
+ * @param growth [S - first x N] as `growthOf` gives it
+ * @cost O(gaps), once per panel
+ */
+export function returnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
+  const found = known.get(growth);
+  if (found) return found;
+  const gaps = gapsOf(sm, growth);
+  known.set(growth, gaps);
+  return gaps;
+}
+
+function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
+  const { names, lastBar, first } = sm;
+  const last = lastBar.subarray(lastBar.length - names);
+  const { starts, columns } = gapsBySession(sm);
+  let factors: Float64Array | undefined;
+  const place = new Int32Array(names);
+  const placesOf = (asked: Int32Array): Int32Array => {
+    place.fill(-1);
+    for (let k = 0; k < asked.length; k++) place[asked[k]!] = k;
+    return place;
+  };
+  return {
+    of(asked, { from, to }) {
+      const places = placesOf(asked);
+      const found = new Int32Array(asked.length + 1);
+      for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
+        const k = places[columns[g]!]!;
+        if (k >= 0) found[k + 1]!++;
+      }
+      for (let k = 0; k < asked.length; k++)
+        found[k + 1]! += found[k]! + Math.max(0, to - Math.max(from - 1, last[asked[k]!]!));
+      const next = found.slice();
+      const sessions = new Int32Array(found.at(-1)!);
+      for (let s = from; s <= to; s++) {
+        for (let g = starts[s - first]!; g < starts[s - first + 1]!; g++) {
+          const k = places[columns[g]!]!;
+          if (k >= 0) sessions[next[k]!++] = s;
+        }
+      }
+      for (let k = 0; k < asked.length; k++)
+        for (let s = Math.max(from, last[asked[k]!]! + 1); s <= to; s++) sessions[next[k]!++] = s;
+      return { starts: found, sessions };
+    },
+    clear({ cells, stride, origin }, { from, to }) {
+      for (let s = from; s <= to; s++)
+        for (let g = starts[s - first]!; g < starts[s - first + 1]!; g++)
+          cells[columns[g]! * stride + s - origin] = Number.NaN;
+      for (let column = 0; column < names; column++)
+        for (let s = Math.max(from, last[column]! + 1); s <= to; s++) cells[column * stride + s - origin] = Number.NaN;
+    },
+    multiplyGrowth(values, asked, { from, to }) {
+      factors ??= growthAt(sm, growth, { starts, columns });
+      const places = placesOf(asked);
+      for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
+        const k = places[columns[g]!]!;
+        if (k >= 0) values[k]! *= factors[g]!;
+      }
+      for (let k = 0; k < asked.length; k++) {
+        const column = asked[k]!;
+        for (let s = Math.max(from, last[column]! + 1); s <= to; s++)
+          values[k]! *= orOne(growth[panelRow(sm, s) + column]!);
+      }
+    },
+  };
+}
+
+/** A factor, 1 where there is none. */
+function orOne(factor: number): number {
+  return factor === factor ? factor : 1;
+}
+
+/** Columns without a return on each session, up to the last bar of each. */
+interface GapsBySession {
+  /** Position of the first column of each session from the first on, [S - first + 1]. */
+  readonly starts: Int32Array;
+  readonly columns: Int32Array;
+}
+
+function gapsBySession({ gaps, sessions, first }: SessionMarket): GapsBySession {
+  const beginOf = (gap: number): number => Math.max(gaps.before[gap]!, first) + 1;
+  const starts = new Int32Array(sessions.length - first + 1);
+  for (let g = 0; g < gaps.columns.length; g++)
+    for (let s = beginOf(g); s <= gaps.after[g]!; s++) starts[s - first + 1]!++;
+  for (let row = 1; row < starts.length; row++) starts[row]! += starts[row - 1]!;
+  const next = starts.slice();
+  const columns = new Int32Array(starts.at(-1)!);
+  for (let g = 0; g < gaps.columns.length; g++)
+    for (let s = beginOf(g); s <= gaps.after[g]!; s++) columns[next[s - first]!++] = gaps.columns[g]!;
+  return { starts, columns };
+}
+
+function growthAt({ names }: SessionMarket, growth: Float64Array, { starts, columns }: GapsBySession): Float64Array {
+  const factors = new Float64Array(columns.length);
+  for (let row = 0; row < starts.length - 1; row++)
+    for (let g = starts[row]!; g < starts[row + 1]!; g++) factors[g] = orOne(growth[row * names + columns[g]!]!);
+  return factors;
+}

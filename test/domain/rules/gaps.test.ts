@@ -1,0 +1,247 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatDay } from '#domain/days.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { growthOf, growthTerms } from '#domain/market/growth.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { alignMarket, markWindow, type SessionMarket } from '#domain/market/session-market.js';
+import { barHistory } from '#domain/risk/bar-history.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { AGGREGATES, latest, type FieldRequest } from '#domain/rules/datapoints/field-request.js';
+import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
+import { deviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
+
+const SESSIONS = 36;
+const NAMES = 5;
+const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-01');
+const ALL = Int32Array.from({ length: NAMES }, (_, column) => column);
+const treatment = TreatmentSpec.parse({});
+
+/** Bars of one name: now and then missing, missing for a stretch that may reach either end, every other one, or all but one. */
+const bars = fc.oneof(
+  fc.array(
+    fc.integer({ min: 0, max: 9 }).map((dice) => dice > 0),
+    { minLength: SESSIONS, maxLength: SESSIONS },
+  ),
+  fc
+    .tuple(fc.nat(SESSIONS), fc.nat(SESSIONS))
+    .map(([a, b]) => Array.from({ length: SESSIONS }, (_, s) => s < Math.min(a, b) || s >= Math.max(a, b))),
+  fc.constantFrom(2, 3).map((step) => Array.from({ length: SESSIONS }, (_, s) => s % step > 0)),
+  fc.nat(SESSIONS - 1).map((only) => Array.from({ length: SESSIONS }, (_, s) => s === only)),
+  fc.constant(Array.from({ length: SESSIONS }, () => true)),
+);
+
+/** Cash and splits on any session, with a bar or without. */
+const action = fc.record({
+  name: fc.nat(NAMES - 1),
+  session: fc.integer({ min: 1, max: SESSIONS - 1 }),
+  type: fc.constantFrom('DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT'),
+});
+
+const markets = fc
+  .record({
+    has: fc.array(bars, { minLength: NAMES, maxLength: NAMES }),
+    steps: fc.array(fc.integer({ min: -30, max: 30 }), { minLength: SESSIONS * NAMES, maxLength: SESSIONS * NAMES }),
+    actions: fc.uniqueArray(action, { maxLength: 15, selector: ({ name, session }) => session * NAMES + name }),
+  })
+  .map(({ has, steps, actions }) => {
+    const identifiers = Array.from(ALL, (column) => `N${column}`);
+    const prices = identifiers.map(() => 100);
+    const close = Array.from({ length: SESSIONS }, (_, s) =>
+      identifiers.map((_name, i) => {
+        prices[i]! *= 1 + steps[s * NAMES + i]! / 1000;
+        return has[i]![s] ? prices[i]! : null;
+      }),
+    );
+    return marketOf({
+      identifiers,
+      fields: { CLOSE: close },
+      actions: actions
+        .map(({ name, session, type }) => ({
+          identifier: identifiers[name]!,
+          type,
+          value: type === 'SPLIT' ? 2 : 1.5,
+          exDay: WEEKDAYS.sessions[FIRST + session]!,
+        }))
+        .toSorted((a, b) => (a.identifier < b.identifier ? -1 : a.identifier > b.identifier ? 1 : a.exDay - b.exDay)),
+    });
+  });
+
+const questions = fc.array(
+  fc.record({
+    session: fc.integer({ min: 1, max: SESSIONS - 1 }),
+    window: fc.integer({ min: 1, max: SESSIONS }),
+    lag: fc.constantFrom(0, 0, 3),
+    columns: fc.subarray([...ALL], { minLength: 1 }).map((columns) => Int32Array.from(columns)),
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+
+const FIELDS: readonly Partial<FieldRequest>[] = [
+  { name: 'VOLATILITY' },
+  { name: 'MOMENTUM' },
+  { name: 'BETA' },
+  ...AGGREGATES.filter((aggregate) => aggregate !== 'last').map((aggregate) => ({ name: 'RETURN', aggregate })),
+];
+
+const STATISTICS: Readonly<Record<string, (values: number[]) => number | null>> = {
+  mean,
+  median,
+  sum: (values) => values.reduce((total, value) => total + value, 0),
+  min: (values) => Math.min(...values),
+  max: (values) => Math.max(...values),
+  std: (values) => (values.length < 2 ? null : deviation(values)),
+  count: (values) => values.length,
+};
+
+function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, name: string): number | null {
+  const t = session - field.lag;
+  const window = field.window!;
+  if (t < 0) return null;
+  if (field.name === 'VOLATILITY') return slow.volatility(name, t, window);
+  if (field.name === 'MOMENTUM') return slow.momentum(name, session, window, field.lag);
+  if (field.name === 'RETURN') return slow.over('RETURN', name, t, window, STATISTICS[field.aggregate]!);
+  const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k).filter((s) => s >= 0);
+  const pairs = sessions.flatMap((s) => {
+    const all = slow.identifiers.map((other) => slow.betweenBars(other, s)).filter((value) => value !== null);
+    const own = slow.betweenBars(name, s);
+    return own === null ? [] : [{ own, all: mean(all) }];
+  });
+  if (pairs.length < Math.max(2, window / 2)) return null;
+  const [own, all] = [mean(pairs.map((pair) => pair.own)), mean(pairs.map((pair) => pair.all))];
+  const moved = pairs.reduce((sum, pair) => sum + (pair.all - all) ** 2, 0);
+  if (moved / (pairs.length - 1) < 1e-18) return null;
+  return pairs.reduce((sum, pair) => sum + (pair.own - own) * (pair.all - all), 0) / moved;
+}
+
+const sectionsOf = (sm: SessionMarket) => crossSectionsOf({ market: sm, treatment, currency: 'USD' });
+const totalGrowth = (sm: SessionMarket) => growthOf(sm, growthTerms(treatment, 'USD', 'total'));
+
+/** The market as it was known at the close of a session. */
+function upTo(market: MarketData, session: number): MarketData {
+  const cells = (session + 1) * NAMES;
+  return {
+    ...market,
+    dates: market.dates.slice(0, session + 1),
+    fields: new Map([['CLOSE', market.fields.get('CLOSE')!.slice(0, cells)]]),
+  };
+}
+
+describe('windows over names with missing bars', () => {
+  test('are of the returns between bars on sessions in a row, and MOMENTUM of all growth', () => {
+    fc.assert(
+      fc.property(markets, questions, (market, asked) => {
+        const slow = slowMarket(market);
+        const sections = sectionsOf(aligned(market));
+        for (const { session, window, lag, columns } of asked) {
+          for (const part of FIELDS) {
+            const field = latest(part.name!, { ...part, window, lag });
+            const values = sections.at(session, ALL).numbers(field, columns);
+            columns.forEach((column, k) => {
+              const expected = byDefinition(slow, field, session, market.identifiers[column]!);
+              if (expected === null) expect(values[k]).toBeNaN();
+              else expect(values[k]).toBeCloseTo(expected, 9);
+            });
+          }
+        }
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  test('tell how many returns there were, and from when to when', () => {
+    fc.assert(
+      fc.property(markets, questions, (market, asked) => {
+        const slow = slowMarket(market);
+        const sm = aligned(market);
+        const history = barHistory(sm, totalGrowth(sm));
+        for (const { session, window, lag, columns } of asked) {
+          for (const part of FIELDS) {
+            const cross = sectionsOf(sm).at(session, ALL);
+            const t = session - lag;
+            const name = sm.identifiers[columns[0]!]!;
+            const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k);
+            const found = sessions.filter((s) => s >= 0 && slow.betweenBars(name, s) !== null);
+            const dateOf = (s: number | undefined) => (s === undefined ? null : formatDay(sm.sessions[s]!));
+            expect(cross.read(latest(part.name!, { ...part, window, lag }), columns[0]!)).toEqual({
+              from: dateOf(found[0]),
+              to: dateOf(found.at(-1)),
+              observations: found.length,
+            });
+            // A risk model of as many returns counts the same.
+            if (t >= 0) expect(history.returns(columns[0]!, Math.max(0, t - window), t)).toBe(found.length);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('have the same bits on the market as it was known then, and on no more of it than they reach back to', () => {
+    fc.assert(
+      fc.property(markets, questions, (market, asked) => {
+        const sections = sectionsOf(aligned(market));
+        for (const { session, window, lag, columns } of asked) {
+          const known = sectionsOf(aligned(upTo(market, session)));
+          const first = session - lag - window - 1;
+          const mark = first > 0 ? markWindow({ market, calendar: WEEKDAYS, session: first, later: null }) : undefined;
+          const narrow = alignMarket({
+            market,
+            calendar: WEEKDAYS,
+            calendars: CALENDARS,
+            ...(mark === undefined ? {} : { mark }),
+          });
+          for (const part of FIELDS) {
+            const field = latest(part.name!, { ...part, window, lag });
+            const values = sections.at(session, ALL).numbers(field, columns);
+            expect(known.at(session, ALL).numbers(field, columns)).toEqual(values);
+            expect(sectionsOf(narrow).at(session, ALL).numbers(field, columns)).toEqual(values);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('of a name have the same bits whatever bars others lack, BETA left aside', () => {
+    fc.assert(
+      fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, kept) => {
+        const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === kept ? price : 100 + (at % 7)));
+        const sections = sectionsOf(aligned(market));
+        const others = sectionsOf(aligned({ ...market, fields: new Map([['CLOSE', full]]) }));
+        for (const { session, window, lag } of asked) {
+          for (const part of FIELDS.filter(({ name }) => name !== 'BETA')) {
+            const field = latest(part.name!, { ...part, window, lag });
+            const values = sections.at(session, ALL).numbers(field, Int32Array.of(kept));
+            expect(others.at(session, ALL).numbers(field, ALL)[kept]).toEqual(values[0]);
+          }
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+test('a missing bar leaves two returns out of the volatility and no growth out of the momentum', () => {
+  const [close, full] = [new Array<number | null>(8), new Array<number>(8)];
+  [100, 110, 99, 108.9, 98.01, 107.811, 97.0299, 106.73289].forEach((price, s) => {
+    full[s] = price;
+    close[s] = s === 3 ? null : price;
+  });
+  const sm = aligned(
+    marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: full.map((price, s) => [close[s]!, price]) } }),
+  );
+  const cross = sectionsOf(sm).at(7, Int32Array.of(0, 1));
+  const read = (name: string) => cross.numbers(latest(name, { window: 7 }), Int32Array.of(0, 1));
+  // Returns alternate between 10 % and -10 %: seven of them, and without those of the sessions 3 and 4 five.
+  const spread = (up: number, down: number) => {
+    const centre = (0.1 * (up - down)) / (up + down);
+    return Math.sqrt(((up * (0.1 - centre) ** 2 + down * (-0.1 - centre) ** 2) / (up + down - 1)) * 252);
+  };
+  expect(read('VOLATILITY')[0]).toBeCloseTo(spread(3, 2), 12);
+  expect(read('VOLATILITY')[1]).toBeCloseTo(spread(4, 3), 12);
+  expect(read('MOMENTUM')[0]).toBeCloseTo(0.0673289, 12);
+  expect(read('MOMENTUM')[1]).toBeCloseTo(0.0673289, 12);
+  expect(cross.read(latest('VOLATILITY', { window: 7 }), 0).observations).toBe(5);
+  expect(cross.read(latest('VOLATILITY', { window: 7 }), 1).observations).toBe(7);
+});

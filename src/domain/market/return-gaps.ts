@@ -117,15 +117,14 @@ interface GapsBySession {
 }
 
 function gapsBySession({ gaps, sessions, first }: SessionMarket): GapsBySession {
-  const beginOf = (gap: number): number => Math.max(gaps.before[gap]!, first) + 1;
   const starts = new Int32Array(sessions.length - first + 1);
-  for (let g = 0; g < gaps.columns.length; g++)
-    for (let s = beginOf(g); s <= gaps.after[g]!; s++) starts[s - first + 1]!++;
+  for (let g = 0; g < gaps.length; g += 3)
+    for (let s = Math.max(gaps[g + 1]!, first) + 1; s <= gaps[g + 2]!; s++) starts[s - first + 1]!++;
   for (let row = 1; row < starts.length; row++) starts[row]! += starts[row - 1]!;
   const next = starts.slice();
   const columns = new Int32Array(starts.at(-1)!);
-  for (let g = 0; g < gaps.columns.length; g++)
-    for (let s = beginOf(g); s <= gaps.after[g]!; s++) columns[next[s - first]!++] = gaps.columns[g]!;
+  for (let g = 0; g < gaps.length; g += 3)
+    for (let s = Math.max(gaps[g + 1]!, first) + 1; s <= gaps[g + 2]!; s++) columns[next[s - first]!++] = gaps[g]!;
   return { starts, columns };
 }
 

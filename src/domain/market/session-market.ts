@@ -1,8 +1,8 @@
+import { exchangesOf } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
-import { referenceSpells, spellAt } from './reference-spells.js';
 import { placeActions, type SessionActions } from './session-actions.js';
 
 /**
@@ -22,7 +22,11 @@ export interface SessionMarket {
   readonly first: number;
   /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S - first x N]. */
   readonly lastBar: Int32Array;
-  readonly gaps: BarGaps;
+  /**
+   * Sessions without a bar between two bars of a name, in the order of the sessions that end them: the column of each gap, the session of
+   * the bar before, which may be before the market is there, and that of the bar after, [G x 3].
+   */
+  readonly gaps: Int32Array;
   readonly actions: SessionActions;
   /** Where the market stands whose sessions after it are all there is, null when the rows of every session are there. */
   readonly mark: MarketMark | null;
@@ -44,15 +48,6 @@ export interface SessionMarket {
   hasEnded(session: number, column: number): boolean;
   /** Whether the latest bar is at most so many sessions of the name's own calendar old and the name has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
-}
-
-/** Sessions without a bar between two bars of a name, in the order of the sessions that end them. */
-export interface BarGaps {
-  /** Column of each gap, [G]. */
-  readonly columns: Int32Array;
-  /** Sessions of the bars before it, which may be before the market is there, and after it, [G]. */
-  readonly before: Int32Array;
-  readonly after: Int32Array;
 }
 
 /** A market that is there from a session or a day on was asked about one before it. Not an error where the whole can be asked instead. */
@@ -206,8 +201,10 @@ function lastBars(
   const bars = new Int32Array((rowOf.length - first) * names);
   if (mark) bars.set(mark.lastBar);
   else if (rowOf.length > 0) for (let i = 0; i < names; i++) bars[i] = hasBar(close, rowOf[0]! * names + i) ? 0 : -1;
-  const gaps = { columns: [] as number[], before: [] as number[], after: [] as number[] };
   const resumed = new Int32Array(names);
+  /** Column, session before and session after of each gap. */
+  let gaps = new Int32Array(3 * names);
+  let count = 0;
   for (let session = first + 1; session < rowOf.length; session++) {
     const to = (session - first) * names;
     const row = rowOf[session]!;
@@ -215,23 +212,24 @@ function lastBars(
       bars.copyWithin(to, to - names, to);
       continue;
     }
-    const count = takeBars({ close, from: row * names, bars, to, session }, resumed);
-    for (let k = 0; k < count; k++) {
-      const before = bars[to - names + resumed[k]!]!;
+    const resuming = takeBars({ close, from: row * names, bars, to, session }, resumed);
+    if (3 * (count + resuming) > gaps.length) gaps = widened(gaps);
+    for (let k = 0; k < resuming; k++) {
+      const column = resumed[k]!;
+      const before = bars[to - names + column]!;
       if (before < 0) continue;
-      gaps.columns.push(resumed[k]!);
-      gaps.before.push(before);
-      gaps.after.push(session);
+      gaps[3 * count] = column;
+      gaps[3 * count + 1] = before;
+      gaps[3 * count++ + 2] = session;
     }
   }
-  return {
-    lastBar: bars,
-    gaps: {
-      columns: new Int32Array(gaps.columns),
-      before: new Int32Array(gaps.before),
-      after: new Int32Array(gaps.after),
-    },
-  };
+  return { lastBar: bars, gaps: gaps.subarray(0, 3 * count) };
+}
+
+function widened(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const wide = new Int32Array(2 * values.length);
+  wide.set(values);
+  return wide;
 }
 
 /** Whether there is a close at a position, negative where the session has none. */
@@ -252,10 +250,11 @@ interface TakeBars {
 /** @param resumed [N], overwritten with the columns that have a bar and had none on the session before @returns how many these are */
 function takeBars({ close, from, bars, to, session }: TakeBars, resumed: Int32Array): number {
   const names = resumed.length;
+  const previous = to - names;
   let count = 0;
   for (let i = 0; i < names; i++) {
     const price = close[from + i]!;
-    const before = bars[to - names + i]!;
+    const before = bars[previous + i]!;
     if (price === price) {
       bars[to + i] = session;
       if (before !== session - 1) resumed[count++] = i;
@@ -340,70 +339,4 @@ function endingsOf({ all }: SessionActions, columnOf: (identifier: string) => nu
     else endings.set(column, [{ session, replaced }]);
   }
   return endings;
-}
-
-/** The sessions of an exchange on the axis of the index calendar. */
-interface Exchange {
-  /** 1 where the exchange was open, [S]. */
-  readonly open: Uint8Array;
-  /** Its sessions up to and including each session of the axis, from an arbitrary origin, [S]. */
-  readonly counted: Int32Array;
-}
-
-interface ExchangesInput {
-  readonly market: MarketData;
-  readonly calendar: Calendar;
-  readonly calendars: Calendars;
-  readonly sessions: Int32Array;
-}
-
-/** The exchange of a name on a session: that of its reference column EXCHANGE as known then, else the index calendar's. */
-function exchangesOf({
-  market,
-  calendar,
-  calendars,
-  sessions,
-}: ExchangesInput): (session: number, column: number) => Exchange {
-  const own: Exchange = onAxis(calendar, sessions);
-  const byCode = new Map<string, Exchange>([[calendar.code, own]]);
-  const exchangeOf = (code: unknown): Exchange => {
-    if (typeof code !== 'string') return own;
-    let exchange = byCode.get(code);
-    if (!exchange) {
-      const found = calendars.get(code);
-      exchange = found ? onAxis(found, sessions) : own;
-      byCode.set(code, exchange);
-    }
-    return exchange;
-  };
-  const spells = referenceSpells(market, 'EXCHANGE');
-  const steady = spells.map((list) => {
-    if (list.length === 0) return own;
-    return list.length === 1 && list[0]!.from === -Infinity ? exchangeOf(list[0]!.value) : undefined;
-  });
-  return (session, column) => steady[column] ?? exchangeOf(spellAt(spells[column]!, sessions[session]!));
-}
-
-/** Outside its coverage an exchange is taken to follow the index calendar. */
-function onAxis(calendar: Calendar, sessions: Int32Array): Exchange {
-  const open = new Uint8Array(sessions.length);
-  const counted = new Int32Array(sessions.length);
-  const { from, to } = calendar.coverage;
-  let position = 0;
-  let count = 0;
-  for (let s = 0; s < sessions.length; s++) {
-    const day = sessions[s]!;
-    while (position < calendar.sessions.length && calendar.sessions[position]! < day) {
-      if (s > 0 && calendar.sessions[position]! > sessions[s - 1]!) count++;
-      position++;
-    }
-    const covered = day >= from && day <= to;
-    const isOpen = covered ? calendar.sessions[position] === day : true;
-    if (isOpen) {
-      open[s] = 1;
-      count++;
-    }
-    counted[s] = count;
-  }
-  return { open, counted };
 }

@@ -223,14 +223,9 @@ describe('windows over names with missing bars', () => {
 });
 
 test('a missing bar leaves two returns out of the volatility and no growth out of the momentum', () => {
-  const [close, full] = [new Array<number | null>(8), new Array<number>(8)];
-  [100, 110, 99, 108.9, 98.01, 107.811, 97.0299, 106.73289].forEach((price, s) => {
-    full[s] = price;
-    close[s] = s === 3 ? null : price;
-  });
-  const sm = aligned(
-    marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: full.map((price, s) => [close[s]!, price]) } }),
-  );
+  const prices = [100, 110, 99, 108.9, 98.01, 107.811, 97.0299, 106.73289];
+  const close = prices.map((price, s) => [s === 3 ? null : price, price]);
+  const sm = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
   const cross = sectionsOf(sm).at(7, Int32Array.of(0, 1));
   const read = (name: string) => cross.numbers(latest(name, { window: 7 }), Int32Array.of(0, 1));
   // Returns alternate between 10 % and -10 %: seven of them, and without those of the sessions 3 and 4 five.

@@ -1,0 +1,69 @@
+import type { Calendar, Calendars } from '../calendars/calendar.js';
+import type { MarketData } from './market-data.js';
+import { referenceSpells, spellAt } from './reference-spells.js';
+
+/** The sessions of an exchange on the axis of the index calendar. */
+export interface Exchange {
+  /** 1 where the exchange was open, [S]. */
+  readonly open: Uint8Array;
+  /** Its sessions up to and including each session of the axis, from an arbitrary origin, [S]. */
+  readonly counted: Int32Array;
+}
+
+export interface ExchangesInput {
+  readonly market: MarketData;
+  readonly calendar: Calendar;
+  readonly calendars: Calendars;
+  readonly sessions: Int32Array;
+}
+
+/** The exchange of a name on a session: that of its reference column EXCHANGE as known then, else the index calendar's. */
+export function exchangesOf({
+  market,
+  calendar,
+  calendars,
+  sessions,
+}: ExchangesInput): (session: number, column: number) => Exchange {
+  const own: Exchange = onAxis(calendar, sessions);
+  const byCode = new Map<string, Exchange>([[calendar.code, own]]);
+  const exchangeOf = (code: unknown): Exchange => {
+    if (typeof code !== 'string') return own;
+    let exchange = byCode.get(code);
+    if (!exchange) {
+      const found = calendars.get(code);
+      exchange = found ? onAxis(found, sessions) : own;
+      byCode.set(code, exchange);
+    }
+    return exchange;
+  };
+  const spells = referenceSpells(market, 'EXCHANGE');
+  const steady = spells.map((list) => {
+    if (list.length === 0) return own;
+    return list.length === 1 && list[0]!.from === -Infinity ? exchangeOf(list[0]!.value) : undefined;
+  });
+  return (session, column) => steady[column] ?? exchangeOf(spellAt(spells[column]!, sessions[session]!));
+}
+
+/** Outside its coverage an exchange is taken to follow the index calendar. */
+function onAxis(calendar: Calendar, sessions: Int32Array): Exchange {
+  const open = new Uint8Array(sessions.length);
+  const counted = new Int32Array(sessions.length);
+  const { from, to } = calendar.coverage;
+  let position = 0;
+  let count = 0;
+  for (let s = 0; s < sessions.length; s++) {
+    const day = sessions[s]!;
+    while (position < calendar.sessions.length && calendar.sessions[position]! < day) {
+      if (s > 0 && calendar.sessions[position]! > sessions[s - 1]!) count++;
+      position++;
+    }
+    const covered = day >= from && day <= to;
+    const isOpen = covered ? calendar.sessions[position] === day : true;
+    if (isOpen) {
+      open[s] = 1;
+      count++;
+    }
+    counted[s] = count;
+  }
+  return { open, counted };
+}

@@ -215,6 +215,22 @@ const searchQuery = z.strictObject({
 });
 export type SearchQuery = z.infer<typeof searchQuery>;
 
+export const FieldList = z
+  .strictObject({
+    fields: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          dataset: z.enum(['market', 'reference', 'derived']).meta({ description: 'Where it comes from.' }),
+          kind: z.enum(['number', 'string', 'boolean']).meta({ description: 'What its values are.' }),
+        }),
+      )
+      .meta({ description: 'Columns and derived datapoints, by name.' }),
+    universes: z.array(z.string()).meta({ description: 'Names of the universes that the store tells members of.' }),
+  })
+  .meta({ id: 'FieldList' });
+export type FieldList = z.infer<typeof FieldList>;
+
 export const dataRoutes = routes({
   getPrices: {
     method: 'GET',
@@ -283,6 +299,15 @@ export const dataRoutes = routes({
     summary: 'Whether a data source is attached.',
     success: { status: 200, description: 'The data source.', schema: DataSourceStatus },
     errors: [],
+  },
+  listFields: {
+    method: 'GET',
+    path: '/data/fields',
+    scope: 'read',
+    tag: 'data',
+    summary: 'What rules can read in the served store, and the universes they can begin with.',
+    success: { status: 200, description: 'The fields and universes.', schema: FieldList },
+    errors: ['NO_DATA_SOURCE'],
   },
   listSeries: {
     method: 'GET',

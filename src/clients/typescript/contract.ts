@@ -1480,6 +1480,20 @@ export interface FieldFilterRule {
   readonly params?: FieldFilterParams | undefined;
 }
 
+export interface FieldList {
+  /** Columns and derived datapoints, by name. */
+  readonly fields: readonly ({
+    /** Display name. */
+    readonly name: string;
+    /** Where it comes from. */
+    readonly dataset: 'market' | 'reference' | 'derived';
+    /** What its values are. */
+    readonly kind: 'number' | 'string' | 'boolean';
+  })[];
+  /** Names of the universes that the store tells members of. */
+  readonly universes: readonly string[];
+}
+
 /** A datapoint, read for every name on or before the decision date. */
 export interface FieldNode {
   readonly node: 'field';
@@ -5736,6 +5750,11 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: DataSourceStatus;
   };
+  /** What rules can read in the served store, and the universes they can begin with. */
+  listFields: {
+    request: Readonly<Record<never, never>>;
+    answer: FieldList;
+  };
   /** Series of the served store: prices that are never constituents. */
   listSeries: {
     request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
@@ -5874,6 +5893,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getCorporateActions: 'GET /data/corporate-actions/{identifier}',
   getCoverage: 'GET /data/coverage',
   getDataSource: 'GET /data/source',
+  listFields: 'GET /data/fields',
   listSeries: 'GET /data/series',
   searchIdentifiers: 'GET /data/identifiers',
   listWatchlists: 'GET /data/watchlists',

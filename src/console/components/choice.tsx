@@ -1,3 +1,5 @@
+import { useId } from 'preact/hooks';
+import './control.css';
 import './choice.css';
 
 export interface Option<V extends string> {
@@ -13,11 +15,9 @@ interface ChoiceProps<V extends string> {
   onChoose(value: V): void;
 }
 
-let made = 0;
-
 /** One of a few, side by side. */
 export function Choice<V extends string>({ label, options, value, onChoose }: ChoiceProps<V>) {
-  const name = `${label} ${made++}`;
+  const name = useId();
   return (
     <fieldset class="choice">
       <legend class="unseen">{label}</legend>

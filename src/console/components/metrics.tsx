@@ -18,7 +18,7 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
       {metrics.map(({ term, value, help, kind = '', note }) => (
         <div key={term} title={help}>
           <dt>{term}</dt>
-          <dd class={`number ${kind}`}>{value}</dd>
+          <dd class={kind}>{value}</dd>
           {note !== undefined && <dd class="metric-note quiet">{note}</dd>}
         </div>
       ))}

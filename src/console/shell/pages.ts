@@ -14,6 +14,18 @@ export interface Page {
 /** Every page, loaded when it is first seen. A fixed word stands before a part. */
 export const PAGES: readonly Page[] = [
   { path: '/', load: async () => (await import('../pages/home/home.js')).Home },
+  {
+    path: '/console/indices/new',
+    load: async () => (await import('../pages/designer/designer-page.js')).DesignerPage,
+  },
+  {
+    path: '/console/indices/:id/edit',
+    load: async () => (await import('../pages/designer/designer-page.js')).DesignerPage,
+  },
+  {
+    path: '/console/indices/:id/rebalances/:date',
+    load: async () => (await import('../pages/rebalance/rebalance-page.js')).RebalancePage,
+  },
   { path: '/console/indices/:id', load: async () => (await import('../pages/index/index-page.js')).IndexPage },
 ];
 

@@ -15,6 +15,7 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
     getCorporateActions: ({ params, query }) => ({ json: data.corporateActions(params.identifier, query) }),
     getCoverage: async () => ({ json: await data.coverage() }),
     getDataSource: () => ({ json: data.source() }),
+    listFields: () => ({ json: data.fields() }),
     listSeries: ({ query }) => ({ json: data.series(query) }),
     searchIdentifiers: ({ query }) => ({ json: data.search(query) }),
   };

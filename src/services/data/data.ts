@@ -5,6 +5,7 @@ import type {
   CorporateActionsResponse,
   CoverageResponse,
   DataSourceStatus,
+  FieldList,
   IdentifierSearch,
   PricesQuery,
   ReferenceResponse,
@@ -22,6 +23,7 @@ import { unknownIdentifier, window, assertKnown } from './window.js';
 import { referenceOf, referenceBatchOf } from './reference.js';
 import { corporateActionsOf } from './actions.js';
 import { type ServedStore, coverageOf } from './coverage.js';
+import { fieldsOf } from './fields.js';
 import { searchNames, searchSeries } from './search.js';
 
 export interface DataDependencies {
@@ -49,6 +51,8 @@ export interface Data {
   corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse;
   coverage(): Promise<CoverageResponse>;
   source(): DataSourceStatus;
+  /** @throws Refusal NO_DATA_SOURCE */
+  fields(): FieldList;
   /** @throws Refusal NO_DATA_SOURCE */
   search(query: SearchQuery): IdentifierSearch;
   /** @throws Refusal NO_DATA_SOURCE */
@@ -98,6 +102,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     },
     search: (query) => searchNames(markets.require().market, query),
     series: (query) => searchSeries(markets.require().market, query),
+    fields: () => fieldsOf(markets.require()),
     source() {
       const current = markets.current();
       return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };

@@ -1,0 +1,185 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Json } from '../../words/paths.js';
+import type { FieldSpec } from './field-spec.js';
+
+interface ControlProps {
+  readonly id: string;
+  readonly spec: FieldSpec;
+  readonly value: Json | undefined;
+  readonly describedBy: string | undefined;
+  readonly isInvalid: boolean;
+  readonly isDisabled: boolean;
+  readonly datapoints: readonly string[];
+  onChange(value: Json | undefined): void;
+}
+
+/** What is typed into, by the kind of a field. */
+export function FieldControl(props: ControlProps) {
+  const { spec, value, onChange, id, describedBy, isInvalid, isDisabled } = props;
+  const common = {
+    id,
+    'aria-describedby': describedBy,
+    'aria-invalid': isInvalid,
+    'aria-required': spec.isRequired === true,
+    disabled: isDisabled,
+  };
+  switch (spec.kind) {
+    case 'boolean':
+      return (
+        <select
+          class="control"
+          {...common}
+          value={value === undefined || value === null ? '' : String(value)}
+          onChange={(event) => onChange(BOOLEANS[event.currentTarget.value])}
+        >
+          <option value="">{otherwiseText(spec)}</option>
+          <option value="true">yes</option>
+          <option value="false">no</option>
+        </select>
+      );
+    case 'choice':
+      return (
+        <select
+          class="control"
+          {...common}
+          value={value === undefined || value === null ? '' : String(value)}
+          onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
+        >
+          {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
+          {(spec.choices ?? []).map((choice) => (
+            <option key={choice} value={choice}>
+              {choice.replaceAll('_', ' ')}
+            </option>
+          ))}
+        </select>
+      );
+    case 'list':
+      return <TextArea {...props} common={common} toText={listText} toValue={parseList} rows={2} />;
+    case 'json':
+      return <TextArea {...props} common={common} toText={jsonText} toValue={parseJson} rows={4} />;
+    default:
+      return <TextInput {...props} common={common} />;
+  }
+}
+
+const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
+
+/** What is taken where nothing is chosen. */
+function otherwiseText({ otherwise }: FieldSpec): string {
+  if (otherwise === undefined || otherwise === null) return 'none';
+  if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
+  return `${String(otherwise).replaceAll('_', ' ')}, by default`;
+}
+
+interface CommonProps extends ControlProps {
+  readonly common: Readonly<Record<string, unknown>>;
+}
+
+function TextInput({ id, spec, value, datapoints, onChange, common }: CommonProps) {
+  const isNumber = spec.kind === 'number' || spec.kind === 'integer';
+  const suggests = spec.kind === 'datapoint' && datapoints.length > 0;
+  const [text, type] = useTyped({ value, onChange, toText: plainText, toValue: isNumber ? parseNumber : parseText });
+  return (
+    <>
+      <input
+        class="control"
+        {...common}
+        type="text"
+        inputMode={spec.kind === 'integer' ? 'numeric' : spec.kind === 'number' ? 'decimal' : 'text'}
+        autocomplete="off"
+        spellcheck={false}
+        list={suggests ? `${id}-list` : undefined}
+        placeholder={placeholderOf(spec)}
+        value={text}
+        onInput={(event) => type(event.currentTarget.value)}
+      />
+      {suggests && (
+        <datalist id={`${id}-list`}>
+          {datapoints.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      )}
+    </>
+  );
+}
+
+const placeholderOf = ({ kind, otherwise }: FieldSpec): string =>
+  kind === 'date' ? 'YYYY-MM-DD' : otherwise === undefined || otherwise === null ? '' : String(otherwise);
+
+function plainText(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+type Parsed = { readonly value: Json | undefined } | undefined;
+
+const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : text });
+
+/** What is no number goes to the service as it was typed: it says what is wrong with it. */
+function parseNumber(text: string): Parsed {
+  const value = Number(text);
+  return { value: text.trim() === '' ? undefined : Number.isFinite(value) ? value : text };
+}
+
+interface Typed {
+  readonly value: Json | undefined;
+  toText(value: Json | undefined): string;
+  /** Undefined while what is typed cannot be read. */
+  toValue(text: string): Parsed;
+  onChange(value: Json | undefined): void;
+}
+
+/** The text as it is being typed, `0.0` on the way to `0.05`; that of the value when it changed elsewhere. */
+function useTyped({ value, toText, toValue, onChange }: Typed): readonly [string, (text: string) => void] {
+  const written = toText(value);
+  const [text, setText] = useState(written);
+  useEffect(() => {
+    const own = toValue(text);
+    if (own === undefined || toText(own.value) !== written) setText(written);
+  }, [written]);
+  return [
+    text,
+    (next) => {
+      setText(next);
+      const read = toValue(next);
+      if (read !== undefined) onChange(read.value);
+    },
+  ];
+}
+
+interface TextAreaProps extends CommonProps, Pick<Typed, 'toText' | 'toValue'> {
+  readonly rows: number;
+}
+
+function TextArea({ value, onChange, common, rows, toText, toValue }: TextAreaProps) {
+  const [text, type] = useTyped({ value, onChange, toText, toValue });
+  return (
+    <textarea
+      class="control"
+      {...common}
+      rows={rows}
+      spellcheck={false}
+      value={text}
+      onInput={(event) => type(event.currentTarget.value)}
+    />
+  );
+}
+
+const listText = (value: Json | undefined): string => (Array.isArray(value) ? value.join(', ') : '');
+
+function parseList(text: string): Parsed {
+  const items = text.split(/[\s,;]+/).filter(Boolean);
+  return { value: items.length === 0 ? undefined : items };
+}
+
+const jsonText = (value: Json | undefined): string => (value === undefined ? '' : JSON.stringify(value, null, 1));
+
+function parseJson(text: string): Parsed {
+  if (text.trim() === '') return { value: undefined };
+  try {
+    return { value: JSON.parse(text) as Json };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+import type { ParameterSpec } from '#clients/typescript/divisor.js';
+
+export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'date' | 'list' | 'datapoint' | 'json';
+
+/** One field of a form. */
+export interface FieldSpec {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: FieldKind;
+  readonly isRequired?: boolean;
+  /** What is taken without a value. */
+  readonly otherwise?: unknown;
+  readonly choices?: readonly string[];
+  readonly help?: string | null;
+  readonly unit?: string | null;
+}
+
+/** What the catalogues say of a parameter, as a field. */
+export function fieldOf({ name, label, type, required, choices, help, default: otherwise }: ParameterSpec): FieldSpec {
+  const [words = '', unit = null] = (help ?? '').split(/\s*Unit: /);
+  return {
+    name,
+    label,
+    kind: kindOf({ name, type, choices }),
+    isRequired: required,
+    otherwise,
+    ...(choices === null ? {} : { choices }),
+    help: words === '' ? null : words,
+    unit: unit?.replace(/\.$/, '') ?? null,
+  };
+}
+
+/** Names of parameters that name a column or a datapoint. */
+const DATAPOINTS = /(?:^|_)field$|^group_by$/;
+const LISTS = new Set(['identifiers', 'include', 'exclude', 'groups']);
+
+function kindOf({ name, type, choices }: Pick<ParameterSpec, 'name' | 'type' | 'choices'>): FieldKind {
+  if (choices !== null) return 'choice';
+  if (type === 'string') return DATAPOINTS.test(name) ? 'datapoint' : 'text';
+  if (type === 'json') return LISTS.has(name) ? 'list' : 'json';
+  return type;
+}

@@ -1,0 +1,74 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import type { Json } from '../../words/paths.js';
+import { FieldControl } from './field-control.js';
+import type { FieldSpec } from './field-spec.js';
+import '../control.css';
+import './form.css';
+
+interface FieldProps {
+  readonly spec: FieldSpec;
+  readonly value: Json | undefined;
+  /** What the service says about it. */
+  readonly findings: readonly Finding[];
+  /** Names of datapoints that may be typed. */
+  readonly datapoints?: readonly string[];
+  readonly isDisabled?: boolean;
+  onChange(value: Json | undefined): void;
+}
+
+/** A field with its label, unit, help, and what is wrong with it. */
+export function Field({ spec, value, findings, datapoints = [], isDisabled = false, onChange }: FieldProps) {
+  const id = useId();
+  const { label, help, unit, isRequired = false, kind } = spec;
+  const said = findings.length > 0 ? `${id}-said` : undefined;
+  const explained = [help, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
+  const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
+  return (
+    <div class={`field kind-${kind}`}>
+      <label for={id}>
+        {label}
+        {isRequired && (
+          <span class="field-required" title="must be given">
+            {' '}
+            *
+          </span>
+        )}
+        {isShort(unit) && <span class="quiet"> {unit}</span>}
+      </label>
+      <FieldControl
+        id={id}
+        spec={spec}
+        value={value}
+        describedBy={described === '' ? undefined : described}
+        isInvalid={findings.some(({ severity }) => severity === 'error')}
+        isDisabled={isDisabled}
+        datapoints={datapoints}
+        onChange={onChange}
+      />
+      {explained !== '' && (
+        <p id={`${id}-help`} class="field-help">
+          {explained}
+        </p>
+      )}
+      {said !== undefined && (
+        <ul id={said} class="field-findings">
+          {findings.map(({ code, message, severity }) => (
+            <li key={`${code} ${message}`} class={severity === 'error' ? 'down' : 'field-warning'}>
+              {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** Whether a unit has room beside the label. */
+const isShort = (unit: string | null | undefined): boolean => typeof unit === 'string' && unit.length <= 10;
+
+/** Fields side by side. */
+export function FieldGrid({ children }: { readonly children: ComponentChildren }) {
+  return <div class="field-grid">{children}</div>;
+}

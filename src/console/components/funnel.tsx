@@ -1,0 +1,75 @@
+import type { PreviewAsset, PreviewStep } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { count } from '../words/numbers.js';
+import { Badge } from './badge.js';
+import './funnel.css';
+
+interface FunnelProps {
+  readonly steps: readonly PreviewStep[];
+  readonly assets: readonly PreviewAsset[];
+  /** Opens the explanation of a name. */
+  onName?(identifier: string): void;
+}
+
+/** Names shown of those that fell at a step. */
+const SHOWN_MAX = 200;
+
+/** From the universe through every rule to what is held; each step opens to the names that fell there. */
+export function Funnel({ steps, assets, onName }: FunnelProps) {
+  const [open, setOpen] = useState<number | null>(null);
+  const most = Math.max(1, ...steps.map(({ remaining }) => remaining));
+  const held = assets.filter(({ included }) => included).length;
+  const last = steps.at(-1)?.remaining ?? 0;
+  return (
+    <ol class="funnel">
+      {steps.map(({ position, remaining, excluded, rule_id: id, rule_type: type }) => (
+        <li key={position}>
+          <button
+            type="button"
+            class="funnel-step"
+            disabled={excluded.length === 0}
+            aria-expanded={excluded.length === 0 ? undefined : open === position}
+            onClick={() => setOpen(open === position ? null : position)}
+          >
+            <span class="funnel-name">
+              {id ?? 'Universe'} {type !== null && <span class="quiet">{type}</span>}
+            </span>
+            <span class="funnel-ground" aria-hidden="true">
+              <span style={{ width: `${(remaining / most) * 100}%` }} />
+            </span>
+            <span class="number funnel-kept">{count(remaining)}</span>
+            <span class="number funnel-fell">{excluded.length > 0 && `−${count(excluded.length)}`}</span>
+          </button>
+          {open === position && <Fallen names={excluded} onName={onName} />}
+        </li>
+      ))}
+      {held !== last && (
+        <li class="funnel-held">
+          Held with a weight: <strong>{count(held)}</strong>
+        </li>
+      )}
+    </ol>
+  );
+}
+
+interface FallenProps {
+  readonly names: readonly string[];
+  readonly onName: ((identifier: string) => void) | undefined;
+}
+
+function Fallen({ names, onName }: FallenProps) {
+  return (
+    <p class="funnel-names">
+      {names.slice(0, SHOWN_MAX).map((name) =>
+        onName === undefined ? (
+          <Badge key={name}>{name}</Badge>
+        ) : (
+          <button key={name} type="button" class="badge" onClick={() => onName(name)}>
+            {name}
+          </button>
+        ),
+      )}
+      {names.length > SHOWN_MAX && <span class="quiet">and {count(names.length - SHOWN_MAX)} more</span>}
+    </p>
+  );
+}

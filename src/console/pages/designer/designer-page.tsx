@@ -1,0 +1,248 @@
+import type { FieldList, RuleTypes } from '#clients/typescript/divisor.js';
+import { DivisorError } from '#clients/typescript/divisor.js';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
+import { Page } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { go } from '../../state/place.js';
+import { changed, useResource, type Resource } from '../../state/resource.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import { indexAddress } from '../../words/addresses.js';
+import type { JsonObject } from '../../words/paths.js';
+import { Conflict, type Clash } from './conflict.js';
+import { createDraft, keepDraft, leftDraft, newDocument, WorkshopContext, type Draft } from './draft.js';
+import { bodyOf, Live } from './live.js';
+import { Identity, Schedule, Treatment, Universe } from './parts.js';
+import { Selection } from './selection.js';
+import { Weighting } from './weighting.js';
+import './designer.css';
+
+/** What is edited: a stored definition with its etag, or a new one without. */
+interface Opened {
+  readonly document: JsonObject;
+  readonly etag: string | null;
+  readonly isStored: boolean;
+}
+
+/** A definition written in forms, with everything it comes to beside it. */
+export function DesignerPage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const opened = useResource(`designer ${id}`, (signal) => (id === null ? newIndex(signal) : storedIndex(id, signal)), {
+    follows: false,
+  });
+  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+    follows: false,
+  });
+  return (
+    <Answered resource={opened} what="the definition">
+      {(found) => (
+        <Answered resource={types} what="the rule classes">
+          {(known) => <Designer key={found.etag} opened={found} types={known} onReload={opened.reload} />}
+        </Answered>
+      )}
+    </Answered>
+  );
+}
+
+async function storedIndex(id: string, signal?: AbortSignal): Promise<Opened> {
+  const { answer, etag } = await service.value.callWithEtag('getIndex', { params: { index_id: id }, signal });
+  // A document of JSON, whatever its type says of its members.
+  return { document: answer as unknown as JsonObject, etag, isStored: true };
+}
+
+async function newIndex(signal: AbortSignal): Promise<Opened> {
+  const [{ indices }, { stores }] = await Promise.all([
+    service.value.call('listIndices', { signal }),
+    service.value.call('listStores', { signal }),
+  ]);
+  const served = stores.find(({ active }) => active);
+  const document = newDocument(new Set(indices.map(({ id }) => id)), served?.start ?? null);
+  return { document, etag: null, isStored: false };
+}
+
+interface DesignerProps {
+  readonly opened: Opened;
+  readonly types: RuleTypes;
+  onReload(): void;
+}
+
+function Designer({ opened, types, onReload }: DesignerProps) {
+  const { document: first, etag, isStored } = opened;
+  const id = isStored ? String(first['id']) : '';
+  const left = useMemo(() => leftDraft(id), [id]);
+  const draft = useMemo(
+    () => createDraft(left ?? first, (next) => keepDraft(id, isSame(next, first) ? null : next)),
+    [],
+  );
+  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const document = draft.document.value;
+  const isChanged = !isSame(document, first);
+  const report = useOneAtATime(JSON.stringify(document), () =>
+    service.value.call('validateIndex', { body: bodyOf(document) }),
+  );
+  const isValid = report.data?.valid === true && !report.isBehind;
+  const saving = useSaving({ draft, opened, onReload });
+  useWarning(isChanged);
+  const discard = () => draft.replace(first);
+  const findings = report.data?.findings ?? [];
+  return (
+    <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...namesOf(fields) }}>
+      <Page
+        title={isStored ? `Edit ${id}` : 'New index'}
+        above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
+        actions={
+          <>
+            {isChanged && <Button onClick={discard}>Discard changes</Button>}
+            <Button
+              kind="main"
+              disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
+              onClick={() => saving.save(etag)}
+            >
+              {isStored ? 'Save' : 'Save the index'}
+            </Button>
+          </>
+        }
+      >
+        {left !== null && isChanged && <Left onDiscard={discard} />}
+        <Saved saving={saving} mine={document} />
+        <div class="designer">
+          <Forms isDerived={document['derivation'] !== null && document['derivation'] !== undefined} />
+          <Extent findings={findings} isValid={isValid} />
+        </div>
+      </Page>
+    </WorkshopContext.Provider>
+  );
+}
+
+function Left({ onDiscard }: { readonly onDiscard: () => void }) {
+  return (
+    <Banner
+      kind="info"
+      title="This draft was left in this tab and is not saved."
+      action={<Button onClick={onDiscard}>Discard it</Button>}
+    />
+  );
+}
+
+/** What came of the last attempt to save. */
+function Saved({ saving, mine }: { readonly saving: Saving; readonly mine: JsonObject }) {
+  const { clash, trouble, save, takeTheirs } = saving;
+  return (
+    <>
+      {clash !== null && (
+        <Conflict clash={clash} mine={mine} onTakeTheirs={takeTheirs} onKeepMine={() => save(clash.etag)} />
+      )}
+      {trouble !== null && <Problem trouble={trouble} />}
+    </>
+  );
+}
+
+const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function namesOf({ data }: Resource<FieldList>) {
+  return { datapoints: data?.fields.map(({ name }) => name) ?? [], universes: data?.universes ?? [] };
+}
+
+function Forms({ isDerived }: { readonly isDerived: boolean }) {
+  const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
+    follows: false,
+  });
+  return (
+    <div class="designer-forms">
+      <Identity calendars={calendars.data} />
+      {isDerived ? (
+        <Banner
+          kind="info"
+          title="A derived index is optimised from its parent: its constraints are edited as JSON, or on the page Optimise."
+        />
+      ) : (
+        <>
+          <Universe />
+          <Selection />
+          <Weighting />
+          <Schedule />
+          <Treatment />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** The live part, on the dates of the served store. */
+function Extent({ findings, isValid }: Pick<Parameters<typeof Live>[0], 'findings' | 'isValid'>) {
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const served = stores.data?.stores.find(({ active }) => active);
+  return <Live findings={findings} isValid={isValid} start={served?.start ?? null} end={served?.end ?? null} />;
+}
+
+interface SavingInput {
+  readonly draft: Draft;
+  readonly opened: Opened;
+  onReload(): void;
+}
+
+interface Saving {
+  readonly isSaving: boolean;
+  readonly trouble: Trouble | null;
+  readonly clash: Clash | null;
+  save(etag: string | null): void;
+  takeTheirs(): void;
+}
+
+/** Saves only over what was opened: when another version has come in between, both are shown. */
+function useSaving({ draft, opened, onReload }: SavingInput): Saving {
+  const [isSaving, setSaving] = useState(false);
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const [clash, setClash] = useState<Clash | null>(null);
+
+  async function put(etag: string | null): Promise<void> {
+    const body = bodyOf(draft.document.value);
+    if (!opened.isStored) await service.value.call('createIndex', { body });
+    else await service.value.call('putIndex', { params: { index_id: body.id }, body, ifMatch: etag ?? undefined });
+    keepDraft(opened.isStored ? body.id : '', null);
+    changed();
+    say('good', `${body.id} is saved.`);
+    go(indexAddress(body.id));
+  }
+
+  async function save(etag: string | null): Promise<void> {
+    setSaving(true);
+    setTrouble(null);
+    try {
+      await put(etag);
+    } catch (thrown) {
+      if (thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED') {
+        const { document, etag: newer } = await storedIndex(String(opened.document['id']));
+        setClash({ base: opened.document, theirs: document, etag: newer });
+      } else setTrouble(troubleOf(thrown));
+    }
+    setSaving(false);
+  }
+
+  return {
+    isSaving,
+    trouble,
+    clash,
+    save: (etag) => void save(etag),
+    takeTheirs() {
+      keepDraft(String(opened.document['id']), null);
+      setClash(null);
+      onReload();
+    },
+  };
+}
+
+/** Leaving the tab with changes asks first. */
+function useWarning(isChanged: boolean): void {
+  useEffect(() => {
+    if (!isChanged) return undefined;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener('beforeunload', ask);
+    return () => removeEventListener('beforeunload', ask);
+  }, [isChanged]);
+}

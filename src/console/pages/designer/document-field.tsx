@@ -1,0 +1,28 @@
+import { Field } from '../../components/form/field.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import type { Path } from '../../words/paths.js';
+import { findingsAt, findingsWithin, useWorkshop } from './draft.js';
+
+interface DocumentFieldProps {
+  readonly spec: FieldSpec;
+  /** Where the object lies that the field is a member of. */
+  readonly within: Path;
+  readonly isDisabled?: boolean;
+}
+
+/** A field of the definition at its place. */
+export function DocumentField({ spec, within, isDisabled = false }: DocumentFieldProps) {
+  const { draft, findings, datapoints } = useWorkshop();
+  const path = [...within, spec.name];
+  const isWhole = spec.kind === 'list' || spec.kind === 'json';
+  return (
+    <Field
+      spec={spec}
+      value={draft.at(path)}
+      findings={isWhole ? findingsWithin(findings, path) : findingsAt(findings, path)}
+      datapoints={datapoints}
+      isDisabled={isDisabled}
+      onChange={(value) => draft.set(path, value)}
+    />
+  );
+}

@@ -1,0 +1,96 @@
+import { signal, type ReadonlySignal } from '@preact/signals';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { monthsBefore } from '../../words/dates.js';
+import type { Finding, RuleTypes } from '#clients/typescript/divisor.js';
+import { pathText, valueAt, withValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
+
+/** A definition while it is written. */
+export interface Draft {
+  readonly document: ReadonlySignal<JsonObject>;
+  at(path: Path): Json | undefined;
+  set(path: Path, value: Json | undefined): void;
+  replace(document: JsonObject): void;
+}
+
+export function createDraft(first: JsonObject, onChange: (document: JsonObject) => void): Draft {
+  const document = signal(first);
+  const change = (next: JsonObject) => {
+    document.value = next;
+    onChange(next);
+  };
+  return {
+    document,
+    at: (path) => valueAt(document.value, path),
+    // The document is an object, and stays one with another value somewhere in it.
+    set: (path, value) => change(withValue(document.value, path, value) as JsonObject),
+    replace: change,
+  };
+}
+
+/** What every part of the designer works with. */
+export interface Workshop {
+  readonly draft: Draft;
+  readonly findings: readonly Finding[];
+  readonly types: RuleTypes;
+  /** Names of datapoints of the served store. */
+  readonly datapoints: readonly string[];
+  readonly universes: readonly string[];
+  /** Whether the id is taken by what is edited. */
+  readonly isStored: boolean;
+}
+
+export const WorkshopContext = createContext<Workshop | null>(null);
+
+export function useWorkshop(): Workshop {
+  const workshop = useContext(WorkshopContext);
+  if (workshop === null) throw new Error('a part of the designer stands outside of it');
+  return workshop;
+}
+
+/** What the service says of a place. */
+export const findingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
+  findings.filter((finding) => finding.path === pathText(path));
+
+/** What it says of a place and of everything in it. */
+export function findingsWithin(findings: readonly Finding[], path: Path): readonly Finding[] {
+  const text = pathText(path);
+  return findings.filter(({ path: own }) => own === text || own.startsWith(`${text}.`) || own.startsWith(`${text}[`));
+}
+
+/** What a new index begins with: the whole market by size, from a year into the data, so that rules find the history they ask for. */
+export const newDocument = (taken: ReadonlySet<string>, start: string | null): JsonObject => {
+  let number = 1;
+  while (taken.has(`INDEX-${number}`)) number++;
+  return {
+    ...FIRST,
+    id: `INDEX-${number}`,
+    name: `Index ${number}`,
+    base_date: start === null ? '' : monthsBefore(start, -12),
+  };
+};
+
+const FIRST: JsonObject = {
+  id: '',
+  name: '',
+  calendar: 'XNYS',
+  base_date: '',
+  base_value: 1000,
+  currency: 'USD',
+  universe: { kind: 'all' },
+  rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+  pipeline: { selection: [], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
+};
+
+const KEPT = 'divisor.draft.';
+
+/** A draft that was left, as long as the tab is open. */
+export function leftDraft(id: string): JsonObject | null {
+  const text = sessionStorage.getItem(KEPT + id);
+  return text === null ? null : (JSON.parse(text) as JsonObject); // Written by `keepDraft`.
+}
+
+export function keepDraft(id: string, document: JsonObject | null): void {
+  if (document === null) sessionStorage.removeItem(KEPT + id);
+  else sessionStorage.setItem(KEPT + id, JSON.stringify(document));
+}

@@ -1,0 +1,57 @@
+import { useEffect, useState } from 'preact/hooks';
+import { isObject, type Json } from '../../words/paths.js';
+import { useWorkshop } from './draft.js';
+
+/** The definition as it is sent: what is written here stands in the forms, and the other way round. */
+export function JsonEditor() {
+  const { draft } = useWorkshop();
+  const written = JSON.stringify(draft.document.value, null, 2);
+  const [text, setText] = useState(written);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    if (readJson(text).json !== written) {
+      setText(written);
+      setProblem(null);
+    }
+  }, [written]);
+  return (
+    <>
+      <textarea
+        class="control json-editor"
+        aria-label="Definition as JSON"
+        aria-invalid={problem !== null}
+        spellcheck={false}
+        value={text}
+        onInput={(event) => {
+          const typed = event.currentTarget.value;
+          setText(typed);
+          const { value, trouble } = readJson(typed);
+          setProblem(trouble);
+          if (isObject(value)) draft.replace(value);
+        }}
+      />
+      {problem !== null && (
+        <p class="down" role="alert">
+          {problem}
+        </p>
+      )}
+    </>
+  );
+}
+
+interface Read {
+  readonly value?: Json;
+  /** As the editor writes it. */
+  readonly json?: string;
+  readonly trouble: string | null;
+}
+
+function readJson(text: string): Read {
+  try {
+    const value = JSON.parse(text) as Json;
+    if (!isObject(value)) return { trouble: 'A definition is an object.' };
+    return { value, json: JSON.stringify(value, null, 2), trouble: null };
+  } catch (failure) {
+    return { trouble: failure instanceof Error ? failure.message : 'This is no JSON.' };
+  }
+}

@@ -1,0 +1,189 @@
+import type { Finding, IndexDocumentBody, PreviewResponse, WhatIfResponse } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Bars } from '../../components/bars.js';
+import { Choice } from '../../components/choice.js';
+import { Findings } from '../../components/findings.js';
+import { Funnel } from '../../components/funnel.js';
+import { Metrics } from '../../components/metrics.js';
+import { Problem } from '../../components/problem.js';
+import { DateInput } from '../../components/range-bar.js';
+import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
+import { service } from '../../state/service.js';
+import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { useWorkshop } from './draft.js';
+import { JsonEditor } from './json-editor.js';
+
+const VIEWS = [
+  { value: 'preview', text: 'Preview' },
+  { value: 'change', text: 'Change' },
+  { value: 'json', text: 'JSON' },
+] as const;
+type View = (typeof VIEWS)[number]['value'];
+
+interface LiveProps {
+  readonly findings: readonly Finding[];
+  readonly isValid: boolean;
+  /** Dates of the served store. */
+  readonly start: string | null;
+  readonly end: string | null;
+}
+
+/** What the definition comes to while it is written. */
+export function Live({ findings, isValid, start, end }: LiveProps) {
+  const { draft, isStored } = useWorkshop();
+  const [view, setView] = useState<View>('preview');
+  const [on, setOn] = useState<string | null>(null);
+  const document = draft.document.value;
+  const asOf = on ?? end;
+  const canPreview = isValid && asOf !== null;
+  const text = JSON.stringify(document);
+  const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
+    service.value.call('previewDocument', { body: { document: bodyOf(document), as_of: asOf } }),
+  );
+  const compared = useOneAtATime(canPreview && view === 'change' && isStored ? `${asOf} ${text}` : null, () =>
+    service.value.call('whatIf', {
+      body: { index_id: String(document['id']), changed: bodyOf(document), as_of: asOf },
+    }),
+  );
+  return (
+    <aside class="designer-live" aria-label="What the definition comes to">
+      <div class="live-bar">
+        <Choice
+          label="View"
+          options={isStored ? VIEWS : VIEWS.filter(({ value }) => value !== 'change')}
+          value={view}
+          onChoose={(chosen: View) => setView(chosen)}
+        />
+        {view !== 'json' && asOf !== null && start !== null && end !== null && (
+          <label class="select">
+            <span class="quiet">On</span>
+            <DateInput label="Decision date" value={asOf} least={start} most={end} onChange={setOn} />
+          </label>
+        )}
+      </div>
+      {findings.length > 0 && view !== 'json' && <Findings findings={findings} shown={4} />}
+      {asOf === null && view !== 'json' && <p class="quiet">No data is served: there is nothing to preview on.</p>}
+      {view === 'preview' && <Answer latest={preview}>{(data) => <Preview preview={data} />}</Answer>}
+      {view === 'change' && <Answer latest={compared}>{(data) => <WhatIf change={data} />}</Answer>}
+      {view === 'json' && <JsonEditor />}
+    </aside>
+  );
+}
+
+/** The service checks a draft as a whole: whatever it is, it says what is wrong with it. */
+export const bodyOf = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
+
+interface AnswerProps<T> {
+  readonly latest: Latest<T>;
+  readonly children: (data: T) => preact.ComponentChildren;
+}
+
+/** The last answer; pale while it is that of an earlier draft. */
+function Answer<T>({ latest: { data, trouble, isBehind }, children }: AnswerProps<T>) {
+  return (
+    <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+      {trouble !== null && <Problem trouble={trouble} />}
+      {data !== undefined && children(data)}
+    </div>
+  );
+}
+
+const SHOWN = 15;
+
+function Preview({ preview }: { readonly preview: PreviewResponse }) {
+  const {
+    assets,
+    steps,
+    solve,
+    total_weight: total,
+    cap_redistributed: moved,
+    findings,
+    resolved_date: date,
+  } = preview;
+  const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
+  return (
+    <>
+      <Metrics
+        label="Figures of the preview"
+        metrics={[
+          { term: 'Names', value: count(held.length), note: date === null ? 'no data yet' : `decided on ${date}` },
+          { term: 'Weight', value: percent(total) },
+          { term: 'Moved by caps', value: percent(moved), help: 'Weight moved off capped names' },
+        ]}
+      />
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {steps !== null && <Funnel steps={steps} assets={assets} />}
+      {solve !== null && (
+        <p class="quiet">
+          Optimised from {solve.source_index_id}; binding: {solve.binding.join(', ') || 'nothing'}.
+        </p>
+      )}
+      <h3>Largest weights</h3>
+      <Bars
+        label="Largest weights"
+        bars={held.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
+          label: capped ? `${identifier} (cap)` : identifier,
+          value: weight ?? 0,
+        }))}
+        isPlain
+        format={(value) => percent(value)}
+      />
+    </>
+  );
+}
+
+function WhatIf({
+  change: { before, after, added, removed, changed, turnover, findings },
+}: {
+  readonly change: WhatIfResponse;
+}) {
+  const moves = [...added, ...removed, ...changed].toSorted((a, b) => Math.abs(b.change) - Math.abs(a.change));
+  return (
+    <>
+      <Metrics
+        label="What the change comes to"
+        metrics={[
+          { term: 'Turnover', value: percent(turnover), help: 'One-way, from the stored definition to this one' },
+          { term: 'Names', value: count(after.constituents), note: `before ${count(before.constituents)}` },
+          { term: 'Largest', value: percent(after.largest), note: `before ${percent(before.largest)}` },
+          {
+            term: 'Effective',
+            value: decimal(after.effective_assets, 1),
+            note: `before ${decimal(before.effective_assets, 1)}`,
+          },
+        ]}
+      />
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {moves.length === 0 ? (
+        <p class="quiet">On this date nothing changes.</p>
+      ) : (
+        <table class="moves">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Before</th>
+              <th scope="col">After</th>
+              <th scope="col">Change</th>
+            </tr>
+          </thead>
+          <tbody>
+            {moves.slice(0, 2 * SHOWN).map(({ identifier, before: from, after: to, change: by }) => (
+              <tr key={identifier}>
+                <th scope="row">
+                  {identifier} {from === 0 && <Badge kind="good">in</Badge>}
+                  {to === 0 && <Badge kind="bad">out</Badge>}
+                </th>
+                <td>{percent(from)}</td>
+                <td>{percent(to)}</td>
+                <td class={signClass(by)}>{change(by)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {moves.length > 2 * SHOWN && <p class="quiet">and {count(moves.length - 2 * SHOWN)} smaller ones</p>}
+    </>
+  );
+}

@@ -1,0 +1,275 @@
+import type { RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Banner } from '../../components/banner.js';
+import { LinkButton } from '../../components/button.js';
+import { Choice } from '../../components/choice.js';
+import { Findings } from '../../components/findings.js';
+import { Funnel } from '../../components/funnel.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { useNames } from '../../state/names.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
+import { change, count, counted, decimal, percent, signClass } from '../../words/numbers.js';
+import { Explanation } from '../index/explanation.js';
+
+/** One rebalance: what was held before and after, how the names were found, what was traded. */
+export function RebalancePage({ params }: PageProps) {
+  const { id = '', date = '' } = params;
+  const view = useResource(`rebalance ${id} ${date}`, (signal) =>
+    service.value.call('getRebalance', { params: { index_id: id, date }, signal }),
+  );
+  const open = parameter('name');
+  return (
+    <Page
+      title={`Rebalance ${view.data?.date ?? date}`}
+      above={[
+        { address: '/', text: 'Indices' },
+        { address: indexAddress(id), text: id },
+        { address: `${indexAddress(id)}?tab=rebalances`, text: 'Rebalances' },
+      ]}
+      actions={view.data && <Neighbours id={id} view={view.data} />}
+    >
+      <Answered resource={view} what="the rebalance">
+        {(rebalance) => (
+          <>
+            <Figures view={rebalance} />
+            <Rules id={id} view={rebalance} />
+            <Names view={rebalance} open={open} />
+            <Notes view={rebalance} />
+            {open !== null && (
+              <Explanation
+                id={id}
+                identifier={open}
+                asOf={rebalance.date}
+                onClose={() => setParameters({ name: null })}
+              />
+            )}
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Neighbours({ id, view: { previous, next } }: { readonly id: string; readonly view: RebalanceView }) {
+  return (
+    <>
+      {previous !== null && <LinkButton href={rebalanceAddress(id, previous)}>← {previous}</LinkButton>}
+      {next !== null && <LinkButton href={rebalanceAddress(id, next)}>{next} →</LinkButton>}
+    </>
+  );
+}
+
+function Figures({ view }: { readonly view: RebalanceView }) {
+  const { decision_date: decided, traded_on: traded, constituents, added, removed, turnover, cost, cap, capped } = view;
+  return (
+    <Metrics
+      label="Figures of the rebalance"
+      metrics={[
+        { term: 'Decided on', value: decided ?? '–', help: 'Session whose data decided the weights' },
+        { term: 'Traded on', value: traded ?? 'before the run' },
+        { term: 'Constituents', value: count(constituents) },
+        { term: 'Added', value: count(added), kind: added > 0 ? 'up' : '' },
+        { term: 'Removed', value: count(removed), kind: removed > 0 ? 'down' : '' },
+        { term: 'Turnover', value: percent(turnover), help: 'One-way' },
+        { term: 'Cost', value: percent(cost, 4), help: 'Fraction of the value the close before' },
+        { term: 'At the cap', value: count(capped), note: cap === null ? 'no cap' : `cap ${percent(cap)}` },
+      ]}
+    />
+  );
+}
+
+/** How the names were found, by the definition as it stands. */
+function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView }) {
+  const asOf = view.decision_date ?? view.date;
+  const preview = useResource(`preview ${id} ${asOf}`, (signal) =>
+    service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf }, signal }),
+  );
+  return (
+    <Section title="How the names were found" aside={`decided on ${asOf}`}>
+      {view.stale?.definition === true && (
+        <Banner kind="warning" title="The definition has changed since this run: below is what it would decide now" />
+      )}
+      <Answered resource={preview} what="the rules, name by name">
+        {({ steps, assets, solve, findings }) => (
+          <>
+            {steps !== null && <Funnel steps={steps} assets={assets} onName={(name) => setParameters({ name })} />}
+            {solve !== null && (
+              <p>
+                Optimised from <a href={indexAddress(solve.source_index_id)}>{solve.source_index_id}</a>, its rebalance
+                of {solve.rebalance_date}; binding: {solve.binding.join(', ') || 'nothing'}.
+              </p>
+            )}
+            {findings.length > 0 && <Findings findings={findings} />}
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+const SHOWN = [
+  { value: 'all', text: 'All' },
+  { value: 'added', text: 'Added' },
+  { value: 'removed', text: 'Removed' },
+  { value: 'capped', text: 'At the cap' },
+] as const;
+type Shown = (typeof SHOWN)[number]['value'];
+
+interface Row extends RebalancedName {
+  readonly company: string | null;
+  readonly sector: string | null;
+}
+
+const isAdded = ({ before, target }: RebalancedName): boolean => target !== 0 && (before === null || before === 0);
+const isRemoved = ({ before, target }: RebalancedName): boolean => target === 0 && before !== null && before !== 0;
+
+const IS_SHOWN: Readonly<Record<Shown, (name: RebalancedName) => boolean>> = {
+  all: () => true,
+  added: isAdded,
+  removed: isRemoved,
+  capped: ({ capped }) => capped,
+};
+
+function Names({ view, open }: { readonly view: RebalanceView; readonly open: string | null }) {
+  const facts = useNames(
+    view.names.map(({ identifier }) => identifier),
+    view.date,
+  );
+  const shown = SHOWN.find(({ value }) => value === parameter('show'))?.value ?? 'all';
+  const rows = view.names.filter(IS_SHOWN[shown]).map((name): Row => {
+    const { name: company = null, sector = null } = facts.get(name.identifier) ?? {};
+    return { ...name, company, sector };
+  });
+  return (
+    <Section
+      title="Before and after"
+      aside={
+        <Choice
+          label="Names shown"
+          options={SHOWN}
+          value={shown}
+          onChoose={(chosen) => setParameters({ show: chosen === 'all' ? null : chosen })}
+        />
+      }
+    >
+      <Table
+        label="names of the rebalance"
+        name="names"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ identifier }) => identifier}
+        onOpen={({ identifier }) => setParameters({ name: identifier })}
+        openKey={open}
+        searchIn={({ identifier, company, sector }) => `${identifier} ${company ?? ''} ${sector ?? ''}`}
+        sort={{ column: 'after', direction: 'desc' }}
+        height={560}
+      />
+    </Section>
+  );
+}
+
+const weight = (value: number | null) => percent(value);
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'identifier',
+    title: 'Name',
+    width: 132,
+    value: ({ identifier }) => identifier,
+    show: (row) => (
+      <>
+        <strong>{row.identifier}</strong> {isAdded(row) && <Badge kind="good">added</Badge>}
+        {isRemoved(row) && <Badge kind="bad">removed</Badge>}
+      </>
+    ),
+  },
+  { id: 'company', title: 'Company', width: 110, grow: 2, priority: 6, value: ({ company }) => company },
+  { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 5, value: ({ sector }) => sector },
+  {
+    id: 'before',
+    title: 'Before',
+    width: 76,
+    align: 'right',
+    value: ({ before }) => before,
+    show: ({ before }) => weight(before),
+  },
+  {
+    id: 'after',
+    title: 'After',
+    width: 76,
+    align: 'right',
+    value: ({ after }) => after,
+    show: ({ after }) => weight(after),
+  },
+  {
+    id: 'change',
+    title: 'Change',
+    width: 80,
+    priority: 2,
+    align: 'right',
+    value: ({ before, after }) => (before === null ? null : after - before),
+    show: ({ before, after }) =>
+      before === null ? '–' : <span class={signClass(after - before)}>{change(after - before)}</span>,
+  },
+  {
+    id: 'uncapped',
+    title: 'Uncapped',
+    help: 'Weight before capping',
+    width: 84,
+    priority: 4,
+    align: 'right',
+    value: ({ uncapped }) => uncapped,
+    show: ({ uncapped, capped }) => (capped ? <strong>{weight(uncapped)}</strong> : weight(uncapped)),
+  },
+  {
+    id: 'trade',
+    title: 'Traded',
+    help: 'Money bought, negative for a sale, in the currency of the index',
+    width: 100,
+    priority: 3,
+    align: 'right',
+    value: ({ trade }) => trade,
+    show: ({ trade }) => (trade === 0 ? '–' : <span class={signClass(trade)}>{decimal(trade, 0)}</span>),
+  },
+  {
+    id: 'price',
+    title: 'Price',
+    width: 90,
+    priority: 7,
+    align: 'right',
+    value: ({ price }) => price,
+    show: ({ price }) => decimal(price),
+  },
+];
+
+/** Trades at old prices, and orders that were not filled. */
+function Notes({ view: { stale_fills: stale, unfilled } }: { readonly view: RebalanceView }) {
+  if (stale.length + unfilled.length === 0) return null;
+  return (
+    <Section title="To know">
+      <ul class="notes">
+        {stale.map(({ identifier, last_bar: bar, sessions_old: age }) => (
+          <li key={identifier}>
+            <Badge kind="warning">old price</Badge> {identifier} was traded at its price of {bar},{' '}
+            {counted(age, 'session')} before.
+          </li>
+        ))}
+        {unfilled.map(({ asset_id: name, side, reason, notional, filled_on: filled }) => (
+          <li key={`${name} ${side}`}>
+            <Badge kind="warning">not filled</Badge> {side} {name} for {decimal(notional, 0)}:{' '}
+            {reason.replace('_', ' ')}
+            {filled === null ? ', never filled.' : `, filled on ${filled}.`}
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}

@@ -1,0 +1,58 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { troubleOf, type Trouble } from './service.js';
+
+export interface Latest<T> {
+  /** The last answer, also while another question is under way. */
+  readonly data: T | undefined;
+  readonly trouble: Trouble | null;
+  /** Whether what is shown answers an earlier question. */
+  readonly isBehind: boolean;
+}
+
+/** A pause in typing. */
+const PAUSE_MS = 220;
+
+/**
+ * Asks a question that changes with every key that is typed: at most one request is under way, and the newest question is asked when it
+ * has come back.
+ * @param key names the question; null asks nothing
+ */
+export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>): Latest<T> {
+  const data = useSignal<T | undefined>(undefined);
+  const trouble = useSignal<Trouble | null>(null);
+  const answered = useSignal<string | null>(null);
+  const asking = useMemo(() => ({ ask, wanted: key, isBusy: false }), []);
+  asking.ask = ask;
+  asking.wanted = key;
+
+  useEffect(() => {
+    if (key === null) return undefined;
+    const timer = setTimeout(() => void run(), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [key]);
+  useEffect(
+    () => () => {
+      asking.wanted = null;
+    },
+    [],
+  );
+
+  async function run(): Promise<void> {
+    if (asking.isBusy) return;
+    asking.isBusy = true;
+    for (let asked: string | null = null; asking.wanted !== null && asked !== asking.wanted;) {
+      asked = asking.wanted;
+      try {
+        data.value = await asking.ask();
+        trouble.value = null;
+      } catch (thrown) {
+        trouble.value = troubleOf(thrown);
+      }
+      answered.value = asked;
+    }
+    asking.isBusy = false;
+  }
+
+  return { data: data.value, trouble: trouble.value, isBehind: key !== null && answered.value !== key };
+}

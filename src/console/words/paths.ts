@@ -1,0 +1,72 @@
+/** Places in a document of JSON. */
+
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
+export type JsonObject = { readonly [name: string]: Json | undefined };
+export type Path = readonly (string | number)[];
+
+/** `pipeline.selection[0].params.count`, as findings name it. */
+export function pathText(path: Path): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`;
+    return text === '' ? step : `${text}.${step}`;
+  }, '');
+}
+
+export function valueAt(document: Json | undefined, path: Path): Json | undefined {
+  return path.reduce<Json | undefined>((value, step) => memberOf(value, step), document);
+}
+
+function memberOf(value: Json | undefined, step: string | number): Json | undefined {
+  if (Array.isArray(value)) return (value as readonly Json[])[Number(step)];
+  return isObject(value) ? value[step] : undefined;
+}
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The document with another value at a place; undefined takes the member away. Objects on the way are made where they miss. */
+export function withValue(document: Json | undefined, path: Path, value: Json | undefined): Json {
+  const [step, ...rest] = path;
+  if (step === undefined) return value ?? null;
+  if (typeof step === 'number') {
+    const list = Array.isArray(document) ? [...(document as readonly Json[])] : [];
+    if (rest.length === 0 && value === undefined) list.splice(step, 1);
+    else list[step] = withValue(list[step], rest, value);
+    return list;
+  }
+  const { [step]: before, ...others } = isObject(document) ? document : {};
+  if (rest.length === 0 && value === undefined) return others;
+  // A member stays where it is, so that the JSON of a document does not move under the eyes of who reads it.
+  return isObject(document) && step in document
+    ? Object.fromEntries(
+        Object.entries(document).map(([name, own]) => [name, name === step ? withValue(before, rest, value) : own]),
+      )
+    : { ...others, [step]: withValue(before, rest, value) };
+}
+
+/** A list with an item at another place. */
+export function moved<T>(list: readonly T[], from: number, to: number): readonly T[] {
+  const item = list[from];
+  if (item === undefined || to < 0 || to >= list.length) return list;
+  const rest = list.filter((_, i) => i !== from);
+  return [...rest.slice(0, to), item, ...rest.slice(to)];
+}
+
+export interface Difference {
+  readonly path: Path;
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+}
+
+/** Where two documents differ; lists of other lengths differ as a whole. */
+export function differences(before: Json | undefined, after: Json | undefined, path: Path = []): readonly Difference[] {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  if (isObject(before) && isObject(after)) {
+    const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    return names.flatMap((name) => differences(before[name], after[name], [...path, name]));
+  }
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
+    return before.flatMap((item: Json, i) => differences(item, (after as readonly Json[])[i], [...path, i]));
+  return [{ path, before, after }];
+}

@@ -1,0 +1,16 @@
+import type { FieldList } from '#contract/data.js';
+import { compareText } from '#domain/findings.js';
+import { namesOf, referenceKind, resolve } from '#domain/rules/datapoints/resolution.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+
+/** What rules can read and group by in the served store, and the universes they can begin with. */
+export function fieldsOf({ market }: ServedMarket): FieldList {
+  const fields = namesOf(market).flatMap((name) => {
+    const found = resolve(market, { name, dataset: null });
+    if ('missing' in found) return [];
+    const kind = found.dataset === 'reference' ? referenceKind(market, name) : 'number';
+    return [{ name, dataset: found.dataset, kind }];
+  });
+  const universes = new Set(market.universes.map(({ universe }) => universe));
+  return { fields, universes: [...universes].toSorted(compareText) };
+}

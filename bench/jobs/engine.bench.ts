@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '#jobs/clock.js';
 import { createJobEngine } from '#jobs/engine.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { engineLimits } from '#jobs/engine-limits.js';
 import type { JobEngine } from '#jobs/job-engine.js';
 import type { JobKind } from '#jobs/job-kind.js';
@@ -43,14 +44,9 @@ async function open(workers: number) {
   const store = await openStore({ home, onFailure: console.error });
   const pool = createPool({ workers: Math.max(workers, 1), door });
   const limits = { ...engineLimits({ workers, memoryBytes: 1e12 }), queueMax: 2 * JOBS };
-  const engine = createJobEngine({
-    store: store.documents,
-    artifacts: store.artifacts,
-    pool,
-    clock: systemClock,
-    limits,
-    log: quiet,
-  });
+  const clock = systemClock;
+  const queue = createLocalQueue({ store: store.documents, clock, limits, log: quiet });
+  const engine = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits, log: quiet });
   engine.register({ [kind.kind]: kind });
   await engine.start();
   return {

@@ -12,6 +12,7 @@ import { jobHandlers } from '#http/routes/jobs.js';
 import { listen } from '#http/server.js';
 import { systemClock } from '#jobs/clock.js';
 import { createJobEngine } from '#jobs/engine.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { engineLimits } from '#jobs/engine-limits.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
@@ -37,12 +38,14 @@ const folder = await mkdtemp(join(tmpdir(), 'bench-'));
 const home = await openHome(folder);
 const store = await openStore({ home, onFailure: console.error });
 const silent = pino({ level: 'silent' });
+const clock = systemClock;
+const limits = engineLimits({ workers: WORKERS, memoryBytes: 1e12 });
 const engine = createJobEngine({
-  store: store.documents,
+  queue: createLocalQueue({ store: store.documents, clock, limits, log: silent }),
   artifacts: store.artifacts,
   pool: createPool({ workers: WORKERS, door: new URL('../../test/jobs/hostile-worker.js', import.meta.url) }),
-  clock: systemClock,
-  limits: engineLimits({ workers: WORKERS, memoryBytes: 1e12 }),
+  clock,
+  limits,
   log: silent,
 });
 engine.register({ [spin.kind]: spin });

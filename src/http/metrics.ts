@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { EndedJob, JobCounts } from '#jobs/job-engine.js';
+import type { EndedJob, JobCounts } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
 import type { Answered } from './app.js';
 
@@ -18,7 +18,7 @@ export interface Metrics {
 export interface MetricsSources {
   readonly version: string;
   /** Jobs that are not finished. */
-  readonly jobs: () => JobCounts;
+  readonly jobs: () => Promise<JobCounts>;
   /** Tasks that wait for a thread or have one. */
   readonly tasks: (lane: Lane) => number;
   /** Bytes of the home by part. */
@@ -70,7 +70,7 @@ export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: Me
     'divisor_jobs',
     'Jobs that are not finished, by state; those pending are the depth of the queue.',
     'state',
-    () => ({ ...jobs() }),
+    async () => ({ ...(await jobs()) }),
   );
   gauge('divisor_pool_tasks', 'Computations that wait for a thread or have one, by lane.', 'lane', () =>
     Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),

@@ -6,7 +6,6 @@ import type { Completion, JobKind } from './job-kind.js';
 
 /** One run of a job's work. */
 export interface RunningAttempt {
-  readonly number: number;
   readonly completion: Promise<Completion>;
   /** Artifacts written so far. */
   readonly kept: readonly ArtifactRef[];
@@ -23,13 +22,12 @@ export interface RunningAttempt {
 export interface AttemptOrder {
   readonly kind: JobKind<unknown>;
   readonly jobId: string;
-  readonly number: number;
   readonly payload: unknown;
 }
 
 /** Starts the work of a kind with everything an attempt may use, and keeps account of it. */
 export function startAttempt(
-  { kind, jobId, number, payload }: AttemptOrder,
+  { kind, jobId, payload }: AttemptOrder,
   { pool, artifacts }: { readonly pool: ComputePool; readonly artifacts: ArtifactStore },
 ): RunningAttempt {
   const ending = new AbortController();
@@ -63,7 +61,6 @@ export function startAttempt(
     }))();
 
   return {
-    number,
     completion,
     kept,
     progress() {

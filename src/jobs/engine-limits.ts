@@ -1,28 +1,28 @@
 import { LIMITS } from '#domain/limits.js';
 import type { EngineLimits } from './job-engine.js';
+import type { QueueLimits } from './queue.js';
 
 /** Light jobs at once: their one thread, and the work that runs beside it. */
 const LIGHT_RUNNING_MAX = 4;
 
-/** The engine's limits on this machine. */
+/** What one node may do, and what may wait, on this machine. */
 export function engineLimits({
   workers,
   memoryBytes,
 }: {
   readonly workers: number;
   readonly memoryBytes: number;
-}): EngineLimits {
+}): EngineLimits & QueueLimits {
   return {
     attemptsMax: LIMITS.MAX_ATTEMPTS,
     queueMax: LIMITS.MAX_QUEUED_JOBS,
-    runningMax: { heavy: workers, light: LIGHT_RUNNING_MAX },
-    perOwner: {
-      queueMax: LIMITS.MAX_KEY_QUEUED_JOBS,
-      runningMax: Math.max(LIMITS.MAX_KEY_RUNNING_JOBS, Math.floor(workers / 2)),
-    },
+    ownerQueueMax: LIMITS.MAX_KEY_QUEUED_JOBS,
     endedMax: LIMITS.MAX_ENDED_JOBS,
+    jobBytesMax: memoryBytes,
+    leaseMs: LIMITS.HEARTBEAT_TIMEOUT_SECONDS * 1000,
+    runningMax: { heavy: workers, light: LIGHT_RUNNING_MAX },
+    ownerRunningMax: Math.max(LIMITS.MAX_KEY_RUNNING_JOBS, Math.floor(workers / 2)),
     memoryBytes,
-    heartbeatTimeoutMs: LIMITS.HEARTBEAT_TIMEOUT_SECONDS * 1000,
     jobMsMax: LIMITS.MAX_JOB_SECONDS * 1000,
     cancelGraceMs: LIMITS.CANCEL_GRACE_SECONDS * 1000,
     queryMsMax: LIMITS.MAX_QUERY_SECONDS * 1000,

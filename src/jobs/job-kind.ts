@@ -78,9 +78,9 @@ export interface Jobs {
   /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
   /** Every job of a kind that is remembered, oldest first. @cost one pass over all jobs */
-  ids(kind: JobKindName): readonly string[];
+  ids(kind: JobKindName): Promise<readonly string[]>;
   /** Whether a job with this id is pending or running. */
-  isLive(jobId: string): boolean;
+  isLive(jobId: string): Promise<boolean>;
   /** Interactive work in the light lane: nothing is stored; rejected when the client goes away. @throws Refusal OVERLOADED */
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
   /**

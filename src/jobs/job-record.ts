@@ -1,5 +1,5 @@
-import type { BodyReader } from '#store/port.js';
-import type { Life } from './life-cycle.js';
+import type { BodyReader, DocumentReader } from '#store/port.js';
+import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_STATES, type JobStatus } from './status.js';
 
@@ -82,6 +82,13 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     (record.error !== null) === (record.status === 'failed');
   return isRecord ? (record as JobRecord) : undefined;
 };
+
+/** Whether a job is pending or running, by its document: for transactions, which read what they decide by themselves. */
+export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
+  const stored = await reader.get('job', jobId);
+  const record = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+  return record !== undefined && !isTerminal(record.status);
+}
 
 const oneOf = (accepted: readonly string[], value: unknown): boolean =>
   typeof value === 'string' && accepted.includes(value);

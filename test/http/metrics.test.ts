@@ -5,7 +5,7 @@ import { createMetrics } from '#http/metrics.js';
 function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   return createMetrics({
     version: '1.2.3',
-    jobs: () => ({ pending: 4, running: 1 }),
+    jobs: async () => ({ pending: 4, running: 1 }),
     tasks: (lane) => (lane === 'heavy' ? 3 : 0),
     homeBytes: async () => ({ documents: 1000, artifacts: 2000 }),
     freeBytes: async () => 5e9,
@@ -15,7 +15,7 @@ function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
 
 test('metrics count what was answered by operation and status, and jobs by state', async () => {
   let running = 1;
-  const metrics = sample({ jobs: () => ({ pending: 4, running }) });
+  const metrics = sample({ jobs: async () => ({ pending: 4, running }) });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.2 });
   metrics.observe({ operation: undefined, method: 'GET', status: 404, seconds: 0.001 });

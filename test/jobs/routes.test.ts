@@ -8,7 +8,9 @@ import { createApp, type App } from '#http/app.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool } from '#jobs/compute-pool.js';
+import { engineLimits } from '#jobs/engine-limits.js';
 import { createJobEngine } from '#jobs/engine.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
 import type { JobEngine } from '#jobs/job-engine.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { JOB_STATES } from '#jobs/status.js';
@@ -66,25 +68,10 @@ async function openWorld(): Promise<World> {
     load: () => 0,
     close: async () => {},
   };
-  const engine = createJobEngine({
-    store: store.documents,
-    artifacts: store.artifacts,
-    pool,
-    clock: systemClock,
-    log: silent,
-    limits: {
-      attemptsMax: 3,
-      queueMax: 100,
-      runningMax: { heavy: 1, light: 1 },
-      perOwner: { queueMax: 1000, runningMax: 1000 },
-      endedMax: 1000,
-      memoryBytes: 1e9,
-      heartbeatTimeoutMs: 60_000,
-      jobMsMax: 60_000,
-      cancelGraceMs: 100,
-      queryMsMax: 1000,
-    },
-  });
+  const limits = { ...engineLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
+  const clock = systemClock;
+  const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent });
+  const engine = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
   const { kind, finish } = createErrand();
   engine.register({ [kind.kind]: kind });
   await engine.start();

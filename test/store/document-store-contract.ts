@@ -242,9 +242,11 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
       expect(looks).toHaveLength(3);
     });
 
-    test('takes no write once it is closed', async () => {
+    test('takes no write and answers no read once it is closed', async () => {
       const { store } = await openStore();
       await store.close();
+      for (const read of [store.get('index', 'a'), store.ids('index'), store.list('index', () => undefined)])
+        await expect(read).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       await expect(store.transaction((tx) => tx.put('index', 'a', {}))).rejects.toMatchObject({
         code: 'STORE_UNAVAILABLE',
       });

@@ -5,9 +5,11 @@ import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobEngine } from '#jobs/engine.js';
 import { engineLimits } from '#jobs/engine-limits.js';
-import type { EndedJob, JobEngine } from '#jobs/job-engine.js';
+import type { JobEngine } from '#jobs/job-engine.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
+import type { EndedJob } from '#jobs/queue.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
@@ -128,15 +130,10 @@ function openWork({ settings, log, store, onThreadLost, onEnded }: WorkInput): {
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
     onThreadLost,
   });
-  const jobs = createJobEngine({
-    store: store.documents,
-    artifacts: store.artifacts,
-    pool,
-    clock: systemClock,
-    limits: engineLimits({ workers, memoryBytes }),
-    log,
-    onEnded,
-  });
+  const limits = engineLimits({ workers, memoryBytes });
+  const clock = systemClock;
+  const queue = createLocalQueue({ store: store.documents, clock, limits, log, onEnded });
+  const jobs = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits, log });
   return { pool, jobs };
 }
 

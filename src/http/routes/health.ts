@@ -6,7 +6,7 @@ const live = { json: { status: 'live' } };
 
 export function healthHandlers(health: HealthService): Handlers<typeof healthRoutes> {
   return {
-    getHealth: () => ({ json: health.health() }),
+    getHealth: async () => ({ json: await health.health() }),
     getLiveness: () => live,
     getReadiness: () => ({ json: { status: 'ready', checks: health.readiness() } }),
   };

@@ -16,7 +16,7 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
     cancelJob: async ({ params }) => jobReply(await jobs.cancel(params.job_id)),
     followJob: async ({ params, header }) =>
       eventsReply(await jobs.follow(params.job_id, parseEventId(header('last-event-id')))),
-    followJobs: ({ query }) => eventsReply(jobs.followAll(query.seconds)),
+    followJobs: async ({ query }) => eventsReply(await jobs.followAll(query.seconds)),
   };
 }
 

@@ -10,20 +10,24 @@ import { readStore, requireStore, storeNotFound, toDataStore, type Activity, typ
 /** What is being done to each store at the moment, and what may therefore not be done to it. */
 export interface StoreActivity {
   /** What is being done to a store, undefined when nothing is. */
-  of(storeId: string): Activity | undefined;
+  of(storeId: string): Promise<Activity | undefined>;
   /** Stores that are read outside a job: by a registration, an import or at start. */
   readonly reading: Set<string>;
   isServed(storeId: string): boolean;
   /** Whether a store was to be generated and never will be. */
-  isGone(document: StoreDocument): boolean;
+  isGone(document: StoreDocument): Promise<boolean>;
   /** A store as the wire shows it now. */
-  view(document: StoreDocument): DataStore;
+  view(document: StoreDocument): Promise<DataStore>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   requireKnown(storeId: string): Promise<StoredStore>;
   /** @throws Refusal STORE_LOADING, STORE_REFRESHING */
-  assertIdle(storeId: string): void;
+  assertIdle(storeId: string): Promise<void>;
   /** One store is loaded at a time, so that two never race for being served. @throws Refusal STORE_LOADING */
-  assertNoneLoads(): void;
+  assertNoneLoads(): Promise<void>;
+  /** Begins a load where none is under way: nothing comes between the look and `begin`. @throws Refusal STORE_LOADING */
+  admitLoad<T>(begin: () => Promise<T>): Promise<T>;
+  /** Adds a store to those that are read outside a job; `isLoad` where it is to be served. @throws Refusal STORE_LOADING */
+  beginReading(storeId: string, options: { readonly isLoad: boolean }): Promise<void>;
   /** @param reader a transaction that writes the store; the stored documents unless given @throws Refusal STORE_EXISTS */
   assertFree(storeId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
   /** Runs work with the first free id of a stem and a number, which nobody else is given meanwhile. */
@@ -42,44 +46,71 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
   const reading = new Set<string>();
   /** Ids that were given out and have no document yet. */
   const reserved = new Set<string>();
+  /** Admissions of loads follow each other. */
+  let lastAdmission: Promise<unknown> = Promise.resolve();
 
-  function activityOf(storeId: string): Activity | undefined {
-    if (reading.has(storeId) || jobs.isLive(`load:${storeId}`)) return 'loading';
-    return jobs.isLive(`refresh:${storeId}`) || jobs.isLive(`sync:${storeId}`) ? 'refreshing' : undefined;
+  async function activityOf(storeId: string): Promise<Activity | undefined> {
+    if (reading.has(storeId) || (await jobs.isLive(`load:${storeId}`))) return 'loading';
+    return (await jobs.isLive(`refresh:${storeId}`)) || (await jobs.isLive(`sync:${storeId}`))
+      ? 'refreshing'
+      : undefined;
   }
 
   const isServed = (storeId: string) => markets.served()?.handle.storeId === storeId;
-  const isGone = ({ store_id, writing }: StoreDocument) => writing && !jobs.isLive(`generate:${store_id}`);
-  const viewOf = (document: StoreDocument) =>
-    toDataStore(document, { isServed: isServed(document.store_id), activity: activityOf(document.store_id) });
+  const isGone = async ({ store_id, writing }: StoreDocument) =>
+    writing && !(await jobs.isLive(`generate:${store_id}`));
+  const viewOf = async (document: StoreDocument) =>
+    toDataStore(document, { isServed: isServed(document.store_id), activity: await activityOf(document.store_id) });
 
   async function requireKnown(storeId: string) {
     const stored = await requireStore(documents, storeId);
-    if (isGone(stored.document)) throw storeNotFound(storeId);
+    if (await isGone(stored.document)) throw storeNotFound(storeId);
     return stored;
   }
 
-  function assertIdle(storeId: string): void {
-    const activity = activityOf(storeId);
-    if (activity === 'loading' || jobs.isLive(`generate:${storeId}`))
+  async function assertIdle(storeId: string): Promise<void> {
+    const activity = await activityOf(storeId);
+    if (activity === 'loading' || (await jobs.isLive(`generate:${storeId}`)))
       throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
     if (activity === 'refreshing')
       throw new Refusal('STORE_REFRESHING', `The data store ${storeId} is being refreshed.`);
   }
 
-  // Synchronous, as is all of what a caller does up to its own load: nothing comes between.
-  function assertNoneLoads(): void {
-    const [busy] = [
-      ...reading,
-      ...jobs.ids('load').flatMap((jobId) => (jobs.isLive(jobId) ? [jobId.slice('load:'.length)] : [])),
-    ];
+  async function assertNoneLoads(): Promise<void> {
+    const [busy] = [...reading, ...(await liveLoads())];
     if (busy !== undefined) throw new Refusal('STORE_LOADING', `The data store ${busy} is already loading.`);
   }
+
+  async function liveLoads(): Promise<string[]> {
+    const live: string[] = [];
+    for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
+    return live;
+  }
+
+  function inTurn<T>(admission: () => Promise<T>): Promise<T> {
+    const own = lastAdmission.then(admission);
+    lastAdmission = own.catch(() => undefined);
+    return own;
+  }
+
+  const admitLoad = <T>(begin: () => Promise<T>): Promise<T> =>
+    inTurn(async () => {
+      await assertNoneLoads();
+      return begin();
+    });
+
+  const beginReading = (storeId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
+    inTurn(async () => {
+      if (reading.has(storeId))
+        throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+      if (isLoad) await assertNoneLoads();
+      reading.add(storeId);
+    });
 
   async function assertFree(storeId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
     const stored = await reader.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
-    if (stored === undefined || (document !== undefined && isGone(document))) return;
+    if (stored === undefined || (document !== undefined && (await isGone(document)))) return;
     throw new Refusal('STORE_EXISTS', `A data store is already registered under the id ${storeId}.`);
   }
 
@@ -114,6 +145,8 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
     requireKnown,
     assertIdle,
     assertNoneLoads,
+    admitLoad,
+    beginReading,
     assertFree,
     withFreeId,
     asReader,

@@ -60,11 +60,8 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       const storeId = header.store_id ?? slugOf(header.name);
       const previous = await previousOf(storeId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(storeId));
-      if (activity.reading.has(storeId))
-        throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
-      if (load) activity.assertNoneLoads();
       const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
-      activity.reading.add(storeId);
+      await activity.beginReading(storeId, { isLoad: load });
       work = { header, storeId, previous, folder: await folders.create(storeId) };
       return { folder: work.folder, held, load };
     };
@@ -112,8 +109,8 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     }
     if ((await documents.get('store', storeId)) === undefined) return undefined;
     const { document } = await requireStore(documents, storeId);
-    if (activity.isGone(document)) return undefined;
-    activity.assertIdle(storeId);
+    if (await activity.isGone(document)) return undefined;
+    await activity.assertIdle(storeId);
     if (document.kind !== 'imported')
       throw new Refusal(
         'STORE_EXISTS',

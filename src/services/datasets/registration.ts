@@ -65,7 +65,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     await activity.assertFree(storeId);
     const location = await placeOf(request.kind, request.location, 'location');
     await assertUnregistered({ ...request, location }, documents);
-    activity.assertNoneLoads();
+    await activity.beginReading(storeId, { isLoad: true });
     const source = {
       store_id: storeId,
       kind: request.kind,
@@ -134,7 +134,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
 
   async function update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
     await activity.requireKnown(storeId);
-    activity.assertIdle(storeId);
+    await activity.assertIdle(storeId);
     const source =
       request.source == null
         ? request.source
@@ -154,7 +154,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
       tx.publish({ type: 'market-declared', storeId, adjustment, currency });
       return { after: changed, etag: await tx.put('store', storeId, changed) };
     });
-    return { store: activity.view(after), etag };
+    return { store: await activity.view(after), etag };
   }
 
   async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {
@@ -173,10 +173,11 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
   async function remove(storeId: string, ifMatch: Precondition | undefined): Promise<void> {
     const stored = await documents.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
-    if (stored === undefined || (document !== undefined && activity.isGone(document))) throw storeNotFound(storeId);
+    if (stored === undefined || (document !== undefined && (await activity.isGone(document))))
+      throw storeNotFound(storeId);
     if (activity.isServed(storeId))
       throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is being served; activate another one first.`);
-    activity.assertIdle(storeId);
+    await activity.assertIdle(storeId);
     await documents.transaction(async (tx) => {
       await assertPrecondition(tx, 'store', storeId, ifMatch);
       await tx.delete('store', storeId);

@@ -44,7 +44,7 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     try {
       await sweepSharedFolders();
       for (const { store_id, writing } of await allStores(documents))
-        if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
+        if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
       const named = await allStores(documents);
       // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
       if (named.length === (await documents.ids('store')).length)

@@ -72,7 +72,7 @@ export interface Stores extends StoreRegistration, StoreSubmissions {
   /** What is known of the served store besides its values. */
   servedStore(): Promise<ServedStore | undefined>;
   /** The served store in the words of health. */
-  health(): { readonly active: string | null; readonly status: string | null; readonly end: string | null };
+  health(): Promise<{ readonly active: string | null; readonly status: string | null; readonly end: string | null }>;
 }
 
 /** Requests that read or import a store at once, each in a process of its own; those that wait hold their bodies, of up to 64 MiB. */
@@ -94,7 +94,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
   async function panelsOf(document: StoreDocument): Promise<MarketHandle> {
     const held = markets.served();
     if (held?.handle.storeId === document.store_id) return held.handle;
-    activity.assertIdle(document.store_id);
+    await activity.assertIdle(document.store_id);
     const loaded = await activity.asReader(document.store_id, () =>
       readers(() => loading.read(document, { serve: true, signal: closing.signal })),
     );
@@ -112,7 +112,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
 
   async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
     const { document } = await activity.requireKnown(storeId);
-    if (request.activate) activity.assertNoneLoads();
+    if (request.activate) await activity.assertNoneLoads();
     const repairAs = async (newId: string) => {
       await activity.assertFree(newId);
       return audits.repair(document, { ...request, store_id: newId });
@@ -125,11 +125,14 @@ export function createStores(dependencies: StoresDependencies): Stores {
   return {
     async list({ limit, after }) {
       const { documents: all, skipped, skipped_causes } = await documents.list('store', readStore);
-      const known = all.filter(
-        (document) => !activity.isGone(document) && (after === undefined || document.store_id > after),
-      );
+      const stores: DataStoreCollection['stores'] = [];
+      for (const document of all) {
+        if (stores.length === limit) break;
+        if ((after !== undefined && document.store_id <= after) || (await activity.isGone(document))) continue;
+        stores.push(toListedStore(await activity.view(document)));
+      }
       return {
-        stores: known.slice(0, limit).map((document) => toListedStore(activity.view(document))),
+        stores,
         active: markets.served()?.handle.storeId ?? null,
         skipped,
         skipped_causes,
@@ -137,8 +140,8 @@ export function createStores(dependencies: StoresDependencies): Stores {
     },
     async get(storeId) {
       const { document, etag } = await activity.requireKnown(storeId);
-      const isAtRest = activity.of(storeId) === undefined && !document.writing;
-      return { store: activity.view(document), etag: isAtRest ? etag : undefined };
+      const isAtRest = (await activity.of(storeId)) === undefined && !document.writing;
+      return { store: await activity.view(document), etag: isAtRest ? etag : undefined };
     },
     ...registration,
     ...submissions,
@@ -161,13 +164,13 @@ export function createStores(dependencies: StoresDependencies): Stores {
       const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },
-    health() {
+    async health() {
       const served = markets.served();
       if (served !== undefined) {
         const end = served.market.dates.at(-1);
         return {
           active: served.handle.storeId,
-          status: activity.of(served.handle.storeId) ?? 'ready',
+          status: (await activity.of(served.handle.storeId)) ?? 'ready',
           end: end === undefined ? null : formatDay(end),
         };
       }

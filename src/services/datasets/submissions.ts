@@ -7,6 +7,7 @@ import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
+import { isLiveIn } from '#jobs/job-record.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -49,17 +50,18 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     const { document } = await activity.requireKnown(storeId);
     if (activity.isServed(storeId))
       throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
-    activity.assertIdle(storeId);
-    if (!document.writing) activity.assertNoneLoads();
-    return jobs.submit({
-      kind: kinds.load,
-      ident: storeId,
-      payload: { store_id: storeId },
-      request: null,
-      estimatedBytes: READER_BYTES,
-      message: 'waiting to be read',
-      origin,
-    });
+    await activity.assertIdle(storeId);
+    const submit = () =>
+      jobs.submit({
+        kind: kinds.load,
+        ident: storeId,
+        payload: { store_id: storeId },
+        request: null,
+        estimatedBytes: READER_BYTES,
+        message: 'waiting to be read',
+        origin,
+      });
+    return document.writing ? submit() : activity.admitLoad(submit);
   }
 
   async function submitRefresh(
@@ -68,7 +70,7 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null },
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(storeId);
-    activity.assertIdle(storeId);
+    await activity.assertIdle(storeId);
     if (!isRefreshable(document))
       throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} ${whyNothing(document)}.`);
     if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
@@ -113,8 +115,8 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
 
   /** The job that generates the same already. */
   async function liveGeneration(key: string): Promise<JobStatus | undefined> {
-    for (const jobId of jobs.ids('generate')) {
-      const status = jobs.isLive(jobId) ? await jobs.get(jobId) : undefined;
+    for (const jobId of await jobs.ids('generate')) {
+      const status = (await jobs.isLive(jobId)) ? await jobs.get(jobId) : undefined;
       if (
         status !== undefined &&
         (status.status === 'pending' || status.status === 'running') &&
@@ -145,7 +147,7 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
   ): Promise<JobStatus> {
     const { store_id: storeId } = payload;
     await activity.assertFree(storeId);
-    if (request.activate) activity.assertNoneLoads();
+    if (request.activate) await activity.assertNoneLoads();
     const status = await jobs.submit({
       kind: kinds.generate,
       ident: storeId,
@@ -157,7 +159,7 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     });
     // The job may have ended already; its own outcome is then what is stored.
     await documents.transaction(async (tx) => {
-      if ((await tx.get('store', storeId)) === undefined && jobs.isLive(`generate:${storeId}`))
+      if ((await tx.get('store', storeId)) === undefined && (await isLiveIn(tx, `generate:${storeId}`)))
         await tx.put('store', storeId, writingStore(payload));
     });
     return status;

@@ -15,7 +15,7 @@ export interface Check {
 }
 
 export interface HealthService {
-  health(): Health;
+  health(): Promise<Health>;
   /** The checks of a service that takes work. @throws Refusal DRAINING, or the code of the first failed check */
   readiness(): readonly HealthCheck[];
 }
@@ -26,8 +26,8 @@ export interface HealthDependencies {
   /** Milliseconds of a clock that never jumps. */
   readonly monotonic: () => number;
   readonly draining: () => boolean;
-  readonly store: () => Health['store'];
-  readonly jobs: () => Health['jobs'];
+  readonly store: () => Promise<Health['store']>;
+  readonly jobs: () => Promise<Health['jobs']>;
   readonly checks: readonly Check[];
 }
 
@@ -41,16 +41,16 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
     });
   return {
-    health() {
+    async health() {
       const seen = lookAll();
-      const served = store();
+      const served = await store();
       return {
         status: served.active !== null && seen.every(({ ok }) => ok) ? 'ok' : 'degraded',
         version,
         started_at: started,
         uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
         store: served,
-        jobs: jobs(),
+        jobs: await jobs(),
         checks: seen,
         limits: LIMITS,
       };

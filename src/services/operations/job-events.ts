@@ -24,12 +24,11 @@ export interface FollowAll {
  * The newest of the unfinished jobs that fit a listing, then every change of any job. Changes of one job that come while the
  * reader is busy are told as one: what waits to be told is at most one entry a job.
  */
-export function followAll(
+export async function followAll(
   engine: JobEngine,
   { seconds, stopping, onEnd }: FollowAll,
-): AsyncIterableIterator<AnyJobEvent> {
-  const live = engine.liveIds();
-  const waiting = new Set<string>(live.slice(-LIMITS.MAX_LISTED_JOBS));
+): Promise<AsyncIterableIterator<AnyJobEvent>> {
+  const waiting = new Set<string>();
   let isCaughtUp = false;
   /** Jobs that changed while the first ones are told. */
   const since = new Set<string>();
@@ -41,6 +40,7 @@ export function followAll(
     wake();
   });
   stopping.addEventListener('abort', end);
+  for (const jobId of (await engine.liveIds()).slice(-LIMITS.MAX_LISTED_JOBS)) waiting.add(jobId);
 
   function end(): IteratorResult<AnyJobEvent, undefined> {
     if (!isEnded) {
@@ -61,7 +61,7 @@ export function followAll(
     return jobId;
   }
 
-  return {
+  const events: AsyncIterableIterator<AnyJobEvent> = {
     async next() {
       for (;;) {
         if (isEnded || stopping.aborted) return end();
@@ -88,6 +88,7 @@ export function followAll(
       return this;
     },
   };
+  return events;
 }
 
 /** Changes that come while the reader is busy are told as one: an event is the status as it is, not what happened to it. */

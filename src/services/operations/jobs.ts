@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
-import type { FoundJob, JobEngine, JobQuery } from '#jobs/job-engine.js';
+import type { JobEngine } from '#jobs/job-engine.js';
 import { isTerminal } from '#jobs/life-cycle.js';
+import type { FoundJob, JobQuery } from '#jobs/queue.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
 import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/port.js';
@@ -37,7 +38,7 @@ export interface JobsService {
    */
   follow(jobId: string, seen: number | undefined): Promise<AsyncIterableIterator<JobEvent>>;
   /** The unfinished jobs, null, and for some seconds every change of any job. @throws Refusal OVERLOADED when too many clients listen */
-  followAll(seconds: number): AsyncIterableIterator<AnyJobEvent>;
+  followAll(seconds: number): Promise<AsyncIterableIterator<AnyJobEvent>>;
 }
 
 export interface JobsServiceDependencies {
@@ -110,7 +111,7 @@ export function createJobsService({
       admitFollower();
       return followJob(engine, { jobId, seen, stopping, onEnd: () => followers-- });
     },
-    followAll(seconds) {
+    async followAll(seconds) {
       admitFollower();
       return followAll(engine, { seconds, stopping, onEnd: () => followers-- });
     },

@@ -12,15 +12,15 @@ export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
  */
 async function jobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const about = new Map(runIds.map((id) => [id, kindsWithSubject('ident').map((kind) => `${kind}:${id}`)]));
-  const named = kindsWithSubject('request').flatMap((kind) => jobs.ids(kind));
-  for (const jobId of named) about.get((await subjectIn(jobs, jobId)) ?? '')?.push(jobId);
+  const named = await Promise.all(kindsWithSubject('request').map((kind) => jobs.ids(kind)));
+  for (const jobId of named.flat()) about.get((await subjectIn(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }
 
 /** Cancels those of them that wait or run. */
 export async function cancelJobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<void> {
   for (const jobIds of (await jobsAbout(jobs, runIds)).values()) {
-    for (const jobId of jobIds) if (jobs.isLive(jobId)) await jobs.cancel(jobId);
+    for (const jobId of jobIds) if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { CommitEvent } from '#domain/commit-events.js';
+import { Refusal } from '#domain/refusal.js';
 import { mkdir } from 'node:fs/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from '../files/artifact-owners.js';
@@ -68,9 +69,20 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
   for (const { key, value } of database.getRange({})) owners.own(keyText(key), namesIn(value));
 
+  let isClosed = false;
+
+  /** A read of a closed environment would end the process. @throws Refusal STORE_UNAVAILABLE */
+  function environment(): RootDatabase<Buffer, Buffer> {
+    if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
+    return database;
+  }
+  const read = (key: string): Buffer | undefined => environment().get(keyBytes(key));
+  const keysBetween = (start: string, end: string): string[] =>
+    [...environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText);
+
   const queue = createCommitQueue({
-    get: (key) => database.get(keyBytes(key)),
-    keys: (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText),
+    get: read,
+    keys: keysBetween,
     admit: (bytes, options) => freeSpace.admit(bytes, options),
     commit: (writes) => commitDurably(database, writes),
     committed(writes) {
@@ -87,28 +99,28 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   /** A document as the last commit left it. */
   const find = (kind: DocumentKind, id: string): FoundDocument => {
     if (!isDocumentId(id)) return undefined;
+    environment();
     const key = documentKey(kind, id);
     return cache.find(
       key,
-      () => database.get(keyBytes(key)),
+      () => read(key),
       (value) => opened(id, key, value),
     );
   };
 
   return {
     get: async (kind, id) => find(kind, id),
-    ids: async (kind) =>
-      idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
+    ids: async (kind) => idsOf(kind, keysBetween),
     revision: async (kind) => revisions.get(kind) ?? 0,
-    async list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>> {
+    async list<T>(kind: DocumentKind, readBody: BodyReader<T>): Promise<Listing<T>> {
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
       const { start, end } = kindRange(kind);
-      for (const key of database.getKeys({ start: keyBytes(start), end: keyBytes(end) })) {
+      for (const key of environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })) {
         const id = idOf(kind, keyText(key));
         const found: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(kind, id);
         if (found === undefined) continue; // Deleted since its key was read.
-        const document = 'unreadable' in found ? undefined : read(found.body, found.id);
+        const document = 'unreadable' in found ? undefined : readBody(found.body, found.id);
         if (document !== undefined) documents.push(document);
         else causes['unreadable' in found ? found.unreadable : 'invalid']++;
       }
@@ -124,6 +136,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
     backup: (target) => database.backup(target, true),
     async close() {
       await queue.close();
+      isClosed = true;
       await database.close();
     },
   };

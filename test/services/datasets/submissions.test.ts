@@ -36,7 +36,7 @@ const DOCUMENT: StoreDocument = {
 const refusalOf = async (document: StoreDocument) => {
   const activity: Partial<StoreActivity> = {
     requireKnown: async () => ({ document, etag: '"x"' }),
-    assertIdle: () => {},
+    assertIdle: async () => {},
     isServed: () => true,
   };
   const { refresh } = createStoreSubmissions({ activity, kinds: {} } as StoreSubmissionsDependencies); // it is refused before anything else is asked

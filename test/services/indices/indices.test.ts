@@ -74,8 +74,8 @@ function setUp(live: readonly string[] = []) {
   const cancelled: string[] = [];
   const jobs: Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'> = {
     get: async () => undefined,
-    ids: () => [],
-    isLive: (jobId) => live.includes(jobId),
+    ids: async () => [],
+    isLive: async (jobId) => live.includes(jobId),
     async cancel(jobId) {
       expect(documents.entries.has(`index ${jobId.split(':')[1]}`)).toBe(true); // cancelled before anything is removed
       cancelled.push(jobId);

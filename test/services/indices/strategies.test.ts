@@ -23,8 +23,8 @@ beforeEach(async () => {
   cancelled.length = 0;
   const jobs = {
     get: async () => undefined,
-    ids: () => [],
-    isLive: (id: string) => live.has(id),
+    ids: async () => [],
+    isLive: async (id: string) => live.has(id),
     cancel: async (id: string) => {
       cancelled.push(id);
       return {} as JobStatus; // nobody reads it

@@ -9,8 +9,12 @@ function service(checks: readonly Check[], { active = 'main' as string | null, d
     startedAt: new Date('2026-11-20T03:05:40.123Z'),
     monotonic: () => 0,
     draining: () => draining,
-    store: () => ({ active, status: active === null ? null : 'ready', end: active === null ? null : '2026-11-19' }),
-    jobs: () => ({ pending: 2, running: 1 }),
+    store: async () => ({
+      active,
+      status: active === null ? null : 'ready',
+      end: active === null ? null : '2026-11-19',
+    }),
+    jobs: async () => ({ pending: 2, running: 1 }),
     checks,
   });
 }
@@ -19,16 +23,16 @@ const good: Check = { name: 'store', look: () => undefined };
 const bad: Check = { name: 'disk', look: () => '3 MiB are free; 256 MiB are needed.', unready: 'STORAGE_FULL' };
 const odd: Check = { name: 'calendar', look: () => 'Old.' };
 
-test('health is ok with a served store and passing checks, and publishes every limit', () => {
-  const health = service([good]).health();
+test('health is ok with a served store and passing checks, and publishes every limit', async () => {
+  const health = await service([good]).health();
   expect(Health.parse(health)).toEqual(health);
   expect([health.status, health.started_at, health.limits]).toEqual(['ok', '2026-11-20T03:05:40.123000+00:00', LIMITS]);
   expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
 });
 
-test('health is degraded without a served store, or with a failing check', () => {
-  expect(service([good], { active: null }).health().status).toBe('degraded');
-  expect(service([good, odd]).health().status).toBe('degraded');
+test('health is degraded without a served store, or with a failing check', async () => {
+  expect((await service([good], { active: null }).health()).status).toBe('degraded');
+  expect((await service([good, odd]).health()).status).toBe('degraded');
 });
 
 test('a failing check makes the service unready only when it says so', () => {

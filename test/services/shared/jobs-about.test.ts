@@ -99,7 +99,11 @@ test.each(['backtest', 'replay', 'simulation', 'sweep'])(
     const { kinds, attempt, tx } = worldWith(() => isThere);
     const { kind, payload } = kinds[name]!;
     const writes: string[] = [];
-    const writing = { ...tx, put: async (of: string) => void writes.push(of) } as unknown as DocumentTransaction;
+    const writing = {
+      ...tx,
+      put: async (of: string) => void writes.push(of),
+      publish: () => {},
+    } as unknown as DocumentTransaction;
     const completion = await kind.run(payload as never, attempt);
     await completion.effect?.(writing);
     isThere = false;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createLaneQueue } from '#jobs/lane-queue.js';
+import { createLaneQueue } from '#jobs/local/lane-queue.js';
 
 /** Everything that waits, in the order in which it comes to its turn. */
 function drain(queue: ReturnType<typeof createLaneQueue>): string[] {

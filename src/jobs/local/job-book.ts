@@ -1,0 +1,294 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { Clock } from '../clock.js';
+import type { TaskProgress } from '../compute-pool.js';
+import { readJobRecord, splitRecord, toStatus, traced, type JobIdentity, type JobRecord } from '../job-record.js';
+import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
+import type { Ending, FoundJob, JobCounts, JobLog, JobQuery, NewJob } from '../queue.js';
+import type { JobState, JobStatus } from '../status.js';
+import { createJobHistory, type RememberedJob } from './job-history.js';
+import { createJobWatchers } from './watchers.js';
+
+/** A job that is pending or running. */
+export interface LiveJob {
+  readonly identity: JobIdentity;
+  readonly life: Life;
+}
+
+export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
+
+/**
+ * Every job and its state. A state is first on disk and visible afterwards; progress and heartbeat lie in memory,
+ * begin anew after a restart and are never written.
+ */
+export interface JobBook {
+  /** Reads the stored jobs; returns those that have not ended, oldest first. */
+  load(): Promise<LiveJob[]>;
+  /** Writes a new job, in place of an ended one of the same id; the oldest ended ones beyond the limit are forgotten with it. */
+  add(job: NewJob): Promise<LiveJob>;
+  /**
+   * Takes a job through an event, together with its effect. Events of one job follow each other.
+   * @returns the life after it, or why the event came too late
+   * @throws whatever the store or the effect refused with; then nothing has changed
+   */
+  transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible>;
+  /** Takes a running job through a heartbeat. */
+  beat(job: LiveJob): void;
+  /** Whether the next state of a job is on its way to disk. */
+  isSettling(job: LiveJob): boolean;
+  live(jobId: string): LiveJob | undefined;
+  /** The payload of a live job; undefined when it cannot be read. */
+  payload(jobId: string): Promise<{ readonly payload: unknown } | undefined>;
+  find(jobId: string): Promise<FoundJob | undefined>;
+  /** Jobs of a kind, oldest first. */
+  ids(kind: JobKindName): string[];
+  list(query: JobQuery): Promise<JobStatus[]>;
+  counts(): JobCounts;
+  watch(jobId: string, listener: () => void): () => void;
+  watchAll(listener: (jobId: string) => void): () => void;
+  /** Jobs that are pending or running, oldest first. */
+  liveIds(): string[];
+}
+
+export interface JobBookDependencies {
+  readonly store: DocumentStore;
+  readonly clock: Clock;
+  readonly attemptsMax: number;
+  /** Ended jobs that are remembered. */
+  readonly endedMax: number;
+  readonly log: JobLog;
+  /** How far the attempt of a running job is, where that is known. */
+  readonly progressOf: (job: LiveJob) => TaskProgress | undefined;
+  /** Called after every change of state, once it is visible. */
+  readonly onChange: (job: LiveJob, before: JobState, event: LifeEvent) => void;
+}
+
+/** Ended jobs forgotten with one new one: enough to catch up, little enough for one transaction. */
+const FORGOTTEN_AT_ONCE_MAX = 100;
+
+interface Entry extends LiveJob {
+  life: Life;
+  /** The last transition that was begun. */
+  tail: Promise<unknown>;
+  isSettling: boolean;
+}
+
+export function createJobBook(dependencies: JobBookDependencies): JobBook {
+  const { store, clock, attemptsMax, endedMax, log, progressOf, onChange } = dependencies;
+  const live = new Map<string, Entry>();
+  // Microseconds since 1970 at the start of the process.
+  const history = createJobHistory(clock.now() * 1000);
+  const watchers = createJobWatchers({ clock, liveIds: () => live.keys(), look: notifyOfProgress });
+  let nextSequence = 1;
+  let runningCount = 0;
+
+  const lifeLimits = { attemptsMax };
+  const timestamp = (): string => formatTimestamp(clock.now());
+
+  function adopt(identity: JobIdentity, life: Life): Entry {
+    const entry: Entry = { identity, life, tail: Promise.resolve(), isSettling: false };
+    live.set(identity.job_id, entry);
+    if (life.status === 'running') runningCount++;
+    history.add(identity, life.status);
+    return entry;
+  }
+
+  async function load(): Promise<LiveJob[]> {
+    const records = [...(await store.list('job', readJobRecord)).documents].sort((a, b) => a.sequence - b.sequence);
+    nextSequence = (records.at(-1)?.sequence ?? 0) + 1;
+    const adopted: LiveJob[] = [];
+    for (const record of records) {
+      const { identity, life } = splitRecord(record);
+      if (isTerminal(life.status)) history.add(identity, life.status);
+      else adopted.push(adopt(identity, life));
+    }
+    return adopted;
+  }
+
+  async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
+    const identity = identityOf(job, { created_at: timestamp(), sequence: nextSequence++ });
+    const jobId = identity.job_id;
+    const life = newLife(message);
+    const surplus = history.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX);
+    await store.transaction(async (tx) => {
+      for (const ended of surplus) if (await isEndedIn(tx, ended)) await tx.delete('job', ended.id);
+      await tx.put('job', jobId, { ...identity, ...life, request } satisfies JobRecord);
+      await tx.put('job-input', jobId, { payload });
+    });
+    for (const ended of surplus) history.forget(ended);
+    const entry = adopt(identity, life);
+    log.info(traced(identity), 'job accepted');
+    notify(jobId);
+    return entry;
+  }
+
+  function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible> {
+    const entry = job as Entry; // Every LiveJob was made by `adopt`.
+    const turn = entry.tail.then(async () => {
+      refresh(entry);
+      const next = advance(entry.life, event, lifeLimits);
+      if (typeof next === 'string') return next;
+      entry.isSettling = true;
+      try {
+        await store.transaction((tx) => writeLife(tx, { identity: entry.identity, life: next, effect }), {
+          reserve: true,
+        });
+      } finally {
+        entry.isSettling = false;
+      }
+      publish(entry, next, event);
+      return next;
+    });
+    entry.tail = turn.catch(() => undefined);
+    return turn;
+  }
+
+  function publish(entry: Entry, life: Life, event: LifeEvent): void {
+    const { job_id: jobId } = entry.identity;
+    const before = entry.life.status;
+    entry.life = life;
+    runningCount += Number(life.status === 'running') - Number(before === 'running');
+    history.change(jobId, life.status);
+    if (isTerminal(life.status)) live.delete(jobId);
+    log.info(
+      { ...traced(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      'job changed',
+    );
+    notify(jobId);
+    onChange(entry, before, event);
+  }
+
+  /** Progress of a running job as its node last reported it; frozen while the next state is on its way to disk. */
+  function refresh(entry: Entry): void {
+    if (entry.life.status !== 'running' || entry.isSettling) return;
+    const progress = progressOf(entry);
+    if (progress === undefined) return;
+    const { fraction, message } = progress;
+    const { attempt } = entry.life;
+    apply(entry, { type: 'progress', attempt, fraction, ...(message === undefined ? {} : { message }) });
+  }
+
+  function apply(entry: Entry, event: LifeEvent): void {
+    const next = advance(entry.life, event, lifeLimits);
+    if (typeof next !== 'string') entry.life = next;
+  }
+
+  function notify(jobId: string): void {
+    history.touch(jobId);
+    watchers.notify(jobId);
+  }
+
+  function notifyOfProgress(jobId: string): void {
+    const entry = live.get(jobId);
+    if (entry === undefined) return;
+    const { progress, message } = entry.life;
+    refresh(entry);
+    if (entry.life.progress !== progress || entry.life.message !== message) notify(jobId);
+  }
+
+  async function find(jobId: string): Promise<FoundJob | undefined> {
+    const revision = history.revisionOf(jobId);
+    const entry = live.get(jobId);
+    if (entry !== undefined) {
+      refresh(entry);
+      return { status: toStatus(entry.identity, entry.life, await requestIn(store, jobId)), artifact: null, revision };
+    }
+    const stored = await store.get('job', jobId);
+    if (stored === undefined) return undefined;
+    const record = 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+    if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
+    const artifact = record.result !== null && 'artifact' in record.result ? record.result.artifact : null;
+    return { status: toStatus(record, record, record.request), artifact, revision };
+  }
+
+  async function list({ limit, ...query }: JobQuery): Promise<JobStatus[]> {
+    const listed: JobStatus[] = [];
+    for (const jobId of history.matching(query)) {
+      if (listed.length >= limit) break;
+      const status = await readable(async () => (await find(jobId))?.status);
+      if (status !== undefined) listed.push({ ...status, result: null });
+    }
+    return listed;
+  }
+
+  return {
+    load,
+    add,
+    transition,
+    beat: (job) => apply(job as Entry, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
+    isSettling: (job) => (job as Entry).isSettling,
+    live: (jobId) => live.get(jobId),
+    async payload(jobId) {
+      const stored = await store.get('job-input', jobId);
+      // Written by `add` and sealed by the store.
+      return stored === undefined || 'unreadable' in stored
+        ? undefined
+        : (stored.body as { readonly payload: unknown });
+    },
+    find,
+    ids: history.ids,
+    list,
+    counts: () => ({ pending: live.size - runningCount, running: runningCount }),
+    watch: watchers.watch,
+    watchAll: watchers.watchAll,
+    liveIds: () => [...live.keys()],
+  };
+}
+
+function identityOf(
+  { jobId, kind, inputHash, estimatedBytes, origin }: Omit<NewJob, 'request' | 'payload' | 'message'>,
+  submitted: Pick<JobIdentity, 'created_at' | 'sequence'>,
+): JobIdentity {
+  return {
+    job_id: jobId,
+    kind,
+    input_hash: inputHash,
+    estimated_bytes: estimatedBytes,
+    owner: origin?.owner ?? '',
+    request_id: origin?.requestId ?? null,
+    trace_id: origin?.traceId ?? null,
+    ...submitted,
+  };
+}
+
+/** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */
+async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
+  const stored = await tx.get('job', id);
+  if (stored === undefined || 'unreadable' in stored) return stored !== undefined;
+  const record = readJobRecord(stored.body, id);
+  return record === undefined || (record.sequence === sequence && isTerminal(record.status));
+}
+
+interface Change {
+  readonly identity: JobIdentity;
+  readonly life: Life;
+  readonly effect: Effect;
+}
+
+/** The end of a job is one transaction: its effect, its terminal state, and the payload it needs no more. */
+async function writeLife(tx: DocumentTransaction, { identity, life, effect }: Change): Promise<void> {
+  await effect?.(tx);
+  const { job_id: jobId } = identity;
+  const request = await requestIn(tx, jobId);
+  await tx.put('job', jobId, { ...identity, ...life, request } satisfies JobRecord);
+  if (isTerminal(life.status)) await tx.delete('job-input', jobId);
+}
+
+/** The body as accepted stays on disk only: ten thousand waiting jobs must not hold theirs in memory. */
+async function requestIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<unknown> {
+  const stored = await store.get('job', jobId);
+  if (stored === undefined || 'unreadable' in stored) return null;
+  return (stored.body as { readonly request?: unknown }).request ?? null;
+}
+
+/** A listing leaves out what cannot be read. */
+async function readable<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,85 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobIdentity } from '../job-record.js';
+import { isTerminal } from '../life-cycle.js';
+import type { JobQuery } from '../queue.js';
+import type { JobState } from '../status.js';
+
+/** Every job, ended or not, as far as listings filter on it: what they show of each is read from disk. */
+export interface JobHistory {
+  /** Adds a job as the newest, in place of an ended one of the same id. */
+  add(identity: JobIdentity, status: JobState): void;
+  change(jobId: string, status: JobState): void;
+  /** Counts a change of a job. */
+  touch(jobId: string): void;
+  /** Count of changes at the last change of a job; of all jobs where it is unknown. */
+  revisionOf(jobId: string): number;
+  /** The oldest ended jobs beyond those that are remembered, so many at most. */
+  surplus(endedMax: number, countMax: number): readonly RememberedJob[];
+  forget(job: RememberedJob): void;
+  /** Ids of a kind, oldest first. */
+  ids(kind: JobKindName): string[];
+  /** Ids that a query asks for, newest first, more of them than its limit. */
+  matching(query: Omit<JobQuery, 'limit'>): Iterable<string>;
+}
+
+export interface RememberedJob {
+  readonly id: string;
+  readonly sequence: number;
+}
+
+/** @param revision ahead of what the last process counted to */
+export function createJobHistory(revision: number): JobHistory {
+  /** Oldest first. */
+  const jobs = new Map<
+    string,
+    { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }
+  >();
+  let latest = revision;
+  let endedCount = 0;
+
+  const countEnded = (status: JobState | undefined): number => (status !== undefined && isTerminal(status) ? 1 : 0);
+
+  return {
+    add({ job_id: jobId, kind, sequence }, status) {
+      endedCount += countEnded(status) - countEnded(jobs.get(jobId)?.status);
+      jobs.delete(jobId); // A replaced job is the newest again.
+      jobs.set(jobId, { kind, sequence, status, revision: latest });
+    },
+    change(jobId, status) {
+      const job = jobs.get(jobId);
+      if (job === undefined) return;
+      endedCount += countEnded(status) - countEnded(job.status);
+      job.status = status;
+    },
+    touch(jobId) {
+      const job = jobs.get(jobId);
+      if (job !== undefined) job.revision = ++latest;
+    },
+    revisionOf: (jobId) => jobs.get(jobId)?.revision ?? latest,
+    surplus(endedMax, countMax) {
+      const count = Math.min(endedCount - endedMax, countMax);
+      const found: RememberedJob[] = [];
+      if (count <= 0) return found;
+      for (const [id, { status, sequence }] of jobs) {
+        if (isTerminal(status)) found.push({ id, sequence });
+        if (found.length === count) break;
+      }
+      return found;
+    },
+    forget({ id, sequence }) {
+      const job = jobs.get(id);
+      if (job?.sequence !== sequence) return;
+      endedCount -= countEnded(job.status);
+      jobs.delete(id);
+    },
+    ids: (kind) => [...jobs].flatMap(([jobId, job]) => (job.kind === kind ? [jobId] : [])),
+    *matching({ kind, statuses, before }) {
+      const end = before === undefined ? Infinity : (jobs.get(before)?.sequence ?? 0);
+      for (const [jobId, job] of [...jobs].reverse()) {
+        if (job.sequence >= end || (kind !== undefined && job.kind !== kind)) continue;
+        if (statuses !== undefined && !statuses.includes(job.status)) continue;
+        yield jobId;
+      }
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import type { Lease } from '../queue.js';
+import type { LiveJob } from './job-book.js';
+
+/** The leases of running jobs, and when each was last heard of. */
+export interface Leases {
+  /** The lease of an attempt that begins now. */
+  grant(job: LiveJob, nowMs: number): Lease;
+  /** The lease of the attempt that a job has. */
+  of(job: LiveJob): Lease | undefined;
+  /** Whether a lease is that of the attempt that its job has. */
+  isHeld(lease: Lease): boolean;
+  /** Notes a heartbeat. */
+  beat(lease: Lease, nowMs: number): void;
+  /** Leases without a heartbeat since before some time. */
+  silentSince(ms: number): readonly Lease[];
+  /** Takes a lease back; one that its own node did not end is lost. */
+  end(job: LiveJob, isLost: boolean): void;
+  readonly count: number;
+}
+
+interface Held {
+  readonly lease: Lease;
+  readonly giveUp: AbortController;
+  beatMs: number;
+}
+
+export function createLeases(): Leases {
+  /** By job. */
+  const leases = new Map<string, Held>();
+  const held = ({ jobId, sequence, attempt }: Lease): Held | undefined => {
+    const own = leases.get(jobId);
+    return own?.lease.sequence === sequence && own.lease.attempt === attempt ? own : undefined;
+  };
+
+  return {
+    grant({ identity: { job_id: jobId, sequence }, life: { attempt } }, nowMs) {
+      const giveUp = new AbortController();
+      const lease: Lease = { jobId, sequence, attempt, lost: giveUp.signal };
+      leases.set(jobId, { lease, giveUp, beatMs: nowMs });
+      return lease;
+    },
+    of: ({ identity }) => leases.get(identity.job_id)?.lease,
+    isHeld: (lease) => held(lease) !== undefined,
+    beat(lease, nowMs) {
+      const own = held(lease);
+      if (own !== undefined) own.beatMs = nowMs;
+    },
+    silentSince: (ms) => [...leases.values()].flatMap(({ lease, beatMs }) => (beatMs < ms ? [lease] : [])),
+    end({ identity }, isLost) {
+      const own = leases.get(identity.job_id);
+      leases.delete(identity.job_id);
+      if (isLost) own?.giveUp.abort();
+    },
+    get count() {
+      return leases.size;
+    },
+  };
+}

@@ -1,0 +1,235 @@
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { admit } from '../admission.js';
+import type { Clock } from '../clock.js';
+import { traced } from '../job-record.js';
+import type { LifeEvent } from '../life-cycle.js';
+import type {
+  Claim,
+  ClaimOrder,
+  EndedJob,
+  Ending,
+  JobLog,
+  JobQueue,
+  Lease,
+  NewJob,
+  Node,
+  QueueLimits,
+} from '../queue.js';
+import type { JobState, JobStatus } from '../status.js';
+import { createComingJobs } from './coming.js';
+import { createJobBook, type LiveJob } from './job-book.js';
+import { createLeases } from './leases.js';
+import { createLines } from './lines.js';
+
+export interface LocalQueueDependencies {
+  readonly store: DocumentStore;
+  readonly clock: Clock;
+  readonly limits: QueueLimits;
+  readonly log: JobLog;
+  /** Receives every job that has ended. */
+  readonly onEnded?: (job: EndedJob) => void;
+}
+
+/** How often leases are looked at, and how long a start that could not be written waits. */
+const TICK_MS = 1000;
+
+/** The queue of one process on its own documents: the order of what waits lies in memory, every state on disk. */
+export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQueueDependencies): JobQueue {
+  const coming = createComingJobs();
+  const lines = createLines();
+  const leases = createLeases();
+  const { attemptsMax, endedMax, leaseMs } = limits;
+  const book = createJobBook({ store, clock, attemptsMax, endedMax, log, progressOf, onChange: follow });
+  let node: Node | undefined;
+  let isDraining = false;
+  let isTicking = false;
+
+  const timestamp = (): string => formatTimestamp(clock.now());
+
+  function progressOf(job: LiveJob) {
+    const lease = leases.of(job);
+    return lease && node?.progressOf(lease);
+  }
+
+  /** Keeps lines and leases in step with a change of state. */
+  function follow(job: LiveJob, before: JobState, event: LifeEvent): void {
+    const { status } = job.life;
+    if (status === 'running') {
+      leases.grant(job, clock.monotonicMs());
+      keepTicking();
+    } else if (before === 'pending') lines.remove(job.identity);
+    else leases.end(job, event.type === 'cancel' || event.type === 'crash');
+    if (before === 'running' && status === 'pending') lines.addFirst(job.identity);
+    const ended = endedJob(job);
+    if (ended !== undefined) onEnded?.(ended);
+    node?.onWork();
+  }
+
+  async function submit(job: NewJob): Promise<JobStatus> {
+    const { jobId, inputHash } = job;
+    const before = coming.find(jobId);
+    const liveHash = before?.inputHash ?? book.live(jobId)?.identity.input_hash;
+    if (liveHash !== undefined) {
+      if (liveHash !== inputHash)
+        throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
+      return before === undefined ? await requireStatus(jobId) : before.durable;
+    }
+    if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
+    const owner = job.origin?.owner ?? '';
+    const queued = lines.length + coming.count;
+    admit(job, { queued, queuedOfOwner: lines.lengthOf(owner) + coming.countOf(owner) }, limits);
+    return coming.hold(jobId, { inputHash, owner, durable: write(job) });
+  }
+
+  async function write(submission: NewJob): Promise<JobStatus> {
+    const job = await book.add(submission);
+    const status = await requireStatus(submission.jobId);
+    lines.add(job.identity);
+    node?.onWork();
+    return status;
+  }
+
+  async function requireStatus(jobId: string): Promise<JobStatus> {
+    const found = await book.find(jobId);
+    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+    return found.status;
+  }
+
+  async function cancel(jobId: string): Promise<JobStatus> {
+    await coming.find(jobId)?.durable.catch(() => undefined); // A submission on its way to disk is cancelled once it is there.
+    const job = book.live(jobId);
+    if (job !== undefined) await book.transition(job, { type: 'cancel', at: timestamp() });
+    return requireStatus(jobId);
+  }
+
+  async function join(joining: Node): Promise<number> {
+    const left = await book.load();
+    node = joining;
+    const lost = left.filter(({ life }) => life.status === 'running');
+    for (const job of left) if (job.life.status === 'pending') lines.add(job.identity);
+    const cause = 'the service ended while the job ran';
+    // Each stands first in line again, so the oldest goes last.
+    await Promise.all(
+      lost
+        .reverse()
+        .map((job) => book.transition(job, { type: 'crash', attempt: job.life.attempt, cause, at: timestamp() })),
+    );
+    return lost.length;
+  }
+
+  async function claim({ lane, exceptOwners, take }: ClaimOrder): Promise<Claim | undefined> {
+    const mayRun = (owner: string): boolean => !exceptOwners.has(owner);
+    const job = isDraining ? undefined : book.live(lines[lane].peek(mayRun) ?? '');
+    if (job === undefined || !take(job.identity)) return undefined;
+    lines[lane].shift(mayRun);
+    const started = await start(job);
+    const lease = leases.of(job);
+    if (typeof started === 'string' || lease === undefined) return undefined;
+    return { lease, job: job.identity, input: await book.payload(lease.jobId) };
+  }
+
+  /** Writes the start of a job. One that could not be written (a full disk) is first in line again from the next tick on. */
+  async function start(job: LiveJob) {
+    try {
+      return await book.transition(job, { type: 'start', at: timestamp() });
+    } catch (thrown) {
+      clock.after(TICK_MS, () => {
+        if (job.life.status !== 'pending') return;
+        lines.addFirst(job.identity);
+        node?.onWork();
+      });
+      throw thrown;
+    }
+  }
+
+  async function heartbeat(lease: Lease): Promise<boolean> {
+    const job = heldJob(lease);
+    if (job === undefined) return false;
+    leases.beat(lease, clock.monotonicMs());
+    book.beat(job);
+    return true;
+  }
+
+  /** The running job of a lease; undefined once the attempt has been given up. */
+  function heldJob(lease: Lease): LiveJob | undefined {
+    return leases.isHeld(lease) ? book.live(lease.jobId) : undefined;
+  }
+
+  async function complete(lease: Lease, ending: Ending): Promise<boolean> {
+    const job = heldJob(lease);
+    if (job === undefined) return false;
+    const { attempt } = lease;
+    const at = timestamp();
+    const effect = ending.type === 'succeed' ? ending.effect : undefined;
+    return typeof (await book.transition(job, eventOf(ending, attempt, at), effect)) !== 'string';
+  }
+
+  function keepTicking(): void {
+    if (isTicking) return;
+    isTicking = true;
+    clock.after(TICK_MS, () => {
+      isTicking = false;
+      for (const lease of leases.silentSince(clock.monotonicMs() - leaseMs)) expire(lease);
+      if (leases.count > 0) keepTicking();
+    });
+  }
+
+  function expire(lease: Lease): void {
+    const job = heldJob(lease);
+    if (job === undefined || book.isSettling(job)) return;
+    const cause = `no sign of life for ${leaseMs / 1000} seconds`;
+    book.transition(job, { type: 'crash', attempt: lease.attempt, cause, at: timestamp() }).catch((thrown: unknown) => {
+      log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written');
+    });
+  }
+
+  return {
+    submit,
+    cancel,
+    watch: book.watch,
+    watchAll: book.watchAll,
+    join,
+    claim,
+    heartbeat,
+    complete,
+    drain: () => void (isDraining = true),
+    close: coming.settled,
+    find: book.find,
+    list: book.list,
+    ids: async (kind) => book.ids(kind),
+    liveIds: async () => book.liveIds(),
+    isLive: async (jobId) => book.live(jobId) !== undefined || coming.find(jobId) !== undefined,
+    counts: async () => book.counts(),
+  };
+}
+
+function eventOf(ending: Ending, attempt: number, at: string): LifeEvent {
+  switch (ending.type) {
+    case 'succeed': {
+      const { result, message } = ending;
+      return { type: 'succeed', attempt, result, message, at };
+    }
+    case 'fail':
+      return { type: 'fail', attempt, error: ending.error, at };
+    case 'crash':
+      return { type: 'crash', attempt, cause: ending.cause, at };
+    case 'release':
+      return { type: 'release', attempt };
+  }
+}
+
+/** How a job ended, by the times that are stored of it; undefined while it lives. */
+function endedJob({ identity, life: { status, started_at, finished_at } }: LiveJob): EndedJob | undefined {
+  if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
+  const { job_id: jobId, kind, created_at } = identity;
+  const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
+  return {
+    jobId,
+    kind,
+    outcome: status,
+    seconds: started_at === null ? null : seconds(started_at, finished_at),
+    waitSeconds: started_at === null ? null : seconds(created_at, started_at),
+  };
+}

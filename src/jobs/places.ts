@@ -1,0 +1,45 @@
+import type { Lane } from './compute-pool.js';
+import type { EngineLimits } from './job-engine.js';
+import type { WaitingJob } from './queue.js';
+
+/** What this node has room for: places in each lane, some of them for each owner, and memory for all. */
+export interface Places {
+  isFree(lane: Lane): boolean;
+  /** Owners that hold all the places of a lane that one of them may. */
+  fullOwners(lane: Lane): ReadonlySet<string>;
+  /** Takes a place for a job where there is one and the memory besides. @returns whether it did */
+  take(job: WaitingJob, lane: Lane): boolean;
+  giveBack(job: WaitingJob, lane: Lane): void;
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: EngineLimits): Places {
+  const held: Record<Lane, number> = { heavy: 0, light: 0 };
+  /** Places of the heavy lane by owner. */
+  const heldBy = new Map<string, number>();
+  let reservedBytes = 0;
+
+  function hold({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
+    held[lane] += by;
+    reservedBytes += by * bytes;
+    if (lane === 'light' || owner === '') return; // Jobs that nobody was named for are the service's own.
+    const count = (heldBy.get(owner) ?? 0) + by;
+    if (count > 0) heldBy.set(owner, count);
+    else heldBy.delete(owner);
+  }
+
+  return {
+    isFree: (lane) => held[lane] < runningMax[lane],
+    fullOwners(lane) {
+      if (lane === 'light' || heldBy.size === 0) return NOBODY;
+      return new Set([...heldBy].flatMap(([owner, count]) => (count >= ownerRunningMax ? [owner] : [])));
+    },
+    take(job, lane) {
+      const isFitting = reservedBytes === 0 || reservedBytes + job.estimated_bytes <= memoryBytes;
+      if (isFitting) hold(job, lane, 1);
+      return isFitting;
+    },
+    giveBack: (job, lane) => hold(job, lane, -1),
+  };
+}

@@ -1,0 +1,192 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { ErrorDetail } from '#domain/refusal.js';
+import type { ArtifactRef, DocumentTransaction } from '#store/port.js';
+import type { Lane, TaskProgress } from './compute-pool.js';
+import type { JobIdentity } from './job-record.js';
+import type { JobResult } from './life-cycle.js';
+import type { Origin } from './origin.js';
+import type { JobState, JobStatus } from './status.js';
+
+/**
+ * Jobs and their states, durable and in order. Whoever submits jobs and whoever runs them meet here and nowhere else.
+ * An implementation is an adapter of this port; `test/jobs/queue-port-contract.ts` runs against each.
+ */
+export interface JobQueue extends JobReader {
+  /**
+   * Queues a job durably. A live job with the same id and input is answered instead of a second one.
+   * @returns the status once it is on disk
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when no node has the memory
+   */
+  submit(job: NewJob): Promise<JobStatus>;
+  /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
+  cancel(jobId: string): Promise<JobStatus>;
+  /** Calls after every change of a job's status, progress included (at most four times a second); returns how to stop. */
+  watch(jobId: string, listener: () => void): () => void;
+  /** As `watch`, of every job. */
+  watchAll(listener: (jobId: string) => void): () => void;
+
+  /**
+   * Makes this process a node that runs jobs. Attempts of a process before it, which ended under them, count as crashed.
+   * @returns how many those were
+   */
+  join(node: Node): Promise<number>;
+  /**
+   * Takes the next job of a lane: `running` is on disk before it is returned.
+   * @returns undefined where no job waits, or the one that was taken ended before it began
+   * @throws Refusal STORAGE_FULL, STORE_UNAVAILABLE; the job waits on
+   */
+  claim(order: ClaimOrder): Promise<Claim | undefined>;
+  /** Says that an attempt is alive. @returns whether it still is the one; its lease is lost otherwise */
+  heartbeat(lease: Lease): Promise<boolean>;
+  /**
+   * Ends an attempt, together with its effect.
+   * @returns whether it counted. False: the attempt had been given up, and nothing has changed
+   * @throws whatever the store or the effect refused with; then nothing has changed, and the attempt goes on
+   */
+  complete(lease: Lease, ending: Ending): Promise<boolean>;
+
+  /** Takes no more jobs and gives none out. */
+  drain(): void;
+  /** Resolves when every submission on its way is on disk or refused. */
+  close(): Promise<void>;
+}
+
+/** Statuses of jobs. */
+export interface JobReader {
+  /** @throws Refusal DOCUMENT_UNREADABLE */
+  find(jobId: string): Promise<FoundJob | undefined>;
+  /** Newest first, results null. */
+  list(query: JobQuery): Promise<JobStatus[]>;
+  /** Every job of a kind that is remembered, oldest first. @cost one pass over all jobs */
+  ids(kind: JobKindName): Promise<readonly string[]>;
+  /** Whether a job with this id is pending or running. */
+  isLive(jobId: string): Promise<boolean>;
+  /** Jobs that are pending or running, oldest first. */
+  liveIds(): Promise<readonly string[]>;
+  counts(): Promise<JobCounts>;
+}
+
+export interface NewJob {
+  readonly jobId: string;
+  readonly kind: JobKindName;
+  /** SHA-256 over kind, key and payload, hex: equal ones are the same job. */
+  readonly inputHash: string;
+  /** JSON as the kind's codec wrote it. */
+  readonly payload: unknown;
+  /** The body as accepted, shown in the status. */
+  readonly request: unknown;
+  readonly estimatedBytes: number;
+  /** First message of the status. */
+  readonly message: string | undefined;
+  /** Who asked for it; null for the service itself. */
+  readonly origin: Origin | null;
+}
+
+/** A process that runs jobs, as the queue sees it. */
+export interface Node {
+  /** Called when there may be a job to claim. */
+  onWork(): void;
+  /** How far an attempt of this node is; undefined when it has no such attempt. */
+  progressOf(lease: Lease): TaskProgress | undefined;
+}
+
+export interface ClaimOrder {
+  readonly lane: Lane;
+  /** Owners whose jobs have to wait: they hold all the places that one owner may. */
+  readonly exceptOwners: ReadonlySet<string>;
+  /**
+   * Called once with the job whose turn it is, if there is one: true takes it; false leaves it first in line, and the
+   * others behind it, so that a large job is not passed over for ever. Answers from memory.
+   */
+  take(job: WaitingJob): boolean;
+}
+
+export type WaitingJob = Pick<JobIdentity, 'job_id' | 'kind' | 'owner' | 'estimated_bytes'>;
+
+/** The right to run and end one attempt of one job. */
+export interface Lease {
+  readonly jobId: string;
+  /** Submission that the attempt is of: an ended job may be submitted again under its id. */
+  readonly sequence: number;
+  readonly attempt: number;
+  /** Aborted once this process knows that the attempt has been given up: cancelled, or silent for too long. */
+  readonly lost: AbortSignal;
+}
+
+export interface Claim {
+  readonly lease: Lease;
+  readonly job: JobIdentity;
+  /** Undefined where the stored payload cannot be read. */
+  readonly input: { readonly payload: unknown } | undefined;
+}
+
+/** How an attempt ends. */
+export type Ending =
+  | {
+      readonly type: 'succeed';
+      readonly result: JobResult;
+      readonly message: string;
+      /** Written in the same transaction. */
+      readonly effect?: (tx: DocumentTransaction) => Promise<void>;
+    }
+  | { readonly type: 'fail'; readonly error: ErrorDetail }
+  /** It took its worker down: three of those fail the job, fewer queue it again. */
+  | { readonly type: 'crash'; readonly cause: string }
+  /** It is given back unharmed and queued again. */
+  | { readonly type: 'release' };
+
+export interface JobQuery {
+  readonly kind?: JobKindName | undefined;
+  readonly statuses?: readonly JobState[] | undefined;
+  readonly limit: number;
+  /** Only jobs submitted before this one; none when it is unknown. */
+  readonly before?: string | undefined;
+}
+
+/** A job with its result where it lies. */
+export interface FoundJob {
+  /** `result` is null when the result is an artifact. */
+  readonly status: JobStatus;
+  /** Result of a succeeded job that is stored as JSON bytes. */
+  readonly artifact: ArtifactRef | null;
+  /** Grows with every change of any job, over restarts too. */
+  readonly revision: number;
+}
+
+export interface JobCounts {
+  readonly pending: number;
+  readonly running: number;
+}
+
+/** How a job came to its end. */
+export interface EndedJob {
+  readonly jobId: string;
+  readonly kind: JobKindName;
+  readonly outcome: 'succeeded' | 'failed' | 'cancelled';
+  /** Time of its last attempt; null when none began. */
+  readonly seconds: number | null;
+  /** Time from its submission to the start of that attempt. */
+  readonly waitSeconds: number | null;
+}
+
+export interface QueueLimits {
+  /** Attempts that may end in a crash. */
+  readonly attemptsMax: number;
+  /** Jobs that may wait. */
+  readonly queueMax: number;
+  /** Jobs of one owner that may wait. */
+  readonly ownerQueueMax: number;
+  /** Ended jobs that are remembered. */
+  readonly endedMax: number;
+  /** Bytes that one job may be expected to need: those that a node has for all of its own. */
+  readonly jobBytesMax: number;
+  /** Time without a heartbeat after which an attempt is given up. */
+  readonly leaseMs: number;
+}
+
+/** Structured log; pino has this shape. */
+export interface JobLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

@@ -1,0 +1,230 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ArtifactStore } from '#store/port.js';
+import { startAttempt, type RunningAttempt } from './attempt.js';
+import type { Clock } from './clock.js';
+import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-pool.js';
+import type { EngineLimits } from './job-engine.js';
+import type { JobKind } from './job-kind.js';
+import { traced, type JobIdentity } from './job-record.js';
+import { createPlaces } from './places.js';
+import type { Claim, Ending, JobLog, JobQueue, Lease, Node, WaitingJob } from './queue.js';
+
+/** One node: claims jobs while it has room for them, runs their attempts and watches over them. */
+export interface Scheduler extends Node {
+  /** Begins to claim jobs. */
+  start(): void;
+  /** Claims none any more. */
+  drain(): void;
+  /** Gives every attempt back to the queue. */
+  stop(): Promise<void>;
+}
+
+export interface SchedulerDependencies {
+  readonly queue: Pick<JobQueue, 'claim' | 'heartbeat' | 'complete'>;
+  readonly kinds: ReadonlyMap<JobKindName, JobKind<unknown>>;
+  readonly artifacts: ArtifactStore;
+  readonly pool: ComputePool;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+  readonly log: JobLog;
+}
+
+/** How often attempts are looked at: heartbeats and the time limit. */
+const TICK_MS = 1000;
+
+interface Running {
+  readonly lease: Lease;
+  readonly job: JobIdentity;
+  readonly attempt: RunningAttempt;
+  /** On the clock that is never set. */
+  readonly startedMs: number;
+  /** Whether its end is on its way to disk. */
+  isEnding: boolean;
+}
+
+export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
+  const { queue, kinds, artifacts, pool, clock, limits, log } = dependencies;
+  const places = createPlaces(limits);
+  const running = new Map<Lease, Running>();
+  /** Claims that have not become attempts yet. */
+  const arriving = new Set<Promise<Running | undefined>>();
+  const asking: Record<Lane, boolean> = { heavy: false, light: false };
+  const news: Record<Lane, boolean> = { heavy: false, light: false };
+  let isOpen = false;
+  let isTicking = false;
+
+  function fillAll(): void {
+    fill('light');
+    fill('heavy');
+  }
+
+  /** Claims jobs of a lane while there is a place. One claim at a time asks; those that took a job may still be on their way. */
+  function fill(lane: Lane): void {
+    news[lane] = asking[lane];
+    let isMore = true;
+    while (isMore) isMore = mayAsk(lane) && claimNext(lane);
+  }
+
+  const mayAsk = (lane: Lane): boolean => isOpen && !asking[lane] && places.isFree(lane);
+
+  /** @returns whether a job was taken at once, so that the next may be asked for */
+  function claimNext(lane: Lane): boolean {
+    let taken: WaitingJob | undefined;
+    let isAnswered = false;
+    let isReturned = false;
+    asking[lane] = true;
+    const claimed = queue.claim({
+      lane,
+      exceptOwners: places.fullOwners(lane),
+      take(job) {
+        isAnswered = true;
+        asking[lane] = false;
+        if (places.take(job, lane)) taken = job;
+        if (isReturned && taken !== undefined) fill(lane);
+        return taken !== undefined;
+      },
+    });
+    void perform(claimed).finally(() => {
+      if (taken !== undefined) {
+        places.giveBack(taken, lane);
+        fillAll();
+      } else if (!isAnswered) {
+        asking[lane] = false;
+        if (news[lane]) fill(lane);
+      }
+    });
+    isReturned = true;
+    return taken !== undefined;
+  }
+
+  /** One claim from its start to the end of the attempt. Never rejects. */
+  async function perform(claimed: Promise<Claim | undefined>): Promise<void> {
+    const arrival = begin(claimed);
+    arriving.add(arrival);
+    let entry: Running | undefined;
+    try {
+      entry = await arrival;
+      arriving.delete(arrival);
+      if (entry !== undefined) await Promise.race([settle(entry), graceAfterEnd(entry.attempt)]);
+    } catch (thrown) {
+      log.error({ ...(entry && traced(entry.job)), err: thrown }, 'a change of a job could not be written');
+    } finally {
+      arriving.delete(arrival);
+      if (entry !== undefined) running.delete(entry.lease);
+    }
+  }
+
+  /** Begins the attempt of a claim; undefined where there is none to begin. */
+  async function begin(claimed: Promise<Claim | undefined>): Promise<Running | undefined> {
+    const claim = await claimed;
+    if (claim === undefined || claim.lease.lost.aborted) return undefined;
+    const { lease, job } = claim;
+    const attempt = isOpen ? attemptOf(claim) : undefined;
+    if (attempt === undefined || attempt instanceof Refusal) {
+      await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : { type: 'release' });
+      return undefined;
+    }
+    const entry: Running = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
+    running.set(lease, entry);
+    lease.lost.addEventListener('abort', attempt.end, { once: true });
+    keepTicking();
+    return entry;
+  }
+
+  /** The work of a claimed job, begun, or why it cannot be. */
+  function attemptOf({ lease: { jobId }, job: { kind: name }, input }: Claim): RunningAttempt | Refusal {
+    const kind = kinds.get(name);
+    if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);
+    if (input === undefined) return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${jobId} cannot be read.`);
+    return startAttempt({ kind, jobId, payload: input.payload }, { pool, artifacts });
+  }
+
+  async function settle(entry: Running): Promise<void> {
+    const { attempt } = entry;
+    try {
+      const { result, message = 'Done.', effect } = await attempt.completion;
+      if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) }))) await discard(attempt);
+    } catch (thrown) {
+      // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
+      if (thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE') throw thrown;
+      await discard(attempt);
+      // Whoever stopped it has decided what becomes of the job.
+      if (attempt.isEnded || thrown instanceof TaskStopped) return;
+      await end(entry, endingOf(thrown, entry));
+    }
+  }
+
+  /** Ends an attempt on disk. @returns whether it counted */
+  async function end(entry: Running, ending: Ending): Promise<boolean> {
+    entry.isEnding = true;
+    try {
+      return await queue.complete(entry.lease, ending);
+    } finally {
+      entry.isEnding = false;
+    }
+  }
+
+  function endingOf(thrown: unknown, { job, lease: { attempt } }: Running): Ending {
+    if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
+    if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
+    log.error({ ...traced(job), attempt, err: thrown }, 'a job failed by a defect');
+    const message = `A defect of the service ended the job; it is logged under ${job.job_id}, attempt ${attempt}.`;
+    return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
+  }
+
+  async function discard({ kept }: RunningAttempt): Promise<void> {
+    if (kept.length > 0) await artifacts.remove(kept.map(({ name }) => name));
+  }
+
+  /** Work that does not stop when it is asked to loses its place, so that it cannot hold up the queue. */
+  function graceAfterEnd(attempt: RunningAttempt): Promise<void> {
+    return new Promise((resolve) => attempt.onEnd(() => void clock.after(limits.cancelGraceMs, resolve)));
+  }
+
+  function keepTicking(): void {
+    if (isTicking) return;
+    isTicking = true;
+    clock.after(TICK_MS, () => {
+      isTicking = false;
+      for (const entry of running.values()) {
+        const watched = entry.isEnding || entry.attempt.isEnded ? undefined : watchOver(entry);
+        watched?.catch((thrown: unknown) =>
+          log.error({ ...traced(entry.job), err: thrown }, 'a change of the job could not be written'),
+        );
+      }
+      if (running.size > 0) keepTicking();
+    });
+  }
+
+  /** Ends an attempt that has run for too long; otherwise says that it is alive, if it is. */
+  async function watchOver(entry: Running): Promise<void> {
+    const { attempt, lease, startedMs } = entry;
+    if (clock.monotonicMs() - startedMs > limits.jobMsMax) {
+      const message = `The job ran longer than ${limits.jobMsMax / 1000} seconds.`;
+      await end(entry, { type: 'fail', error: { code: 'JOB_TIMEOUT', message, detail: null } });
+      attempt.end();
+    } else if (attempt.isAlive() && !(await queue.heartbeat(lease))) attempt.end();
+  }
+
+  async function giveBack({ lease, attempt }: Running): Promise<void> {
+    await queue.complete(lease, { type: 'release' });
+    attempt.end();
+  }
+
+  return {
+    onWork: fillAll,
+    progressOf: (lease) => running.get(lease)?.attempt.progress(),
+    start() {
+      isOpen = true;
+      fillAll();
+    },
+    drain() {
+      isOpen = false;
+    },
+    async stop() {
+      isOpen = false;
+      await Promise.allSettled([...arriving, ...[...running.values()].map(giveBack)]);
+    },
+  };
+}

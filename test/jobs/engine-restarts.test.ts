@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import {
+  backtest,
+  closeWorld,
+  newHome,
+  openOn,
+  openWorld,
+  reach,
+  started,
+  submission,
+  type Payload,
+} from './engine-world.js';
+
+describe('the origin of a job', () => {
+  const origin: Origin = { owner: 'key', requestId: 'r-1', traceId: 'a'.repeat(32) };
+
+  test('is in its status and in every line of the log about it, whatever becomes of it', async () => {
+    const world = await openWorld();
+    await world.engine.submit(submission('a', { origin }));
+    await started(world, 1);
+    world.errands[0]!.fail(new Error('a defect'));
+    await reach(world.engine, 'backtest:a', 'failed');
+    expect(await world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
+    const about = world.fields.filter(({ job_id: jobId }) => jobId === 'backtest:a');
+    expect(about).toHaveLength(4); // accepted, running, the defect, failed
+    for (const line of about) expect(line).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
+  });
+
+  test('outlives the process', async () => {
+    const path = await newHome();
+    const before = await openOn(path);
+    await before.engine.submit(submission('a', { origin }));
+    await started(before, 1);
+    await closeWorld(before);
+    const after = await openOn(path);
+    await started(after, 1);
+    after.errands[0]!.finish(1);
+    await reach(after.engine, 'backtest:a', 'succeeded');
+    expect(await after.engine.get('backtest:a')).toMatchObject({
+      attempt: 2,
+      request_id: 'r-1',
+      trace_id: 'a'.repeat(32),
+    });
+    expect(after.fields.at(-1)).toMatchObject({ job_id: 'backtest:a', status: 'succeeded', request_id: 'r-1' });
+  });
+
+  test('of a job that nobody asked for, and of one stored before origins were kept, is nobody', async () => {
+    const path = await newHome();
+    const before = await openOn(path);
+    await before.engine.submit(submission('a'));
+    await started(before, 1);
+    expect(await before.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
+    expect(before.fields.at(-1)).not.toHaveProperty('request_id');
+    await before.store.documents.transaction(async (tx) => {
+      const {
+        request_id: _request,
+        trace_id: _trace,
+        ...earlier
+      } = ((await tx.get('job', 'backtest:a')) as { body: Record<string, unknown> }).body;
+      await tx.put('job', 'backtest:a', earlier);
+    });
+    await closeWorld(before);
+    const after = await openOn(path);
+    expect(await after.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
+  });
+});
+
+describe('a restart', () => {
+  test('after a stop continues what was given back, and results are still there', async () => {
+    const path = await newHome();
+    const before = await openOn(path);
+    await before.engine.submit(submission('done'));
+    await started(before, 1);
+    before.errands[0]!.finish(42);
+    await reach(before.engine, 'backtest:done', 'succeeded');
+    await before.engine.submit(submission('open'));
+    await started(before, 2);
+    await before.engine.stop();
+    expect(before.errands[1]!.signal!.aborted).toBe(true);
+    expect(await before.store.documents.get('job', 'backtest:open')).toMatchObject({
+      body: { status: 'pending', attempt: 2, crashes: 0 },
+    });
+    await closeWorld(before);
+    const after = await openOn(path);
+    expect(await after.engine.get('backtest:done')).toMatchObject({ status: 'succeeded', result: 42 });
+    await started(after, 1);
+    after.errands[0]!.finish(7);
+    await reach(after.engine, 'backtest:open', 'succeeded');
+  });
+
+  test('fails jobs of a kind that this build does not run', async () => {
+    const path = await newHome();
+    const sweep: JobKind<Payload> = { ...backtest, kind: 'sweep' };
+    const before = await openOn(path, { runningMax: { heavy: 0, light: 0 } }, [sweep]);
+    await before.engine.submit(submission('a', { kind: sweep }));
+    await closeWorld(before);
+    const after = await openOn(path);
+    await reach(after.engine, 'sweep:a', 'failed');
+    expect(await after.engine.get('sweep:a')).toMatchObject({ error: { code: 'NOT_SUPPORTED' } });
+  });
+});

@@ -1,0 +1,174 @@
+import { afterEach } from 'vitest';
+import { TaskStopped, type ComputePool } from '#jobs/compute-pool.js';
+import { createJobEngine } from '#jobs/engine.js';
+import type { EngineLimits, JobEngine } from '#jobs/job-engine.js';
+import type { JobKind, Submission } from '#jobs/job-kind.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
+import type { QueueLimits } from '#jobs/queue.js';
+import { openHome, type Home } from '#store/home/home.js';
+import { openStore, type Store } from '#store/open-store.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+import { createTestClock, type TestClock } from './test-clock.js';
+
+const newFolder = temporaryFolders();
+export const MiB = 2 ** 20;
+const LIMITS: EngineLimits & QueueLimits = {
+  attemptsMax: 3,
+  queueMax: 100,
+  ownerQueueMax: 1000,
+  endedMax: 1000,
+  jobBytesMax: 100 * MiB,
+  leaseMs: 60_000,
+  runningMax: { heavy: 2, light: 1 },
+  ownerRunningMax: 1000,
+  memoryBytes: 100 * MiB,
+  jobMsMax: 3_600_000,
+  cancelGraceMs: 2000,
+  queryMsMax: 1000,
+};
+
+export interface Errand {
+  readonly input: unknown;
+  finish(output: unknown): void;
+  fail(reason: unknown): void;
+  readonly signal: AbortSignal | undefined;
+  fraction: number;
+  isAlive: boolean;
+}
+
+/** A pool whose tasks end when the test says so; a signal stops them at once. */
+function createTestPool() {
+  const errands: Errand[] = [];
+  const pool: ComputePool = {
+    run({ input, signal }) {
+      let errand!: Errand;
+      const output = new Promise<never>((resolve, reject) => {
+        errand = {
+          input,
+          signal,
+          fraction: 0,
+          isAlive: true,
+          finish: (value) => resolve(value as never),
+          fail: reject,
+        };
+        errands.push(errand);
+        signal?.addEventListener('abort', () => reject(new TaskStopped('stopped')));
+      });
+      return {
+        output,
+        progress: () => ({ fraction: errand.fraction, message: 'Working.' }),
+        isAlive: () => errand.isAlive,
+      };
+    },
+    load: () => errands.length,
+    close: async () => {},
+  };
+  return { pool, errands };
+}
+
+export interface Payload {
+  readonly value: number;
+}
+
+/** A job of one task whose result is a small value, and whose effect is a document. */
+export const backtest: JobKind<Payload> = {
+  kind: 'backtest',
+  async run(payload, attempt) {
+    const value: unknown = await attempt.compute('backtest', payload as never);
+    return {
+      result: { value },
+      effect: async (tx) => void (await tx.put('run', attempt.jobId.split(':')[1]!, { value })),
+    };
+  },
+};
+
+export const submission = (ident: string, overrides: Partial<Submission<Payload>> = {}): Submission<Payload> => ({
+  kind: backtest,
+  ident,
+  payload: { value: 1 },
+  request: { start: null },
+  estimatedBytes: 10 * MiB,
+  ...overrides,
+});
+
+/** Asked for by a key. */
+export const from = (owner: string): Partial<Submission<Payload>> => ({
+  origin: { owner, requestId: 'request', traceId: null },
+});
+
+export interface World {
+  readonly engine: JobEngine;
+  readonly store: Store;
+  readonly time: TestClock;
+  readonly errands: Errand[];
+  readonly logged: string[];
+  /** What the lines of the log carry besides their message. */
+  readonly fields: Record<string, unknown>[];
+  home: Home;
+}
+const worlds: World[] = [];
+
+export const newHome = newFolder;
+
+export async function openWorld(
+  limits: Partial<EngineLimits & QueueLimits> = {},
+  kinds: readonly JobKind<never>[] = [],
+): Promise<World> {
+  return openOn(await newFolder(), limits, kinds);
+}
+
+export async function openOn(
+  path: string,
+  limits: Partial<EngineLimits & QueueLimits> = {},
+  kinds: readonly JobKind<never>[] = [],
+): Promise<World> {
+  const home = await openHome(path);
+  const store = await openStore({ home, onFailure: () => {} });
+  const time = createTestClock();
+  const { pool, errands } = createTestPool();
+  const logged: string[] = [];
+  const fields: Record<string, unknown>[] = [];
+  const note = (given: object, message: string): void => {
+    logged.push(message);
+    fields.push({ ...given });
+  };
+  const { clock } = time;
+  const log = { info: note, warn: note, error: note };
+  const allLimits = { ...LIMITS, ...limits };
+  const queue = createLocalQueue({ store: store.documents, clock, limits: allLimits, log });
+  const engine = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits: allLimits, log });
+  for (const kind of [backtest, ...kinds]) engine.register({ [kind.kind]: kind });
+  await engine.start();
+  const world = { engine, store, time, errands, logged, fields, home };
+  worlds.push(world);
+  return world;
+}
+
+export async function closeWorld(world: World): Promise<void> {
+  worlds.splice(worlds.indexOf(world), 1);
+  await world.store.close();
+  await world.home.close();
+}
+
+afterEach(async () => {
+  for (let world = worlds.at(0); world !== undefined; world = worlds.at(0)) await closeWorld(world);
+});
+
+/** Resolves when the job is in the state. */
+export function reach(engine: JobEngine, jobId: string, status: string): Promise<void> {
+  return new Promise((resolve) => {
+    const look = async (): Promise<void> => {
+      if ((await engine.get(jobId))?.status !== status) return;
+      unwatch();
+      resolve();
+    };
+    const unwatch = engine.watch(jobId, look);
+    void look();
+  });
+}
+
+export const started = (world: World, count: number): Promise<void> =>
+  new Promise((resolve) => {
+    const peek = (): void => void (world.errands.length >= count ? resolve() : setImmediate(peek));
+    peek();
+  });

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
+import type { EndedJob, NewJob, QueueLimits } from '#jobs/queue.js';
+import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { describeJobQueue } from '../queue-port-contract.js';
+import type { OpenedQueue } from '../queue-port-world.js';
+import { createTestClock, type TestClock } from '../test-clock.js';
+
+const newFolder = temporaryFolders();
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+
+async function openOn(
+  path: string,
+  limits: QueueLimits,
+  time: TestClock,
+  ended: EndedJob[] = [],
+): Promise<OpenedQueue> {
+  const home = await openHome(path);
+  const { documents, close } = await openStore({ home, onFailure: () => {} });
+  const { clock, pass } = time;
+  const queue = createLocalQueue({ store: documents, clock, limits, log: quiet, onEnded: (job) => ended.push(job) });
+  let isOpen = true;
+  const end = async (): Promise<void> => {
+    if (isOpen) for (const room of [{ close }, home]) await room.close();
+    isOpen = false;
+  };
+  let later: OpenedQueue | undefined;
+  return {
+    queue,
+    documents,
+    pass,
+    async reopen() {
+      await end();
+      return (later = await openOn(path, limits, time, ended));
+    },
+    async discard() {
+      await end();
+      await later?.discard();
+    },
+  };
+}
+
+describeJobQueue('the local queue', async (limits) => openOn(await newFolder(), limits, createTestClock()));
+
+const LIMITS: QueueLimits = {
+  attemptsMax: 3,
+  queueMax: 4,
+  ownerQueueMax: 4,
+  endedMax: 100,
+  jobBytesMax: 1000,
+  leaseMs: 60_000,
+};
+const job: NewJob = {
+  jobId: 'backtest:a',
+  kind: 'backtest',
+  inputHash: 'a',
+  payload: null,
+  request: null,
+  estimatedBytes: 1,
+  message: undefined,
+  origin: null,
+};
+const node = { onWork: () => {}, progressOf: () => undefined };
+const order = { lane: 'heavy', exceptOwners: new Set<string>(), take: () => true } as const;
+
+/** A joined queue with one waiting job. */
+async function withJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {
+  const time = createTestClock();
+  const ended: EndedJob[] = [];
+  const world = await openOn(await newFolder(), LIMITS, time, ended);
+  await world.queue.join(node);
+  await world.queue.submit(job);
+  try {
+    await work({ ...world, time, ended });
+  } finally {
+    await world.discard();
+  }
+}
+
+test.each([3_600_000, -3_600_000, 86_400_000 * 366])('a wall clock set by %d ms ends no lease', (jumpMs) =>
+  withJob(async ({ queue, time }) => {
+    const { lease } = (await queue.claim(order))!;
+    time.jump(jumpMs);
+    await time.pass(59_000);
+    expect(await queue.heartbeat(lease)).toBe(true);
+    expect((await queue.find('backtest:a'))!.status).toMatchObject({ status: 'running', attempt: 1 });
+  }),
+);
+
+test('an ended job is reported with its outcome and the times of its last attempt', () =>
+  withJob(async ({ queue, time, ended }) => {
+    await queue.submit({ ...job, jobId: 'backtest:never' });
+    await time.pass(2000);
+    const { lease } = (await queue.claim(order))!;
+    await time.pass(5000);
+    await queue.cancel('backtest:never');
+    await queue.complete(lease, { type: 'succeed', result: { value: 1 }, message: 'Done.' });
+    expect(ended).toEqual([
+      { jobId: 'backtest:never', kind: 'backtest', outcome: 'cancelled', seconds: null, waitSeconds: null },
+      { jobId: 'backtest:a', kind: 'backtest', outcome: 'succeeded', seconds: 5, waitSeconds: 2 },
+    ]);
+  }));

@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import type { Claim, JobQueue } from '#jobs/queue.js';
+import type { DocumentTransaction } from '#store/port.js';
+import { job, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
+
+/** What a queue promises of attempts that have begun: their ends, cancellation, leases, watching. */
+export function describeAttempts({ joined, joinAs }: Queues): void {
+  describe('the end of an attempt', () => {
+    test('is one with its effect, and takes the payload along', async () => {
+      const { queue, claimed, documents, statusOf } = await joined();
+      await queue.submit(job('a'));
+      const { lease } = await claimed();
+      const effect = async (tx: DocumentTransaction) => void (await tx.put('run', 'a', { n: 1 }));
+      expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
+      expect(await statusOf('a')).toMatchObject({ status: 'succeeded', result: 42, progress: 1 });
+      expect(await documents.get('run', 'a')).toMatchObject({ body: { n: 1 } });
+      expect(await documents.get('job-input', 'backtest:a')).toBeUndefined();
+      expect(await queue.isLive('backtest:a')).toBe(false);
+    });
+
+    test('that its effect refuses has not come: nothing is written, and the attempt goes on', async () => {
+      const { queue, claimed, documents, statusOf } = await joined();
+      await queue.submit(job('a'));
+      const { lease } = await claimed();
+      const refused = queue.complete(lease, {
+        ...succeed,
+        async effect(tx) {
+          await tx.put('run', 'a', {});
+          throw new Refusal('INDEX_DELETED', 'gone');
+        },
+      });
+      await expect(refused).rejects.toMatchObject({ code: 'INDEX_DELETED' });
+      expect([await documents.get('run', 'a'), (await statusOf('a'))?.status]).toEqual([undefined, 'running']);
+      const error = { code: 'INDEX_DELETED', message: 'gone', detail: null } as const;
+      expect(await queue.complete(lease, { type: 'fail', error })).toBe(true);
+      expect(await statusOf('a')).toMatchObject({ status: 'failed', error });
+    });
+
+    test('happens once: a stale attempt changes nothing, of this submission or a later one', async () => {
+      const { queue, claimed, documents, pass, statusOf, reach } = await joined();
+      const counted = {
+        ...succeed,
+        effect: async (tx: DocumentTransaction) => void (await tx.put('run', 'a', {})),
+      };
+      const isIgnored = async (lease: Claim['lease']) => {
+        const before = await statusOf('a');
+        expect([await queue.heartbeat(lease), await queue.complete(lease, counted)]).toEqual([false, false]);
+        expect([await statusOf('a'), await documents.get('run', 'a')]).toEqual([before, undefined]);
+      };
+      await queue.submit(job('a'));
+      const released = (await claimed()).lease;
+      await queue.complete(released, { type: 'release' });
+      const silent = (await claimed()).lease;
+      await isIgnored(released);
+      await pass(LEASE_MS + 2000);
+      await reach('a', 'pending');
+      const cancelled = (await claimed()).lease;
+      await isIgnored(silent);
+      await queue.cancel('backtest:a');
+      await isIgnored(cancelled);
+      await queue.submit(job('a'));
+      const later = (await claimed()).lease;
+      expect([released.attempt, silent.attempt, cancelled.attempt, later.attempt]).toEqual([1, 2, 3, 1]);
+      for (const stale of [released, silent, cancelled]) await isIgnored(stale);
+      expect(await Promise.all([later, later].map((lease) => queue.complete(lease, counted)))).toEqual([true, false]);
+    });
+
+    test('by three crashes fails the job; releases do not count', async () => {
+      const { queue, claimed, statusOf } = await joined();
+      await queue.submit(job('a'));
+      for (const type of ['crash', 'release', 'crash', 'release', 'release'] as const)
+        await queue.complete((await claimed()).lease, type === 'crash' ? { type, cause: 'code 3' } : { type });
+      expect(await statusOf('a')).toMatchObject({ status: 'pending', attempt: 6, progress: 0, started_at: null });
+      await queue.complete((await claimed()).lease, { type: 'crash', cause: 'code 3' });
+      const detail = { attempts: 3, cause: 'code 3' };
+      expect(await statusOf('a')).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail } });
+    });
+
+    test('that queues the job again makes it the next of its owner', async () => {
+      const { queue, claimed } = await joined();
+      for (const id of ['a', 'b']) await queue.submit(job(id));
+      await queue.complete((await claimed()).lease, { type: 'release' });
+      expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
+    });
+  });
+
+  describe('cancelling', () => {
+    test('a waiting job takes it out of the line', async () => {
+      const { queue, claim } = await joined();
+      await queue.submit(job('a'));
+      expect(await queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled', error: null, result: null });
+      expect(await claim()).toBeUndefined();
+    });
+
+    test('a running job is over in the answer, and its node knows after a heartbeat at the latest', async () => {
+      const { queue, claimed } = await joined();
+      await queue.submit(job('a'));
+      const { lease } = await claimed();
+      expect(await queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
+      expect(await queue.heartbeat(lease)).toBe(false);
+      expect(lease.lost.aborted).toBe(true);
+    });
+
+    test('at the instant of success leaves one of the two, and the effect agrees', async () => {
+      const { queue, claimed, documents } = await joined();
+      for (let round = 0; round < 10; round++) {
+        await queue.submit(job('a'));
+        const { lease } = await claimed();
+        const effect = async (tx: DocumentTransaction) => void (await tx.put('run', `r${round}`, {}));
+        const end = () => queue.complete(lease, { ...succeed, effect });
+        const cancel = () => queue.cancel('backtest:a');
+        const [first, second] = await Promise.all(round % 2 === 0 ? [end(), cancel()] : [cancel(), end()]);
+        const [counted, status] = round % 2 === 0 ? [first, second] : [second, first];
+        const isThere = (await documents.get('run', `r${round}`)) !== undefined;
+        expect([counted, (status as { status: string }).status]).toEqual(
+          isThere ? [true, 'succeeded'] : [false, 'cancelled'],
+        );
+      }
+    });
+
+    test('an ended job answers it unchanged; an unknown one is refused', async () => {
+      const { queue, claimed, statusOf } = await joined();
+      await queue.submit(job('a'));
+      await queue.complete((await claimed()).lease, succeed);
+      expect(await queue.cancel('backtest:a')).toEqual(await statusOf('a'));
+      await expect(queue.cancel('backtest:none')).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
+    });
+  });
+
+  describe('a lease', () => {
+    test('runs out without heartbeats, and its job is queued again; one that is heard of lasts', async () => {
+      const { queue, claimed, pass, statusOf, reach } = await joined();
+      for (const id of ['silent', 'alive']) await queue.submit(job(id));
+      const [silent, alive] = [(await claimed()).lease, (await claimed()).lease];
+      for (let second = 0; second < LEASE_MS / 1000 + 2; second++) {
+        await pass(1000);
+        expect(await queue.heartbeat(alive)).toBe(true);
+      }
+      await reach('silent', 'pending');
+      expect([await queue.heartbeat(silent), silent.lost.aborted]).toEqual([false, true]);
+      expect(await statusOf('silent')).toMatchObject({ status: 'pending', attempt: 2 });
+      expect(await statusOf('alive')).toMatchObject({ status: 'running', attempt: 1 });
+    });
+
+    test('of a process that ended counts as a crash, and its job is the first again', async () => {
+      const first = await joined();
+      for (const id of ['a', 'b', 'c']) await first.queue.submit(job(id));
+      for (let i = 0; i < 2; i++) await first.claim();
+      let world: OpenedQueue = first;
+      for (let crash = 1; crash <= 3; crash++) {
+        world = await world.reopen();
+        const { recovered, claim } = await joinAs(world.queue);
+        expect(recovered).toBe(2);
+        const next = crash < 3 ? [await claim(), await claim()] : [await claim()];
+        expect(next.map((claim) => claim?.lease.jobId)).toEqual(
+          crash < 3 ? ['backtest:a', 'backtest:b'] : ['backtest:c'],
+        );
+      }
+      const failed = await world.queue.list({ statuses: ['failed'], limit: 10 });
+      expect(failed.map(({ job_id: id, error }) => [id, error?.code])).toEqual([
+        ['backtest:b', 'WORKER_CRASHED'],
+        ['backtest:a', 'WORKER_CRASHED'],
+      ]);
+    });
+  });
+
+  describe('watching', () => {
+    test('calls after every change of the job, progress included, and not once it is stopped', async () => {
+      const { queue, claimed, state, pass } = await joined();
+      await queue.submit(job('a'));
+      const seen: string[] = [];
+      const looks: Promise<void>[] = [];
+      const look = async () => {
+        const { status, progress, message } = (await queue.find('backtest:a'))!.status;
+        seen.push(`${status} ${progress} ${message}`);
+      };
+      const stop = queue.watch('backtest:a', () => void looks.push(look()));
+      const { lease } = await claimed();
+      state.progress = { fraction: 0.5, message: 'Half.' };
+      await queue.heartbeat(lease);
+      await pass(1000);
+      await Promise.all(looks);
+      expect(seen.at(-1)).toBe('running 0.5 Half.');
+      state.progress = { fraction: 0.25, message: 'Less.' };
+      await queue.heartbeat(lease);
+      await pass(1000);
+      await Promise.all(looks);
+      expect(seen.at(-1)).toBe('running 0.5 Less.');
+      stop();
+      await queue.cancel('backtest:a');
+      expect(seen.at(-1)).toBe('running 0.5 Less.');
+      expect((await queue.find('backtest:a'))!.status).toMatchObject({ status: 'cancelled', progress: 0.5 });
+    });
+
+    test('counts changes upwards, over restarts too', async () => {
+      const { queue, reopen, pass } = await joined();
+      const revisionOf = async (of: JobQueue) => (await of.find('backtest:a'))!.revision;
+      await queue.submit(job('a'));
+      const pending = await revisionOf(queue);
+      await queue.cancel('backtest:a');
+      const cancelled = await revisionOf(queue);
+      expect(cancelled).toBeGreaterThan(pending);
+      await pass(1000);
+      const after = await reopen();
+      await joinAs(after.queue);
+      expect(await revisionOf(after.queue)).toBeGreaterThanOrEqual(cancelled);
+    });
+  });
+}

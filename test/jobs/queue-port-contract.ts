@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import type { JobQueue, NewJob } from '#jobs/queue.js';
+import { describeAttempts } from './queue-port-attempts.js';
+import { createQueues, from, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
+
+/** What every queue promises, whatever engine is below: run against each. */
+export function describeJobQueue(name: string, open: OpenQueue): void {
+  describe(name, () => {
+    const queues = createQueues(open);
+    describeSubmissions(queues);
+    describeClaims(queues);
+    describeAttempts(queues);
+    describeListing(queues);
+  });
+}
+
+function describeSubmissions({ joined, joinAs }: Queues): void {
+  describe('a submission', () => {
+    test('is durable once it is answered, whole', async () => {
+      const { queue, reopen } = await joined();
+      const origin = { owner: 'key', requestId: 'r', traceId: 't' };
+      const status = await queue.submit(job('a', { origin, message: 'Waiting.' }));
+      expect(status).toMatchObject({ job_id: 'backtest:a', status: 'pending', attempt: 1, request: { start: null } });
+      expect(status).toMatchObject({ message: 'Waiting.', input_hash: 'a', request_id: 'r', trace_id: 't' });
+      const after = await reopen();
+      const { claimed } = await joinAs(after.queue);
+      expect((await after.queue.find('backtest:a'))!.status).toEqual(status);
+      expect(await claimed()).toMatchObject({ input: { payload: { of: 'a' } }, job: { owner: 'key' } });
+    });
+
+    test('is one job however often and how soon it is repeated; another request under its id is refused', async () => {
+      const { queue, claim } = await joined();
+      const all = await Promise.allSettled(
+        [...Array(10).fill(job('a')), job('a', { inputHash: 'other' })].map(queue.submit),
+      );
+      expect(all.map(({ status }) => status)).toEqual([...Array(10).fill('fulfilled'), 'rejected']);
+      expect(all.at(-1)).toMatchObject({ reason: { code: 'JOB_RUNNING' } });
+      expect([await claim(), await claim()]).toMatchObject([{ lease: { jobId: 'backtest:a' } }, undefined]);
+      expect(await queue.submit(job('a'))).toMatchObject({ status: 'running' });
+    });
+
+    test('replaces an ended job of its id', async () => {
+      const { queue, claimed } = await joined();
+      await queue.submit(job('a'));
+      await queue.cancel('backtest:a');
+      expect(await queue.submit(job('a', { inputHash: 'other', payload: 2 }))).toMatchObject({ status: 'pending' });
+      expect((await claimed()).input).toEqual({ payload: 2 });
+    });
+
+    test('is refused beyond the limits of the queue, of its owner and of memory, with both numbers', async () => {
+      const { queue } = await joined({ queueMax: 3, ownerQueueMax: 1 });
+      const outcome = async (submission: NewJob) =>
+        queue.submit(submission).then(
+          () => 'queued',
+          ({ code, detail }: Refusal) => ({ code, detail }),
+        );
+      const own = { code: 'RATE_LIMITED', detail: { queued: 1, limit: 1 } };
+      expect(await Promise.all(['a', 'b'].map((id) => outcome(job(id, from('one')))))).toEqual(['queued', own]);
+      expect(await Promise.all(['c', 'd', 'e'].map((id) => outcome(job(id))))).toEqual([
+        'queued',
+        'queued',
+        { code: 'OVERLOADED', detail: { queued: 3, limit: 3 } },
+      ]);
+      const large = { estimated_bytes: 1001, budget_bytes: 1000 };
+      expect(await outcome(job('f', { estimatedBytes: 1001 }))).toMatchObject({
+        code: 'VALIDATION_FAILED',
+        detail: large,
+      });
+      expect(await queue.find('backtest:f')).toBeUndefined();
+    });
+
+    test('is refused while the queue drains, which gives out no job either', async () => {
+      const { queue, claim } = await joined();
+      await queue.submit(job('a'));
+      queue.drain();
+      await expect(queue.submit(job('b'))).rejects.toMatchObject({ code: 'DRAINING' });
+      expect(await queue.submit(job('a'))).toMatchObject({ status: 'pending' });
+      expect(await claim()).toBeUndefined();
+    });
+
+    test('forgets the oldest ended jobs beyond those that are remembered, waiting ones never', async () => {
+      const { queue, documents } = await joined({ endedMax: 2 });
+      await queue.submit(job('waiting'));
+      for (const id of ['a', 'b', 'c', 'd']) {
+        await queue.submit(job(id));
+        await queue.cancel(`backtest:${id}`);
+      }
+      await Promise.all(['x', 'b', 'y'].map((id) => queue.submit(job(id)))); // All of them find b to be one too many.
+      const ids = await queue.ids('backtest');
+      expect(ids).toEqual(['waiting', 'c', 'd', 'x', 'b', 'y'].map((id) => `backtest:${id}`));
+      expect(await documents.ids('job')).toEqual(ids.toSorted());
+      expect(await queue.find('backtest:a')).toBeUndefined();
+    });
+  });
+}
+
+function describeClaims({ joined }: Queues): void {
+  describe('claims', () => {
+    test('that come at once take each job once', async () => {
+      const { queue, claim } = await joined();
+      const ids = Array.from({ length: 20 }, (_, i) => `j${i}`);
+      await Promise.all(ids.map((id) => queue.submit(job(id))));
+      const claims = await Promise.all(Array.from({ length: 30 }, () => claim()));
+      const taken = claims.flatMap((claim) => claim?.lease.jobId ?? []);
+      expect(taken.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
+      expect(await queue.counts()).toEqual({ pending: 0, running: 20 });
+    });
+
+    test('take jobs of their lane in the order of submission, of owners in turn', async () => {
+      const { queue, claimed, claim } = await joined();
+      for (const id of ['a1', 'a2', 'a3']) await queue.submit(job(id, from('a')));
+      await queue.submit(light('l'));
+      for (const id of ['b1', 'b2']) await queue.submit(job(id, from('b')));
+      expect((await claimed({ lane: 'light' })).lease.jobId).toBe('render:l');
+      const order: string[] = [];
+      for (let next = await claim(); next !== undefined; next = await claim()) order.push(next.lease.jobId.slice(9));
+      expect(order).toEqual(['a1', 'b1', 'a2', 'b2', 'a3']);
+    });
+
+    test('pass over owners that are full, and nobody else', async () => {
+      const { queue, claim, claimed } = await joined();
+      await queue.submit(job('a', from('a')));
+      await queue.submit(job('b', from('b')));
+      expect((await claimed({ exceptOwners: new Set(['a']) })).lease.jobId).toBe('backtest:b');
+      expect(await claim({ exceptOwners: new Set(['a']) })).toBeUndefined();
+      expect((await claimed()).lease.jobId).toBe('backtest:a');
+    });
+
+    test('that do not take the job they are offered leave it first in line', async () => {
+      const { queue, claim, claimed } = await joined();
+      for (const [id, estimatedBytes] of [
+        ['large', 900],
+        ['small', 1],
+      ] as const)
+        await queue.submit(job(id, { estimatedBytes }));
+      const offers: number[] = [];
+      const take = ({ estimated_bytes: bytes }: { readonly estimated_bytes: number }) => offers.push(bytes) > 2;
+      expect([await claim({ take }), await claim({ take })]).toEqual([undefined, undefined]);
+      expect((await claimed({ take })).lease.jobId).toBe('backtest:large');
+      expect(offers).toEqual([900, 900, 900]);
+    });
+
+    test('are running on disk with their attempt, and their node hears of work to come', async () => {
+      const { queue, claimed, documents, state } = await joined();
+      const calls = state.calls;
+      await queue.submit(job('a'));
+      expect(state.calls).toBeGreaterThan(calls);
+      expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 1 });
+      expect(await documents.get('job', 'backtest:a')).toMatchObject({ body: { status: 'running', attempt: 1 } });
+    });
+  });
+}
+
+function describeListing({ joined }: Queues): void {
+  test('lists the newest first, by kind and status, up to a limit and before a job', async () => {
+    const { queue, claimed } = await joined();
+    for (const id of ['a', 'b', 'c']) await queue.submit(job(id));
+    await queue.submit(light('r'));
+    await queue.cancel('backtest:b');
+    await queue.complete((await claimed()).lease, succeed);
+    const listed = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>
+      (await queue.list({ limit: 100, ...query })).map(
+        ({ job_id: id, result }) => `${id.split(':')[1]} ${String(result)}`,
+      );
+    expect(await listed({})).toEqual(['r null', 'c null', 'b null', 'a null']);
+    expect(await listed({ kind: 'backtest', limit: 2 })).toEqual(['c null', 'b null']);
+    expect(await listed({ statuses: ['cancelled', 'succeeded'] })).toEqual(['b null', 'a null']);
+    expect(await listed({ before: 'backtest:b' })).toEqual(['a null']);
+    expect(await listed({ before: 'backtest:unknown' })).toEqual([]);
+    await queue.submit(job('b'));
+    expect(await listed({ limit: 1 })).toEqual(['b null']);
+    expect(await queue.ids('backtest')).toEqual(['a', 'c', 'b'].map((id) => `backtest:${id}`));
+    expect(await Promise.all(['a', 'b', 'none'].map((id) => queue.isLive(`backtest:${id}`)))).toEqual([
+      false,
+      true,
+      false,
+    ]);
+  });
+}

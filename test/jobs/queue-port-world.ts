@@ -1,0 +1,80 @@
+import { afterEach } from 'vitest';
+import type { TaskProgress } from '#jobs/compute-pool.js';
+import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/queue.js';
+import type { DocumentStore } from '#store/port.js';
+
+/** A queue that a contract test may open, reopen and forget. */
+export interface OpenedQueue {
+  readonly queue: JobQueue;
+  /** The documents that effects are written to. */
+  readonly documents: DocumentStore;
+  /** Lets time pass on the clock of leases. */
+  pass(ms: number): Promise<void>;
+  /** Opens it again on the same data, as after the sudden end of its process. */
+  reopen(): Promise<OpenedQueue>;
+  /** Closes it and removes its data. */
+  discard(): Promise<void>;
+}
+
+export type OpenQueue = (limits: QueueLimits) => Promise<OpenedQueue>;
+
+export const LEASE_MS = 60_000;
+const LIMITS: QueueLimits = {
+  attemptsMax: 3,
+  queueMax: 100,
+  ownerQueueMax: 100,
+  endedMax: 100,
+  jobBytesMax: 1000,
+  leaseMs: LEASE_MS,
+};
+
+export const job = (ident: string, overrides: Partial<NewJob> = {}): NewJob => ({
+  jobId: `backtest:${ident}`,
+  kind: 'backtest',
+  inputHash: ident,
+  payload: { of: ident },
+  request: { start: null },
+  estimatedBytes: 1,
+  message: undefined,
+  origin: null,
+  ...overrides,
+});
+export const from = (owner: string): Partial<NewJob> => ({ origin: { owner, requestId: 'request', traceId: null } });
+export const light = (ident: string): NewJob => job(ident, { jobId: `render:${ident}`, kind: 'render' });
+export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;
+
+/** Queues of one test, closed after it. */
+export function createQueues(open: OpenQueue) {
+  const opened: OpenedQueue[] = [];
+  afterEach(async () => {
+    for (const queue of opened.splice(0)) await queue.discard();
+  });
+
+  /** A queue that one node has joined. */
+  async function joined(limits: Partial<QueueLimits> = {}) {
+    const world = await open({ ...LIMITS, ...limits });
+    opened.push(world);
+    return { ...world, ...(await joinAs(world.queue)) };
+  }
+
+  async function joinAs(queue: JobQueue) {
+    const state = { calls: 0, progress: undefined as TaskProgress | undefined };
+    const recovered = await queue.join({ onWork: () => void state.calls++, progressOf: () => state.progress });
+    const claim = (order: Partial<ClaimOrder> = {}): Promise<Claim | undefined> =>
+      queue.claim({ lane: 'heavy', exceptOwners: new Set(), take: () => true, ...order });
+    const claimed = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // There is one.
+    const statusOf = async (ident: string) => (await queue.find(`backtest:${ident}`))?.status;
+    /** Resolves when the job is in the state. */
+    const reach = (ident: string, status: string): Promise<void> =>
+      new Promise((resolve) => {
+        const look = async () => (await statusOf(ident))?.status === status && (stop(), resolve());
+        const stop = queue.watch(`backtest:${ident}`, look);
+        void look();
+      });
+    return { state, recovered, claim, claimed, statusOf, reach };
+  }
+
+  return { joined, joinAs };
+}
+
+export type Queues = ReturnType<typeof createQueues>;

@@ -1,0 +1,35 @@
+/** Things to happen, by time and then by order of arrival. */
+export interface Agenda {
+  now(): number;
+  isEmpty(): boolean;
+  /** @returns how to call it off */
+  add(delayMs: number, run: () => void): () => void;
+  /** Moves time to the next thing and lets it happen. @returns whether there was one */
+  runNext(): boolean;
+}
+
+export function createAgenda(): Agenda {
+  let now = 0;
+  let count = 0;
+  const entries: { readonly at: number; readonly order: number; readonly run: () => void }[] = [];
+  return {
+    now: () => now,
+    isEmpty: () => entries.length === 0,
+    add(delayMs, run) {
+      const entry = { at: now + delayMs, order: count++, run };
+      const place = entries.findLastIndex(({ at }) => at <= entry.at) + 1;
+      entries.splice(place, 0, entry);
+      return () => {
+        const found = entries.indexOf(entry);
+        if (found >= 0) entries.splice(found, 1);
+      };
+    },
+    runNext() {
+      const entry = entries.shift();
+      if (entry === undefined) return false;
+      now = entry.at;
+      entry.run();
+      return true;
+    },
+  };
+}

@@ -1,0 +1,165 @@
+import { Refusal } from '#domain/refusal.js';
+import type { Clock } from '#jobs/clock.js';
+import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
+import type { ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
+import { jobIdOf, type Payload, type World } from './world.js';
+
+/** The ports of one process of the world: what reaches them after its end has no effect. */
+export interface PortListeners {
+  /** A process has written a job. */
+  onJobWritten(jobId: string, owner: number): void;
+  /** The worker of an attempt died. */
+  onCrash(token: string): void;
+}
+
+export const EPOCH_MS = 1.7e12;
+/** Of one write. */
+const DISK_FULL = 0.005;
+
+export function createClock({ agenda, later }: World, owner: number): Clock {
+  return {
+    now: () => EPOCH_MS + agenda.now(),
+    monotonicMs: () => agenda.now(),
+    after: (ms, call) => later(owner, ms, call),
+  };
+}
+
+type Staged = Map<string, string | null>;
+
+/** Commits keep their order; acknowledgements come when they come. */
+export function createStore(world: World, owner: number, { onJobWritten }: PortListeners): DocumentStore {
+  const { disk, agenda, between, later } = world;
+  let lastCommitMs = 0;
+
+  const get = (kind: DocumentKind, id: string, staged?: Staged) => {
+    const key = `${kind}/${id}`;
+    const text = staged?.has(key) ? staged.get(key) : disk.get(key);
+    return text === undefined || text === null ? undefined : { id, body: JSON.parse(text), etag: '', updatedAt: '' };
+  };
+
+  function write(staged: Staged): void {
+    world.isDiskChanged = true;
+    const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
+    for (const [key, text] of staged) {
+      if (text === null) disk.delete(key);
+      else disk.set(key, text);
+      if (key.startsWith('job/')) onJobWritten(key.slice(4), owner);
+    }
+    world.removeUnowned(dropped);
+  }
+
+  async function commit<T>(change: TransactionBody<T>, acknowledge: (result: T) => void): Promise<void> {
+    const staged: Staged = new Map();
+    const result = await change({
+      get: async (kind, id) => get(kind, id, staged),
+      ids: async () => [],
+      put: async (kind, id, body) => (staged.set(`${kind}/${id}`, JSON.stringify(body)), ''),
+      delete: async (kind, id) => (staged.set(`${kind}/${id}`, null), true),
+      publish: () => {},
+    });
+    if (world.callPort(() => write(staged))) later(owner, between(0, 10), () => acknowledge(result));
+  }
+
+  const idsOf = (kind: DocumentKind): string[] =>
+    [...disk.keys()].flatMap((key) => (key.startsWith(`${kind}/`) ? [key.slice(kind.length + 1)] : [])).sort();
+
+  return {
+    get: async (kind, id) => get(kind, id),
+    ids: async (kind) => idsOf(kind),
+    revision: async () => 0,
+    list: async (kind, read) => ({
+      documents: [...disk].flatMap(([key, text]) =>
+        key.startsWith(`${kind}/`) ? (read(JSON.parse(text), key.slice(kind.length + 1)) ?? []) : [],
+      ),
+      skipped: 0,
+      skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 },
+    }),
+    transaction: <T>(change: TransactionBody<T>) =>
+      new Promise<T>((resolve, reject) => {
+        lastCommitMs = Math.max(lastCommitMs, agenda.now() + between(0, 20));
+        later(owner, lastCommitMs - agenda.now(), () => {
+          if (world.chance(DISK_FULL)) reject(new Refusal('STORAGE_FULL', 'simulated'));
+          else commit(change, resolve).catch(reject);
+        });
+      }),
+    subscribe: () => () => {},
+    close: async () => {},
+  };
+}
+
+export function createArtifacts(world: World, owner: number): ArtifactStore {
+  const { files, agenda, between, later, random } = world;
+  const never = (): never => world.say('the engine reads no artifacts');
+  return {
+    write: (bytes, sha256) =>
+      new Promise((resolve, reject) => {
+        const name = `file-${files.size}-${agenda.now()}-${random()}`;
+        later(owner, between(0, 10), () => {
+          if (world.chance(DISK_FULL)) return reject(new Refusal('STORAGE_FULL', 'simulated'));
+          try {
+            if (world.callPort(() => files.set(name, owner))) resolve({ name, bytes: bytes.length, sha256 });
+          } catch (thrown) {
+            reject(thrown);
+          }
+        });
+      }),
+    async remove(names) {
+      for (const name of names) if (owner === world.process) files.delete(name);
+      world.isDiskChanged = true;
+    },
+    stream: never,
+    read: never,
+    isIntact: never,
+    path: never,
+    claim: never,
+    newName: never,
+    link: never,
+    sweep: never,
+  };
+}
+
+/** Threads that finish, refuse, die, fall silent, or ignore a cancel and answer too late. */
+export function createPool(world: World, owner: number, { onCrash }: PortListeners): ComputePool {
+  const { agenda, between, later, random } = world;
+  return {
+    run({ input, signal }) {
+      const { token } = input as unknown as Payload;
+      const startMs = agenda.now();
+      const durationMs = between(1, 8000);
+      let isDeaf = world.chance(0.2);
+      const isEndless = world.chance(0.03);
+      let isLost = false;
+      const output = new Promise<never>((resolve, reject) => {
+        const finish = (): void => {
+          const dice = world.isKind || world.fault !== undefined ? 1 : random();
+          if (dice < 0.15) {
+            if (signal?.aborted !== true) onCrash(token);
+            isLost = true;
+            reject(new WorkerLost('simulated'));
+          } else if (dice < 0.2) reject(new Refusal('MISSING_PRICE', 'simulated'));
+          else if (dice < 0.22) reject(new Error('a simulated defect'));
+          else if (dice < 0.25) {
+            isLost = isDeaf = true; // Half of the lost messages arrive after all, when nobody waits for them any more.
+            if (dice < 0.235) later(owner, between(5000, 15_000), () => resolve(token as never));
+          } else resolve(token as never);
+        };
+        if (!isEndless) later(owner, durationMs, finish);
+        signal?.addEventListener('abort', () => {
+          const isGivenUp = world.recordOnDisk(jobIdOf(token))?.status === 'pending';
+          if (isGivenUp && !isLost && !world.isStopping) world.say(`an attempt of ${token} that was well was given up`);
+          if (!isDeaf) later(owner, between(0, 250), () => reject(new TaskStopped('simulated')));
+        });
+      });
+      return {
+        output,
+        progress: () => ({
+          fraction: Math.min((agenda.now() - startMs) / durationMs, 1) * (0.8 + 0.2 * random()),
+          message: undefined,
+        }),
+        isAlive: () => !isLost,
+      };
+    },
+    load: () => 0,
+    close: async () => {},
+  };
+}

@@ -1,0 +1,76 @@
+import { isTerminal } from '#jobs/life-cycle.js';
+import type { JobStatus } from '#jobs/status.js';
+import { EPOCH_MS } from './ports.js';
+import { incarnationOf, tokenOf, type World } from './world.js';
+
+/** An attempt under way in the living process. */
+export interface AttemptSeen {
+  readonly token: string;
+  readonly signal: AbortSignal;
+}
+
+export interface StatusFacts {
+  readonly leaseMs: number;
+  /** Incarnation and attempt -> the process that wrote its start. */
+  readonly startedBy: ReadonlyMap<string, number>;
+  readonly attempts: ReadonlySet<AttemptSeen>;
+}
+
+/** Statuses as clients see them, one after the other. */
+export interface StatusChecks {
+  check(status: JobStatus): void;
+  /** The last status seen of each incarnation. */
+  readonly seen: ReadonlyMap<string, JobStatus>;
+}
+
+/** Time beyond a lease that its end may take: looks are a second apart, and the disk is slow. */
+const GRACE_MS = 3000;
+
+export function createStatusChecks(world: World, { leaseMs, startedBy, attempts }: StatusFacts): StatusChecks {
+  const { agenda, say } = world;
+  const seen = new Map<string, JobStatus>();
+  /** Incarnation -> the process that showed it. */
+  const seenBy = new Map<string, number>();
+  /** Incarnation and attempt -> when work on it was last seen. */
+  const idleSince = new Map<string, number>();
+
+  function checkRunning(status: JobStatus, key: string): void {
+    const { job_id: jobId, attempt } = status;
+    const attemptKey = `${key}#${attempt}`;
+    if (startedBy.get(attemptKey) !== world.process) say(`${jobId} is running though this process never started it`);
+    const isWorkedOn = [...attempts].some(({ token, signal }) => token === tokenOf(status) && !signal.aborted);
+    const idleMs = isWorkedOn ? 0 : agenda.now() - (idleSince.get(attemptKey) ?? agenda.now());
+    idleSince.set(attemptKey, agenda.now() - idleMs);
+    if (idleMs > leaseMs + GRACE_MS) say(`${jobId} is running for ${idleMs} ms without an attempt`);
+    const silenceMs = EPOCH_MS + agenda.now() - Date.parse(status.heartbeat_at!);
+    if (silenceMs > leaseMs + GRACE_MS) say(`${jobId} is running after ${silenceMs} ms of silence`);
+  }
+
+  function checkChange(before: JobStatus, status: JobStatus, isSameProcess: boolean): void {
+    const { job_id: jobId, attempt, progress } = status;
+    if (isTerminal(before.status) && JSON.stringify(before) !== JSON.stringify(status))
+      say(`${jobId} changed from ${before.status} to ${status.status}`);
+    if (attempt < before.attempt) say(`${jobId} went back to attempt ${attempt}`);
+    if (before.status === 'running' && status.status === 'pending' && attempt === before.attempt)
+      say(`${jobId} waits again under the same attempt`);
+    // Progress lies in memory: a job that fails because its process died shows none.
+    if (isSameProcess && attempt === before.attempt && progress < before.progress)
+      say(`${jobId} went back from ${before.progress} to ${progress}`);
+  }
+
+  return {
+    check(status) {
+      const key = incarnationOf(status);
+      const before = seen.get(key);
+      const isSameProcess = seenBy.get(key) === world.process;
+      seen.set(key, status);
+      seenBy.set(key, world.process);
+      const { job_id: jobId, progress } = status;
+      if (status.status === 'pending' && progress !== 0) say(`${jobId} is pending at ${progress}`);
+      if (status.status === 'succeeded' && progress !== 1) say(`${jobId} succeeded at ${progress}`);
+      if (status.status === 'running') checkRunning(status, key);
+      if (before !== undefined) checkChange(before, status, isSameProcess);
+    },
+    seen,
+  };
+}

@@ -1,0 +1,130 @@
+import { isTerminal } from '#jobs/life-cycle.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { ArtifactRef } from '#store/port.js';
+import { createStatusChecks, type AttemptSeen } from './status-checks.js';
+import { incarnationOf, jobIdOf, tokenOf, type Payload, type World } from './world.js';
+
+/** What clients were told and what was seen, and what must therefore hold. */
+export interface Witness {
+  /** Remembers which process put which attempt on disk as running. */
+  noteStart(jobId: string, owner: number): void;
+  /** Remembers that the attempt of a token ended with its worker or its process. */
+  noteCrash(token: string): void;
+  /** A new process begins: jobs that ran count as crashed, and no attempt is under way. */
+  noteRestart(): void;
+  /** A client was answered a submission, or a cancellation. */
+  noteSubmitted(status: JobStatus): void;
+  noteCancelled(status: JobStatus): void;
+  /**
+   * What must hold when work starts: the attempt is on disk, the job is no poison, and no other attempt of it runs.
+   * @returns how to say that it ended
+   */
+  checkStart(payload: Payload, signal: AbortSignal): () => void;
+  /** What must hold of the disk, looked at when it has changed. */
+  checkDisk(): void;
+  /** What must hold of a status that a client sees. */
+  checkStatus(status: JobStatus): void;
+  /** The last statuses seen, of every submission. */
+  readonly seen: ReadonlyMap<string, JobStatus>;
+}
+
+export interface WitnessLimits {
+  readonly attemptsMax: number;
+  readonly runningMax: number;
+  readonly memoryBytes: number;
+  readonly leaseMs: number;
+}
+
+export function createWitness(world: World, jobIds: readonly string[], limits: WitnessLimits): Witness {
+  const { disk, say } = world;
+  const toldDurable = new Map<string, string>(); // job id -> token of the last acknowledged submission
+  const toldCancelled = new Set<string>(); // incarnations
+  const startedBy = new Map<string, number>(); // incarnation and attempt -> the process that wrote its start
+  const crashed = new Set<string>(); // incarnations and attempts
+  const attempts = new Set<AttemptSeen & { readonly bytes: number }>();
+  const counted = new Set<string>();
+  /** Successes by token: a token that is sent again after its end may succeed again. */
+  const successes = new Map<string, number>();
+  const statuses = createStatusChecks(world, { leaseMs: limits.leaseMs, startedBy, attempts });
+
+  function noteCrash(token: string): void {
+    const record = world.recordOnDisk(jobIdOf(token));
+    crashed.add(record === undefined ? '' : `${incarnationOf(record)}#${record.attempt}`);
+  }
+
+  function checkStart({ token }: Payload, signal: AbortSignal): () => void {
+    const jobId = jobIdOf(token);
+    const record = world.recordOnDisk(jobId);
+    if (record?.status !== 'running' || tokenOf(record) !== token)
+      say(`${jobId} started without being running on disk`);
+    const crashes = [...crashed].filter((attempt) => attempt.startsWith(`${incarnationOf(record!)}#`)).length;
+    if (crashes >= limits.attemptsMax) say(`${jobId} started again after ${crashes} crashes`);
+    const own = { token, bytes: record!.estimated_bytes, signal };
+    attempts.add(own);
+    const running = [...attempts].filter((attempt) => !attempt.signal.aborted);
+    if (running.filter((attempt) => attempt.token === token).length > 1) say(`${jobId} runs twice`);
+    if (running.length > limits.runningMax) say(`${running.length} attempts run at once`);
+    const needed = running.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (needed > limits.memoryBytes) say(`running jobs need ${needed} bytes; ${limits.memoryBytes} are there`);
+    return () => attempts.delete(own);
+  }
+
+  function checkDisk(): void {
+    world.isDiskChanged = false;
+    for (const jobId of jobIds) checkJob(jobId);
+    for (const [key, text] of disk) if (key.startsWith('run/')) checkEffect(key.slice(4), text);
+  }
+
+  function checkEffect(token: string, text: string): void {
+    const { count, refs } = JSON.parse(text) as { count: number; refs: ArtifactRef[] };
+    const successCount = successes.get(token) ?? 0;
+    if (count > successCount) say(`the effect of ${token} happened ${count} times in ${successCount} successes`);
+    if (!disk.has(`render/${token}`) || !disk.has(`watchlist/${token}`)) say(`the effect of ${token} is half on disk`);
+    for (const { name } of refs) if (!world.files.has(name)) say(`the artifact ${name} of ${token} is gone`);
+  }
+
+  function checkJob(jobId: string): void {
+    const record = world.recordOnDisk(jobId);
+    if (toldDurable.has(jobId) && record === undefined) say(`${jobId} was acknowledged and is gone`);
+    if (record === undefined) return;
+    const incarnation = incarnationOf(record);
+    for (let attempt = 1; attempt < record.attempt; attempt++) {
+      if (!startedBy.has(`${incarnation}#${attempt}`))
+        say(`${jobId} is at attempt ${record.attempt} though attempt ${attempt} never started`);
+    }
+    if (record.status === 'succeeded' && !counted.has(incarnation)) {
+      counted.add(incarnation);
+      successes.set(tokenOf(record), (successes.get(tokenOf(record)) ?? 0) + 1);
+      if (!disk.has(`run/${tokenOf(record)}`)) say(`${jobId} succeeded without its effect`);
+    }
+    if (toldCancelled.has(incarnation) && record.status !== 'cancelled')
+      say(`${jobId} was cancelled and is ${record.status}`);
+    if ((record.error !== null) !== (record.status === 'failed'))
+      say(`${jobId} is ${record.status} with error ${record.error?.code}`);
+    if ((record.result !== null) !== (record.status === 'succeeded')) say(`${jobId} is ${record.status} with a result`);
+  }
+
+  return {
+    noteStart(jobId, owner) {
+      const record = world.recordOnDisk(jobId);
+      if (record?.status === 'running') startedBy.set(`${incarnationOf(record)}#${record.attempt}`, owner);
+    },
+    noteCrash,
+    noteRestart() {
+      for (const jobId of jobIds) {
+        const record = world.recordOnDisk(jobId);
+        if (record?.status === 'running') crashed.add(`${incarnationOf(record)}#${record.attempt}`);
+      }
+      attempts.clear();
+    },
+    noteSubmitted: (status) => void toldDurable.set(status.job_id, tokenOf(status)),
+    noteCancelled(status) {
+      if (!isTerminal(status.status)) say(`${status.job_id} is ${status.status} in the answer to its cancellation`);
+      if (status.status === 'cancelled') toldCancelled.add(incarnationOf(status));
+    },
+    checkStart,
+    checkDisk,
+    checkStatus: statuses.check,
+    seen: statuses.seen,
+  };
+}

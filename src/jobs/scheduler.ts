@@ -111,8 +111,13 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       log.error({ ...(entry && traced(entry.job)), err: thrown }, 'a change of a job could not be written');
     } finally {
       arriving.delete(arrival);
-      if (entry !== undefined) running.delete(entry.lease);
+      if (entry !== undefined) forget(entry);
     }
+  }
+
+  function forget({ lease, attempt }: Running): void {
+    running.delete(lease);
+    lease.lost.removeEventListener('abort', attempt.end);
   }
 
   /** Begins the attempt of a claim; undefined where there is none to begin. */

@@ -1,4 +1,3 @@
-import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -6,7 +5,7 @@ import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { readJobRecord, splitRecord, toStatus, traced, type JobIdentity, type JobRecord } from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
-import type { Ending, FoundJob, JobCounts, JobLog, JobQuery, NewJob } from '../queue.js';
+import type { Ending, FoundJob, JobLog, JobQuery, JobQueue, NewJob } from '../queue.js';
 import type { JobState, JobStatus } from '../status.js';
 import { createJobHistory, type RememberedJob } from './job-history.js';
 import { createJobWatchers } from './watchers.js';
@@ -42,14 +41,8 @@ export interface JobBook {
   /** The payload of a live job; undefined when it cannot be read. */
   payload(jobId: string): Promise<{ readonly payload: unknown } | undefined>;
   find(jobId: string): Promise<FoundJob | undefined>;
-  /** Jobs of a kind, oldest first. */
-  ids(kind: JobKindName): string[];
-  list(query: JobQuery): Promise<JobStatus[]>;
-  counts(): JobCounts;
-  watch(jobId: string, listener: () => void): () => void;
-  watchAll(listener: (jobId: string) => void): () => void;
-  /** Jobs that are pending or running, oldest first. */
-  liveIds(): string[];
+  /** What the queue answers from memory and from the documents alone. */
+  readonly reader: Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'>;
 }
 
 export interface JobBookDependencies {
@@ -228,12 +221,15 @@ export function createJobBook(dependencies: JobBookDependencies): JobBook {
         : (stored.body as { readonly payload: unknown });
     },
     find,
-    ids: history.ids,
-    list,
-    counts: () => ({ pending: live.size - runningCount, running: runningCount }),
-    watch: watchers.watch,
-    watchAll: watchers.watchAll,
-    liveIds: () => [...live.keys()],
+    reader: {
+      find,
+      list,
+      ids: async (kind) => history.ids(kind),
+      liveIds: async () => [...live.keys()],
+      counts: async () => ({ pending: live.size - runningCount, running: runningCount }),
+      watch: watchers.watch,
+      watchAll: watchers.watchAll,
+    },
   };
 }
 

@@ -40,8 +40,7 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   const coming = createComingJobs();
   const lines = createLines();
   const leases = createLeases();
-  const { attemptsMax, endedMax, leaseMs } = limits;
-  const book = createJobBook({ store, clock, attemptsMax, endedMax, log, progressOf, onChange: follow });
+  const book = createJobBook({ store, clock, ...limits, log, progressOf, onChange: follow });
   let node: Node | undefined;
   let isDraining = false;
   let isTicking = false;
@@ -160,10 +159,9 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
     const job = heldJob(lease);
     if (job === undefined) return false;
-    const { attempt } = lease;
-    const at = timestamp();
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
-    return typeof (await book.transition(job, eventOf(ending, attempt, at), effect)) !== 'string';
+    const event = eventOf(ending, lease.attempt, timestamp());
+    return typeof (await book.transition(job, event, effect)) !== 'string';
   }
 
   function keepTicking(): void {
@@ -171,7 +169,7 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     isTicking = true;
     clock.after(TICK_MS, () => {
       isTicking = false;
-      for (const lease of leases.silentSince(clock.monotonicMs() - leaseMs)) expire(lease);
+      for (const lease of leases.silentSince(clock.monotonicMs() - limits.leaseMs)) expire(lease);
       if (leases.count > 0) keepTicking();
     });
   }
@@ -179,29 +177,25 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   function expire(lease: Lease): void {
     const job = heldJob(lease);
     if (job === undefined || book.isSettling(job)) return;
-    const cause = `no sign of life for ${leaseMs / 1000} seconds`;
-    book.transition(job, { type: 'crash', attempt: lease.attempt, cause, at: timestamp() }).catch((thrown: unknown) => {
-      log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written');
-    });
+    const silence = `no sign of life for ${limits.leaseMs / 1000} seconds`;
+    book
+      .transition(job, eventOf({ type: 'crash', cause: silence }, lease.attempt, timestamp()))
+      .catch((thrown: unknown) => {
+        log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written');
+      });
   }
 
   return {
     submit,
     cancel,
-    watch: book.watch,
-    watchAll: book.watchAll,
     join,
     claim,
     heartbeat,
     complete,
     drain: () => void (isDraining = true),
     close: coming.settled,
-    find: book.find,
-    list: book.list,
-    ids: async (kind) => book.ids(kind),
-    liveIds: async () => book.liveIds(),
+    ...book.reader,
     isLive: async (jobId) => book.live(jobId) !== undefined || coming.find(jobId) !== undefined,
-    counts: async () => book.counts(),
   };
 }
 

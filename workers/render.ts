@@ -37,7 +37,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, marke
 
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 
-/** What cannot be estimated is told in the report, which is drawn all the same. */
+/** What cannot be estimated is reported in the report, which is drawn all the same. */
 async function riskOf({ columns, isOtherStore }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk is estimated from the data store being served; none is.' };
   if (isOtherStore)

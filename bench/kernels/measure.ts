@@ -21,9 +21,9 @@ export interface Timing {
 /** One size of a kernel. */
 export interface KernelCase {
   readonly size: string;
-  /** Floating point operations of one call: the rate is told in GFLOP/s. */
+  /** Floating point operations of one call: the rate is reported in GFLOP/s. */
   readonly flops?: number;
-  /** Bytes that must move: the rate is told in GB/s. */
+  /** Bytes that must move: the rate is reported in GB/s. */
   readonly bytes?: number;
   /** Lays out operands on the engine and gives the call to time. What it returns is kept from the optimiser. */
   prepare(engine: Engine): () => unknown;

@@ -1,7 +1,7 @@
 import type { Engine, EngineName } from '#kernels/engines/engine.js';
 import { seededPanel } from './measure.js';
 
-/** Orders of square problems: the names of the sizes, and the 1,000 of which factorisations are told. */
+/** Orders of square problems: the names of the sizes, and the 1,000 of which factorisations are reported. */
 export const ORDERS = [50, 500, 1000, 2000, 3000] as const;
 
 /** Nominal operations of all eigenpairs: reduction, divide and conquer and back transformation, nothing deflated. */

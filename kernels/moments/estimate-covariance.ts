@@ -31,7 +31,7 @@ export interface CovarianceRequest extends Shrinkage {
   readonly repair: boolean;
 }
 
-/** Stages of an estimate, told as each begins. */
+/** Stages of an estimate, reported at the start of each. */
 export type EstimateStage = 'moments' | 'product' | 'eigenvalues' | 'repair';
 
 /**

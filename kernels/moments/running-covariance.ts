@@ -5,7 +5,7 @@ import { decayOf } from './half-life-weights.js';
 /** What running moments need of an engine. */
 type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
 
-/** Told after each observation; both arrays are overwritten by the next. */
+/** Called after each observation; both arrays are overwritten by the next. */
 export type VisitMoments = (observation: number, means: Float64Array, covariance: Float64Array) => void;
 
 /**
@@ -15,7 +15,7 @@ export type VisitMoments = (observation: number, means: Float64Array, covariance
  * @param panel    [observations x columns] row-major, finite.
  * @param columns  Columns of `panel`, at least 1.
  * @param window   Observations of the window, at least 2.
- * @param visit    Told the moments of each complete window: its last observation, means [columns], covariance [columns x columns], ddof 1.
+ * @param visit    Receives the moments of each complete window: its last observation, means [columns], covariance [columns x columns], ddof 1.
  * @returns        Nothing.
  * @throws         KernelFault on a shape mismatch or a window below 2.
  * @cost           4 products of order columns^2 an observation, whatever the window. Sums are taken about the mean of a recent window and
@@ -52,7 +52,7 @@ export function rollingCovariance(
  * @param panel     [observations x columns] row-major, finite.
  * @param columns   Columns of `panel`, at least 1.
  * @param halfLife  Observations after which a weight has halved, above 0.
- * @param visit     Told the moments from the second observation on; the covariance is unbiased for the weights.
+ * @param visit     Receives the moments from the second observation on; the covariance is unbiased for the weights.
  * @returns         Nothing.
  * @throws          KernelFault on a shape mismatch or a half-life that is not positive.
  * @cost            One product of order columns^2 an observation.

@@ -246,7 +246,7 @@ async function versionAt(host: string, port: number): Promise<string | undefined
 }
 
 async function storedKeys(home: HomeFolders): Promise<number> {
-  // What is wrong with the documents is told under their own name.
+  // What is wrong with the documents is reported under their own name.
   const entries = await entriesOf(home).catch(() => []);
   return (entries ?? []).filter(({ kind }) => kind === 'key').length;
 }

@@ -87,7 +87,7 @@ async function followed<R>(
   let wasInterrupted = false;
   const interrupt = () => {
     wasInterrupted = true;
-    // What goes wrong with the cancelling is told by the job itself, which is followed on.
+    // What goes wrong with the cancelling is reported by the job itself, which is followed on.
     client.call('cancelJob', { params: { job_id: job.job_id } }).catch(() => undefined);
   };
   const ignore = onStopRequest(['SIGINT'], interrupt);

@@ -17,5 +17,5 @@ export const stale = {
   }),
 };
 
-/** A view as it is made and kept: the state of its run is told when it is answered. */
+/** A view as it is made and kept: the state of its run is reported when it is answered. */
 export type Stateless<V extends { readonly stale: unknown }> = Omit<V, 'stale'>;

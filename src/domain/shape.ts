@@ -61,7 +61,7 @@ export interface ShapeOptions {
 }
 
 /**
- * Parses a value by its schema and says everything that is wrong with its shape in one pass.
+ * Parses a value by its schema and says every problem of its shape in one pass.
  * Objects in the schema are strict; `options.unknownFields` decides what an unknown field means.
  */
 export function checkShape<S extends z.ZodType>(

@@ -22,7 +22,7 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly keyRates?: KeyRates;
   /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
   readonly dataSettled?: () => Promise<void>;
-  /** Told of every answer, for the metrics. */
+  /** Called for every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
 

@@ -7,7 +7,7 @@ export interface FailedKeys {
   note(address: string): number;
 }
 
-/** Refusals of a minute that are told at once. */
+/** Refusals of a minute that are reported at once. */
 const AT_ONCE_MAX = 20;
 const WINDOW_MS = 60_000;
 /** Holds one connection to two guesses a second. A right key is never kept waiting. */

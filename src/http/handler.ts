@@ -24,7 +24,7 @@ export interface RouteRequest<R extends Route> {
   readonly query: Parsed<R['query']>;
   /**
    * The body by its schema; a document's body is its parsed JSON object. Called after the named resource was found,
-   * because an unknown resource is told before a bad body is.
+   * because an unknown resource is reported before a bad body is.
    * @throws Refusal VALIDATION_FAILED
    */
   body(): ParsedBody<R['body']>;

@@ -29,7 +29,7 @@ export interface Operation {
 
 /**
  * Puts the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and query;
- * then the handler looks for the resource and asks for the body, and the body is told only then.
+ * then the handler looks for the resource and asks for the body, and the body is reported only then.
  * @param dataSettled resolves when a request that came before its data may be tried again
  */
 export function createOperation(

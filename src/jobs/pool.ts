@@ -19,7 +19,7 @@ export interface PoolOptions {
   readonly door?: URL;
   /** Told of faults of threads that no task hears of. */
   readonly onFault?: (fault: Error) => void;
-  /** Told of every thread that ended under its task. */
+  /** Called for every thread that ended under its task. */
   readonly onThreadLost?: (cause: ThreadLoss) => void;
 }
 

@@ -498,7 +498,7 @@ export interface ExposuresViewInput {
   readonly by: string;
   readonly groups: number;
   readonly interval: 'native' | 'weekly' | 'monthly';
-  /** Tells the groups of names; null where they are groups themselves. */
+  /** Reports the groups of names; null where they are groups themselves. */
   readonly market: MarketHandle | null;
 }
 

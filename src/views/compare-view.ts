@@ -71,7 +71,7 @@ export function comparisonBytes({ days, entries }: Comparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
 
-/** What is told of runs beside their levels. */
+/** What is reported of runs beside their levels. */
 export interface ToldOfRuns {
   /** State of each run, in their order. */
   readonly stale: readonly (StaleState | null)[];

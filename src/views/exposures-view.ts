@@ -22,7 +22,7 @@ const OTHERS = 'OTHERS';
 /**
  * Held weights by group on dates of a stored run.
  * @throws Refusal NO_DATA_IN_RANGE
- * @cost reads [n x H] weights twice: for the averages that order the groups, and for those that are told
+ * @cost reads [n x H] weights twice: for the averages that order the groups, and for those that are reported
  */
 export function exposuresView(columns: RunColumns, input: ExposuresInput): ExposuresView {
   const { header } = columns;
@@ -74,7 +74,7 @@ export function exposuresView(columns: RunColumns, input: ExposuresInput): Expos
   };
 }
 
-/** Positions of the dates that are told. */
+/** Positions of the dates that are reported. */
 function datesWithin(days: Int32Array, { window: { start, end }, interval }: ExposuresInput): readonly number[] {
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));

@@ -135,7 +135,7 @@ interface RowTexts {
   readonly names: readonly Uint8Array[];
 }
 
-/** Dates are told of the rows of one session after the other: the last one is kept. */
+/** Dates are reported of the rows of one session after the other: the last one is kept. */
 function rowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
   let last = -1;
   let text = jsonToken('');

@@ -17,7 +17,7 @@ import { problemFamily } from './problem-family.js';
 const NAMES = Number(process.env['PAIRS_NAMES'] ?? 500);
 const ONLY = process.env['PAIRS_CLASSES']?.split(',');
 const RATIO_MAX = 4;
-/** Combinations below this are not told apart from noise, in milliseconds. */
+/** Combinations below this are not distinguished from noise, in milliseconds. */
 const NEGLIGIBLE = 50;
 
 const engine = wasmEngine();

@@ -14,7 +14,7 @@ export interface PathEvent {
   readonly way: number;
 }
 
-/** Keeps the first of the events it is told. */
+/** Keeps the first of the events it is reported. */
 export interface FirstEvent {
   length: number;
   of: PathEvent['of'];

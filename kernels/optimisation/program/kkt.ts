@@ -16,7 +16,7 @@ export interface KktReport {
 /** Distance at which a name counts as being at a bound or kink, and a row as holding, relative to 1 + |bound|. */
 const CONTACT = 1e-9;
 
-/** Steps below this size are not told apart from none: with DUAL_MAX, an error of 1e-14 in a weight. */
+/** Steps below this size are not distinguished from none: with DUAL_MAX, an error of 1e-14 in a weight. */
 const NEGLIGIBLE = 1e-6;
 
 const PRIMAL_MAX = 1e-9;

@@ -12,7 +12,7 @@ export interface WorkTiming {
   readonly unit: string | null;
 }
 
-/** Told of each piece before it begins and after. */
+/** Called for each piece before it begins and after. */
 export interface WorkWatch {
   begin(work: string): void;
   progress(job: AnyJob): void;

@@ -30,7 +30,7 @@ export function composeMarket(rooms: {
   readonly documents: DocumentStore;
   readonly jobs: JobEngine;
   readonly calendars: Calendars;
-  /** Told when another market is served. */
+  /** Called when another market is served. */
   readonly onServe: () => void;
 }): MarketRooms {
   const { home, settings, documents, jobs, calendars, onServe } = rooms;

@@ -26,7 +26,7 @@ export interface CallOptions {
 }
 
 export interface WaitOptions {
-  /** Told of every status, the first one too. */
+  /** Called for every status, the first one too. */
   readonly onProgress?: ((job: AnyJob) => void) | undefined;
   /** Stops waiting; the job goes on unless it is cancelled. */
   readonly signal?: AbortSignal | undefined;
@@ -290,7 +290,7 @@ async function errorOf(response: Response): Promise<Error> {
     const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
     if (typeof error.code === 'string') return new DivisorError(error, response);
   } catch {
-    // What is no envelope is told below.
+    // What is no envelope is reported below.
   }
   return new UnreachableError(
     `${response.url} answered ${response.status} without an error envelope: is it this service?`,

@@ -3,7 +3,7 @@ import type { Finding } from '../findings.js';
 import { checkShape, type Shaped } from '../shape.js';
 
 /**
- * The parameters of a catalogue row by its class's schema: defaults filled in, and everything that is wrong with them.
+ * The parameters of a catalogue row by its class's schema: defaults filled in, and every problem of them.
  * They are constructor arguments, so a name the class does not take is an error, unlike an unknown field of a document.
  *
  * @param path  Where the parameters stand: `pipeline.selection[0].params`.

@@ -60,7 +60,7 @@ export function typeSpec(entry: CatalogueEntry): TypeSpec {
 
 /**
  * Parameters of a schema in its order. The schema's `.meta({ label, help, unit, ref })` words the form:
- * a unit is told at the end of the help, `ref` names the component schema of a `json` parameter.
+ * a unit is reported at the end of the help, `ref` names the component schema of a `json` parameter.
  */
 export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
   return Object.entries(params.shape).map(([name, schema], order) => {

@@ -36,7 +36,7 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
   return { set: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
 }
 
-/** Findings about the classes and parameters of a list of rows; rows whose shape is wrong are told by the shape. */
+/** Findings about the classes and parameters of a list of rows; rows whose shape is wrong are reported by the shape. */
 export function checkRows(rows: unknown, path: string): Finding[] {
   if (!Array.isArray(rows)) return [];
   const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(withoutUnknown(row)).data);

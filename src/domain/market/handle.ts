@@ -35,7 +35,7 @@ export interface MarketHandle {
   readonly taken?: SharedArrayBuffer;
 }
 
-/** What tells one market from another: its content, and what its store declares of it. */
+/** What distinguishes one market from another: its content, and what its store declares of it. */
 export type MarketIdentity = Pick<MarketHandle, 'storeId' | 'adjustment' | 'currency' | 'contentHash'>;
 
 /** An identity as a key: equal for markets on which everything is computed alike. */

@@ -58,7 +58,7 @@ const WAYS: Readonly<
   aggregate: { end: () => 1, isWhole: false },
 };
 
-/** Distance to the least change that is told, relative to one and the parameter. */
+/** Distance to the least change that is reported, relative to one and the parameter. */
 export const EXACT = 1e-9;
 
 /** Halvings of a fraction in search of the least change. */

@@ -29,7 +29,7 @@ export interface Moved extends Move {
 const DECIMALS = 9;
 const DIGITS = 15;
 
-/** Relaxed parameters are told in whole steps of one part in so many. */
+/** Relaxed parameters are reported in whole steps of one part in so many. */
 function stepsPerUnit(value: number): number {
   const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
   return 10 ** Math.min(DECIMALS, Math.max(DIGITS - whole, 0));

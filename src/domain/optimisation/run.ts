@@ -35,7 +35,7 @@ export interface OptimisationInput {
   readonly start: Day | null;
   readonly end: Day | null;
   readonly riskFreeRate: number;
-  /** Told of each stage; stops the work by throwing. */
+  /** Called for each stage; stops the work by throwing. */
   readonly report: (fraction: number, message: string) => void;
 }
 

@@ -241,7 +241,7 @@ function isReached(path: string, rules: number, excludedBy: string | null): bool
   return row === null ? excludedBy === null : Number(row[1]) < rules;
 }
 
-/** The value of one name by itself; a transform across survivors is told by the rule that took it. */
+/** The value of one name by itself; a transform across survivors is reported by the rule that took it. */
 function valueFor(
   cross: Trace['cross'],
   field: Parameters<Trace['cross']['values']>[0],

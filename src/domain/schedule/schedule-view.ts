@@ -10,7 +10,7 @@ export interface ScheduleAround {
   readonly recent: readonly ScheduleDate[];
   /** Effective after the date, soonest first. */
   readonly upcoming: readonly ScheduleDate[];
-  /** Last day upcoming rebalances are told for. */
+  /** Last day upcoming rebalances are reported for. */
   readonly lookaheadEnd: Day;
 }
 

@@ -20,7 +20,7 @@ export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
 
 /**
  * Every job and its state. A state is first on disk and visible afterwards; progress and heartbeat lie in memory,
- * begin anew after a restart and are never written.
+ * start over after a restart and are never written.
  */
 export interface JobBook {
   /** Reads the stored jobs; returns those that have not ended, oldest first. */

@@ -26,7 +26,7 @@ interface Scale {
   readonly inverse_columns?: readonly string[];
 }
 
-/** What tells one action from another. */
+/** What distinguishes one action from another. */
 export interface ActionRow {
   readonly identifier: string;
   readonly type: CorporateAction['type'];

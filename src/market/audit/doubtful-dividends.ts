@@ -7,7 +7,7 @@ import type { NameHistory } from './name-history.js';
 /** Columns in which vendors give a price adjusted for dividends. */
 const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
 
-/** Dividends nearer than this to each other are one that is told twice, when they are about as large. */
+/** Dividends nearer than this to each other are one that is reported twice, when they are about as large. */
 const DUPLICATE_DAYS = 7;
 const DUPLICATE_TOLERANCE = 0.15;
 /** Dividends of less than this of the price, all of a name's, are in another unit. */
@@ -34,7 +34,7 @@ interface Payment {
   readonly sigma: number;
 }
 
-/** Dividends whose size the price denies, that are told twice, or that the vendor's own adjusted price left out. */
+/** Dividends whose size the price denies, that are reported twice, or that the vendor's own adjusted price left out. */
 export function* doubtfulDividends(history: NameHistory, content: MarketContent): Generator<Doubt> {
   const payments = paymentsOf(history);
   const doubted = new Set<Payment>();

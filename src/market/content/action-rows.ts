@@ -99,7 +99,7 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
   };
 }
 
-/** The one order of actions: identifier, ex day, type, then whatever else tells two apart. */
+/** The one order of actions: identifier, ex day, type, then whatever else distinguishes one from another. */
 export function compareActions(a: CorporateAction, b: CorporateAction): number {
   return (
     compareText(a.identifier, b.identifier) ||

@@ -83,7 +83,7 @@ export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
   return series.size === 0 ? {} : { series };
 }
 
-/** Panels and tables as one content; undefined, and told, when a name is in both market and series. */
+/** Panels and tables as one content; undefined, with a finding, when a name is in both market and series. */
 export function withTables(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
   tellSharedNames(panels.identifiers, tables.series, problems);
   return problems.errors > 0 ? undefined : { ...panels, ...tables };

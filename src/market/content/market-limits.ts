@@ -15,7 +15,7 @@ export class RowsFault extends Error {
   override readonly name = 'RowsFault';
 }
 
-/** Whether a market of this shape is more than a store may hold, and told so. */
+/** Whether a market of this shape is more than a store may hold, with a finding. */
 export function refuseSize(
   shape: { readonly dates: number; readonly identifiers: number; readonly fields: number },
   problems: Problems,

@@ -18,7 +18,7 @@ export interface MarketFile {
   readonly label: string;
   /** Column names as the file writes them. */
   readonly written: readonly string[];
-  /** Columns of the keys; -1 where the file has none, and was told so. */
+  /** Columns of the keys; -1 where the file has none, with a finding. */
   readonly identifierColumn: number;
   readonly dateColumn: number;
   /** Field position per column, -1 for the keys and for columns that are not read. */
@@ -27,24 +27,24 @@ export interface MarketFile {
 
 /**
  * Rows of the market dataset in the order of the files, before they have axes: for formats that are read row by row.
- * Everything that is wrong with a row is told when the row is added.
+ * Every problem of a row is reported when the row is added.
  */
 export interface MarketRows {
-  /** Begins a file; undefined, and told, when its columns are not those of a market dataset. */
+  /** Begins a file; undefined, with a finding, when its columns are not those of a market dataset. */
   beginFile(label: string, written: readonly string[]): MarketFile | undefined;
   /** Begins a row under its keys; undefined keys are those that were refused, and the row is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
   /** Sets a number of the row that was begun last. */
   setNumber(file: MarketFile, column: number, value: number): void;
-  /** Tells that a cell of the row that was begun last is no number. */
+  /** Reports that a cell of the row that was begun last is no number. */
   refuseNumber(file: MarketFile, column: number, text: string): void;
-  /** Tells that the row that was begun last cannot be read. */
+  /** Reports that the row that was begun last cannot be read. */
   refuseRow(file: MarketFile, message: string): void;
   /** Adds a row of cells; null is one that cannot be read, and is only counted. */
   addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;
-  /** Code of the identifier of the next row; undefined, and told, when no asset can be called so. */
+  /** Code of the identifier of the next row; undefined, with a finding, when no asset can be called so. */
   codeOf(file: MarketFile, text: string | null): number | undefined;
-  /** Day of the next row; undefined, and told, when the cell is not a day. */
+  /** Day of the next row; undefined, with a finding, when the cell is not a day. */
   dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined;
   readonly rows: number;
   /** The panels of all rows; undefined when something was wrong. */
@@ -207,7 +207,7 @@ export function createMarketRows(
     const dates = distinctDays(codeBlocks, dayBlocks, rows);
     const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
     if (refuseSize(shape, problems)) return undefined;
-    // Of rows that are refused, those that stand twice are told all the same.
+    // Of rows that are refused, those that stand twice are reported all the same.
     const panels = isSound ? fields.map(() => emptyPanel(shape.dates * shape.identifiers)) : [];
     if (!scatter(columnOf, dates, panels) || !isSound) return undefined;
     return withoutEmptyLines({
@@ -217,7 +217,7 @@ export function createMarketRows(
     });
   }
 
-  /** Puts every row into its cell; false, and told, when two rows share one. */
+  /** Puts every row into its cell; false, with a finding, when two rows share one. */
   function scatter(columnOf: Int32Array, dates: Int32Array, panels: readonly Float64Array[]): boolean {
     const assets = columnOf.length;
     const rowOf = dayPositions(dates);

@@ -17,7 +17,7 @@ const GAP_SESSIONS_MAX = 10;
 const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
- * Tells what looks doubtful in a market but does not refuse it. Sessions are the dates of the store; a bar is a CLOSE.
+ * Reports what looks doubtful in a market but does not refuse it. Sessions are the dates of the store; a bar is a CLOSE.
  * PRICE_JUMP: the growth from bar to bar moves by more than a half, and no action took effect on the way.
  * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: the same at its end, without an action that
  * ends it. ACTION_WITHOUT_PRICE: the name has no bar on the session an action takes effect on; endings need only a history.

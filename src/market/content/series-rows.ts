@@ -87,7 +87,7 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
   };
 }
 
-/** A number, NaN where the cell is empty; undefined, and told, when it holds something else. */
+/** A number, NaN where the cell is empty; undefined, with a finding, when it holds something else. */
 function closeIn(
   cell: Cell | undefined,
   { column, path }: { readonly column: string; readonly path: Path },
@@ -104,7 +104,7 @@ function closeIn(
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
 }
 
-/** What all rows of a series say alike; the first, and told, where another says otherwise. */
+/** What all rows of a series say alike; the first, with a finding, where another says otherwise. */
 function oneOf(
   held: string | null,
   come: string | null,
@@ -128,7 +128,7 @@ function seriesOf(identifier: string, { name, currency, closes }: Growing): Pric
   return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
 }
 
-/** Tells of identifiers that are names of the market and series at once. */
+/** Reports identifiers that are names of the market and series at once. */
 export function tellSharedNames(
   identifiers: readonly string[],
   series: SeriesTable | undefined,

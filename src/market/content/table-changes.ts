@@ -39,7 +39,7 @@ export interface HeldBars {
 }
 
 /**
- * One version of the tables against another. What is told of a name without any bar held is no history.
+ * One version of the tables against another. What is reported of a name without any bar held is no history.
  * @cost a few microseconds a row of both
  */
 export function compareTables(

@@ -21,7 +21,7 @@ export interface TableRows<T> {
 /** Says where a cell stands; asked only when something is wrong with it. */
 export type Path = () => string;
 
-/** An asset identifier; undefined, and told, when the cell holds none. */
+/** An asset identifier; undefined, with a finding, when the cell holds none. */
 export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
   const text = textIn(cell);
   if (text !== null && isAssetIdentifier(text)) return text;
@@ -29,7 +29,7 @@ export function identifierIn(cell: Cell | undefined, path: Path, problems: Probl
   return undefined;
 }
 
-/** A day, null where the cell is empty; undefined, and told, when it holds something else. */
+/** A day, null where the cell is empty; undefined, with a finding, when it holds something else. */
 export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
   const day = dayIn(cell);
   if (day === undefined) {

@@ -3,7 +3,7 @@ import type { Cell } from './cells.js';
 /** Longest line: as of a CSV record. */
 const LINE_BYTES_MAX = 1 << 20;
 
-/** Lines whose members decide the columns of a file: a member that appears later only is told as unknown. */
+/** Lines whose members decide the columns of a file: a member that appears later only is reported as unknown. */
 const HEADER_LINES = 1000;
 
 const LF = 0x0a;
@@ -55,7 +55,7 @@ export async function readJsonLines(
 
   const cellsOf = (row: Record<string, unknown> | null) => row && columns.map((name) => row[name] as Cell | undefined); // checked by `objectOf`
 
-  /** The row of a line; null, and told, when it is none. */
+  /** The row of a line; null, with a finding, when it is none. */
   function rowOf(bytes: Uint8Array): Record<string, unknown> | null | undefined {
     try {
       const text = decode(bytes);
@@ -121,7 +121,7 @@ export async function readJsonLines(
   try {
     await readLines();
   } catch (fault) {
-    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // what is wrong with the lines before a bad one is told, too
+    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // what is wrong with the lines before a bad one is reported, too
     throw fault;
   }
 }

@@ -21,7 +21,7 @@ export interface NumberedSource {
 }
 
 /**
- * Tells everything that is wrong with the rows of a typed market source: keys that are none, values that a field cannot have,
+ * Reports every problem of the rows of a typed market source: keys that are none, values that a field cannot have,
  * rows that stand twice. Each kind is counted whole and listed as far as findings go.
  * @cost a scan for each key and each field, and a sort of the keys
  */
@@ -62,14 +62,14 @@ async function tellBadDays(
 }
 
 interface KeyCheck {
-  /** SQL of the value to check, and of the text that tells one from another. */
+  /** SQL of the value to check, and of the text that distinguishes one from another. */
   readonly value: string;
   readonly text: string;
   readonly isBad: (value: Parameters<typeof cellOf>[0]) => boolean;
   readonly problems: Problems;
 }
 
-/** Tells the rows whose key is none: their distinct values are looked through first, which are few. */
+/** Reports the rows whose key is none: their distinct values are looked through first, which are few. */
 async function tellBadKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
@@ -146,7 +146,7 @@ interface BadRows {
   readonly files: readonly ParquetFile[];
 }
 
-/** Tells the rows of a query: as many as are listed each, the last of them standing for all that follow. */
+/** Reports the rows of a query: as many as are listed each, the last of them standing for all that follow. */
 async function tellRows(
   connection: DuckDBConnection,
   { selected, from, files }: BadRows,

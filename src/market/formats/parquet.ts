@@ -127,7 +127,7 @@ const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIME
 const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATES = /^(DATE|TIMESTAMP)/;
 
-/** Whether a column is of a type that cannot hold what it is for, and told so. */
+/** Whether a column is of a type that cannot hold what it is for, with a finding. */
 function refuseTypes(names: readonly string[], held: readonly TypedColumn[], problems: Problems): boolean {
   const before = problems.errors;
   held.forEach(({ name, type }, i) => {

@@ -31,7 +31,7 @@ const EPOCH_1900 = dayOf({ year: 1899, month: 12, day: 30 });
 const EPOCH_1904 = dayOf({ year: 1904, month: 1, day: 1 });
 const MS_PER_DAY = 86_400_000;
 
-/** Stands for a cell with a formula: it is told, never computed. */
+/** Stands for a cell with a formula: it is reported, never computed. */
 export const FORMULA = Symbol('formula');
 
 /** A cell of a sheet. */
@@ -42,7 +42,7 @@ export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | u
 
 /**
  * Reads an Excel workbook (.xlsx) sheet by sheet, as its rows come. Dates become dates by the format of their cell, texts
- * lose one leading apostrophe that protects them from being read as formulas, and a formula is told, never computed.
+ * lose one leading apostrophe that protects them from being read as formulas, and a formula is reported, never computed.
  * @param onSheet receives a sheet's name and the texts of its first row.
  * @throws WorkbookFault, ZipFault, XmlFault
  */

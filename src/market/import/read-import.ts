@@ -21,7 +21,7 @@ export interface ImportRead {
   readonly rows: SourceRead['rows'];
 }
 
-/** Reads an import, telling everything that is wrong with it at its sheet, row and column; undefined when anything is. */
+/** Reads an import, reporting every problem of it at its sheet, row and column; undefined when anything is. */
 export async function readImport(source: ImportSource, problems: Problems): Promise<ImportRead | undefined> {
   const rows = createContentRows(problems);
   try {

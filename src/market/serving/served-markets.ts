@@ -23,7 +23,7 @@ export interface ServedMarkets extends Markets {
   expect(storeId: string): void;
   /** Id of that store until then. */
   awaited(): string | undefined;
-  /** Tells that the first load is over, however it went. */
+  /** Reports that the first load is over, however it went. */
   settle(): void;
 }
 

@@ -90,7 +90,7 @@ export async function folderFiles(
   return { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
 }
 
-/** Tells that the market is absent, and what may be a dataset under a misspelt name. */
+/** Reports that the market is absent, and what may be a dataset under a misspelt name. */
 function tellAbsent(dataset: Dataset, names: readonly string[], problems: Problems): void {
   const near = names.find(
     (name) => !DATASETS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [dataset]) !== undefined,

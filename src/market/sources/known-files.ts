@@ -38,7 +38,7 @@ function settledIdentity(
 }
 
 /**
- * Files of the market that are known by their bytes and not by their identity: written anew as they were, or too shortly before they were read.
+ * Files of the market that are known by their bytes and not by their identity: rewritten as they were, or too shortly before they were read.
  * @param listedAt before any of the files was looked at, ms since 1970
  * @returns them by path, as they are to be known from now on
  * @cost 1 ms a MiB of files of the size of a known one
@@ -60,7 +60,7 @@ export async function knownByBytes(
       held.identity === file.identity
     )
       continue;
-    const found = await digestFile(file.path, file.label, memory).catch(() => undefined); // what is wrong with a file is told by who reads it
+    const found = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
     if (found?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
     same.set(file.path, { ...held, identity: settledIdentity(file, listedAt) });
   }

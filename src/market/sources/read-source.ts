@@ -22,8 +22,8 @@ import { readParquetMarket, readParquetTable } from './read-parquet-files.js';
 type Progress = (fraction: number, message: string) => void;
 
 /**
- * Reads the files of a store into one content, telling everything that is wrong with them.
- * @returns undefined, and told, when anything is wrong.
+ * Reads the files of a store into one content, reporting every problem of them.
+ * @returns undefined, with a finding, when anything is wrong.
  */
 export async function readSource(
   files: DatasetFiles,
@@ -150,7 +150,7 @@ async function isAsKnown(
   try {
     await digestFiles(files, found);
   } catch {
-    return false; // what is wrong with a file is told by who reads it
+    return false; // problems of a file are reported by its reader
   }
   if (found.some(({ label, sha256 }) => expected[label] !== sha256)) return false;
   digests.push(...found);

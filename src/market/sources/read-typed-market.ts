@@ -25,7 +25,7 @@ export interface MarketRead {
 /**
  * Reads a typed market source into panels: two narrow scans give the axes, one wide scan is scattered into the cells.
  * Whatever is wrong is looked for again with row numbers, so that a good file pays nothing for the wording.
- * @returns undefined, and told, when something is wrong.
+ * @returns undefined, with a finding, when something is wrong.
  * @cost 0.15 µs a row and field on one core.
  */
 export async function readTypedMarket(

@@ -89,7 +89,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
   };
 }
 
-/** Remembers why a store could not be read; what it held before is still there to be told. */
+/** Remembers why a store could not be read; what it held before is still there to be reported. */
 async function noteFailure(documents: DocumentStore, storeId: string, failure: Refusal): Promise<void> {
   await documents.transaction(
     async (tx) => {

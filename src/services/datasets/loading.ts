@@ -175,7 +175,7 @@ export function createStoreLoading({
       : undefined;
     if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
       return added(unread.kept, unread.unchanged, { isWhole: false, read: part });
-    // What is wrong is told as of the whole folder: a column may be missing in one file that another has, a bar be in two.
+    // What is wrong is reported as of the whole folder: a column may be missing in one file that another has, a bar be in two.
     const isRefused = part?.kind === 'refused';
     const input = isRefused ? { files } : { files: { ...unread.files, market: files.market }, known: unread.digests };
     const read = await readFiles(source, files, input, options);

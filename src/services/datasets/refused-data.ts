@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 
-/** Data that was refused, with everything that is wrong with it. */
+/** Data that was refused, with every problem of it. */
 export const refusedData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
 
 /** Findings with those about a source as a whole at the field of the request that brings it. */

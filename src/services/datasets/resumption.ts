@@ -56,7 +56,7 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     }
   }
 
-  /** Serves the store that was served before; a failure is told by its status, and tried again at the next start. */
+  /** Serves the store that was served before; a failure is reported by its status, and tried again at the next start. */
   async function readAgain(active: StoreDocument): Promise<void> {
     activity.reading.add(active.store_id);
     try {

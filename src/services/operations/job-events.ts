@@ -9,11 +9,11 @@ export interface JobEvent {
   readonly status: JobStatus;
 }
 
-/** An event of all jobs: null once every job that was unfinished at the beginning has been told. */
+/** An event of all jobs: null once every job that was unfinished at the beginning has been reported. */
 export type AnyJobEvent = JobEvent | null;
 
 export interface FollowAll {
-  /** How long changes are told, once the unfinished jobs have been; 0 tells of these alone. */
+  /** How long changes are reported, once the unfinished jobs have been; 0 tells of these alone. */
   readonly seconds: number;
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
@@ -22,7 +22,7 @@ export interface FollowAll {
 
 /**
  * The newest of the unfinished jobs that fit a listing, then every change of any job. Changes of one job that come while the
- * reader is busy are told as one: what waits to be told is at most one entry a job.
+ * reader is busy are reported as one: what waits to be reported is at most one entry a job.
  */
 export async function followAll(
   engine: JobEngine,
@@ -30,7 +30,7 @@ export async function followAll(
 ): Promise<AsyncIterableIterator<AnyJobEvent>> {
   const waiting = new Set<string>();
   let isCaughtUp = false;
-  /** Jobs that changed while the first ones are told. */
+  /** Jobs that changed while the first ones are reported. */
   const since = new Set<string>();
   let isEnded = false;
   let wake = (): void => {};
@@ -54,7 +54,7 @@ export async function followAll(
     return { done: true, value: undefined };
   }
 
-  /** The next job to be told of; undefined where none waits. */
+  /** The next job to be reported of; undefined where none waits. */
   function take(): string | undefined {
     const [jobId] = waiting;
     if (jobId !== undefined) waiting.delete(jobId);
@@ -91,7 +91,7 @@ export async function followAll(
   return events;
 }
 
-/** Changes that come while the reader is busy are told as one: an event is the status as it is, not what happened to it. */
+/** Changes that come while the reader is busy are reported as one: an event is the status as it is, not what happened to it. */
 export function followJob(
   engine: JobEngine,
   {

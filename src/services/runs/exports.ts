@@ -180,7 +180,7 @@ interface PartSource {
 function streamOf(first: MadePart, { part, other, close }: PartSource): ReadableStream<Uint8Array> {
   const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
     const made = next && part(next, room);
-    made?.catch(() => undefined); // Whoever reads is told.
+    made?.catch(() => undefined); // Whoever reads is reported.
     return made;
   };
   let shown = first;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { StoredBytes } from './stored-bytes.js';
 
-/** The beginning of a run view: the state of its run, which is told when the view is answered and stored nowhere. */
+/** The beginning of a run view: the state of its run, which is reported when the view is answered and stored nowhere. */
 export interface StateHead {
   readonly bytes: Uint8Array;
   /** The etag of a view with this beginning: that of the view itself while the run is current. */
@@ -19,7 +19,7 @@ export function stateHead(stale: StaleState | null): StateHead {
 const MARK = '.';
 const MARK_DIGITS = 16;
 
-/** The etag that marked ones name: that of the stored bytes, whatever state was told before them. */
+/** The etag that marked ones name: that of the stored bytes, whatever state was reported before them. */
 export function unmarked(etag: string): string {
   return etag.split(MARK)[0]!;
 }

@@ -24,7 +24,7 @@ export interface WarmUpDependencies extends StepsDependencies {
   /** Threads of the heavy lane. */
   readonly workers: number;
   readonly clock: Pick<Clock, 'after'>;
-  /** Told of defects. */
+  /** Called for defects. */
   readonly onFault: (fault: unknown) => void;
 }
 

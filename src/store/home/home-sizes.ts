@@ -8,7 +8,7 @@ export type HomeSizes = Readonly<Record<'documents' | 'artifacts' | 'stores' | '
 /** A walk over 60,000 files takes a second of threads, so a reading serves for so long. */
 const READING_AGE_MAX_MS = 30_000;
 
-/** Tells how large a home is. @returns a question whose answer is at most half a minute old */
+/** Reports how large a home is. @returns a question whose answer is at most half a minute old */
 export function watchHomeSizes(
   home: HomeFolders,
   monotonicMs: () => number = () => performance.now(),

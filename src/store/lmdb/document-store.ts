@@ -30,7 +30,7 @@ export interface DocumentStoreOptions {
   readonly freeSpace?: FreeSpace;
   /** Wall clock, ms since 1970. */
   readonly now?: () => number;
-  /** Told of artifacts that no document names any more, once the commit that dropped them is on disk. */
+  /** Called for artifacts that no document names any more, once the commit that dropped them is on disk. */
   readonly onUnreferenced?: (names: readonly string[]) => void;
   /**
    * Told when a commit failed: nothing more is written, reads go on. The process should stop and start again,

@@ -14,7 +14,7 @@ const SCHEMA_AT = FORMAT_AT + 1;
 const TIME_AT = SCHEMA_AT + 2;
 const ETAG_AT = TIME_AT + 8;
 const BODY_AT = ETAG_AT + 32;
-/** Every later layout keeps the seal in front, so that "newer" and "damaged" can be told apart. */
+/** Every later layout keeps the seal in front, so that "newer" and "damaged" can be distinguished. */
 const FORMAT = 1;
 
 export interface SealedDocument {

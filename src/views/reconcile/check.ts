@@ -55,8 +55,8 @@ export function furthest(): Furthest {
 
 /** Checks of the weights panel that are made from one reading of it. */
 export interface RowPass {
-  /** Told the weights of every date, the first one first. */
+  /** Receives the weights of every date, the first one first. */
   see(t: number, weights: Float64Array): void;
-  /** Once every date was told. */
+  /** Once every date was reported. */
   checks(): Check[];
 }

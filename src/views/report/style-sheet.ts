@@ -1,5 +1,5 @@
 /**
- * One scale of sizes and one palette for every block. Lengths are points. The hues are told apart by their lightness alone,
+ * One scale of sizes and one palette for every block. Lengths are points. The hues are distinguished by their lightness alone,
  * so that a page printed in grey still reads.
  */
 export const INK = '#1b2430';

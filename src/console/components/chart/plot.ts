@@ -18,7 +18,7 @@ export interface PlotOptions {
   onRange(range: Range): void;
 }
 
-/** Draws lines into an element; range and cursor are told and may be set. @cost some 10 ms for 5,000 dates and four lines */
+/** Draws lines into an element; range and cursor are reported and may be set. @cost some 10 ms for 5,000 dates and four lines */
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   const started = performance.now();
   const { dates, lines, isStacked } = options;

@@ -28,7 +28,7 @@ const FILES_MAX = 128;
 
 /**
  * The columns of an extended run: what is new of each block, behind what is stored of it; small blocks and those in another
- * order are written anew. Where names have joined, or the stored file is full, its blocks stay where they are.
+ * order are rewritten. Where names have joined, or the stored file is full, its blocks stay where they are.
  * @throws CannotResume when they would lie in too many files
  */
 export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }: ExtendColumnsInput): WrittenColumns {

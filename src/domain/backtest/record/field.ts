@@ -98,7 +98,7 @@ export function fieldsOf<W, A>() {
     positions: array((numbers) => numbers instanceof Int32Array, true),
     /** JSON that no session changes. */
     fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...plain<T>(), whole, extend: stored }),
-    /** JSON that is made anew with every extension. */
+    /** JSON that is rebuilt with every extension. */
     anew: <T>({
       whole,
       after,

@@ -10,7 +10,7 @@ import { storedNumbers } from './record.js';
 export interface RecordedDecisions {
   /** Names that the columns of snapshots and trades are positions in. */
   readonly identifiers: readonly string[];
-  /** Day of the data behind a composition, by the day it took effect; the same day where nothing else is told. */
+  /** Day of the data behind a composition, by the day it took effect; the same day where nothing else is reported. */
   decidedOn(effective: Day): Day | undefined;
   snapshot(effective: Day): Snapshot | undefined;
   /** Every trade. @cost reads all of them */

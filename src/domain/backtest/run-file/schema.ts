@@ -45,7 +45,7 @@ export const BLOCKS = {
     compare: byDate(10),
     upgrade: 'same',
     whole: ({ run }) => ready(run.portfolio.value),
-    // Extending reads all of it: written anew it is in one file.
+    // Extending reads all of it: rewritten it is in one file.
     added: ({ value }) => ({ anew: value }),
   },
   gross: series({

@@ -8,7 +8,7 @@ export type TableNames = Readonly<Partial<Record<Dataset, string>>>;
 export type DatabaseProgress = (fraction: number, message: string) => void;
 
 /**
- * The tables to read: those named, and those called like their dataset. A named one that is absent is told, and so is a
+ * The tables to read: those named, and those called like their dataset. A named one that is absent is reported, and so is a
  * missing market.
  */
 export function tablesToRead(held: ReadonlySet<string>, named: TableNames, problems: Problems): TableNames {

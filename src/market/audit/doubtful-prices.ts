@@ -1,5 +1,5 @@
 import { ACTION_KINDS } from '#domain/market/market-data.js';
-import { dayText, type NameHistory } from './name-history.js';
+import { dayText, EX_DATE_BARS, type NameHistory } from './name-history.js';
 import type { Doubt, Repair } from './doubt.js';
 import { rowOf } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
@@ -18,8 +18,6 @@ const RETURN_STEP = 0.6;
 const SPLIT_MIN = 1.2;
 /** Bars after a split within which the price does not jump back by its ratio. */
 const REVERSAL_BARS = 20;
-/** Bars within which an action of the same ratio is the same split with another ex date. */
-const EX_DATE_BARS = 5;
 /** Log distance from a ratio up to which a split is not put in doubt by it. */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
@@ -29,10 +27,12 @@ const UNITS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
 const FACTOR_TOLERANCE = 0.06;
 
 const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
+/** What goes with a price: volume without one is a doubt of its own. */
+const BAR_FIELDS = [...PRICES, 'VOLUME'];
 
 /** Jumps of a price that no action explains: prints that come back, wrong units, splits that are missing. */
 export function* doubtfulPrices(history: NameHistory, held: readonly string[], panels: AuditPanels): Generator<Doubt> {
-  const { close, returns, sigma } = history;
+  const { close, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
   const growths = explainedGrowths(history, panels);
   const structural = structuralBars(history);
@@ -41,9 +41,9 @@ export function* doubtfulPrices(history: NameHistory, held: readonly string[], p
     if (structural.has(b)) continue;
     const isUnusual = Math.abs(move) >= Math.max(MOVE_MIN, SIGMAS_MIN * sigma[b]!);
     if (isUnusual) {
-      const back = barItComesBack(history, b, returns);
+      const back = barItComesBack(history, b);
       if (back !== undefined) {
-        yield print(history, b, back, columns);
+        yield print(history, b, back, held);
         b = back;
         continue;
       }
@@ -75,14 +75,15 @@ function structuralBars({ actions }: NameHistory): ReadonlySet<number> {
   return new Set(actions.filter(({ action }) => ACTION_KINDS[action.type] === 'structural').map(({ bar }) => bar));
 }
 
-/** First bar at which the price is where it was before bar `b`, and suddenly so; undefined when it stays away or recovers slowly. */
-function barItComesBack({ close, sigma, days }: NameHistory, b: number, returns: Float64Array): number | undefined {
-  const before = close[b - 1]!;
-  const away = Math.abs(close[b]! / before - 1);
-  const step = Math.abs(Math.log(close[b]! / before));
-  for (let back = b + 1; back < close.length && back <= b + RETURN_BARS; back++) {
+/** First bar at which the price, on the share basis of then, is where it was before bar `b`, and suddenly so; undefined when it stays away or recovers slowly. */
+function barItComesBack({ returns, sigma, days }: NameHistory, b: number): number | undefined {
+  let level = 1 + returns[b]!;
+  const away = Math.abs(level - 1);
+  const step = Math.abs(Math.log(level));
+  for (let back = b + 1; back < returns.length && back <= b + RETURN_BARS; back++) {
     if (days[back]! - days[b]! > 30) return undefined;
-    const distance = Math.abs(close[back]! / before - 1);
+    level *= 1 + returns[back]!;
+    const distance = Math.abs(level - 1);
     if (distance >= Math.min(0.05 + 3 * sigma[b]! * Math.sqrt(back - b + 1), away / 3)) continue;
     return Math.abs(Math.log(1 + returns[back]!)) >= RETURN_STEP * step ? back : undefined;
   }
@@ -90,10 +91,10 @@ function barItComesBack({ close, sigma, days }: NameHistory, b: number, returns:
 }
 
 /** A print that is wrong for some bars, and right again. */
-function print(history: NameHistory, b: number, back: number, columns: readonly string[]): Doubt {
+function print(history: NameHistory, b: number, back: number, held: readonly string[]): Doubt {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [dayText(history, b), dayText(history, back - 1)];
-  const factor = nearest(UNITS, close[b - 1]! / close[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
+  const factor = nearest(UNITS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
   const kind = factor === 100 || factor === 1 / 100 ? 'currency_flip' : 'unexplained_jump';
   return {
     id: `${kind} ${identifier} ${date}`,
@@ -112,8 +113,14 @@ function print(history: NameHistory, b: number, back: number, columns: readonly 
     },
     repair:
       factor === undefined
-        ? { kind: 'remove_values', identifier, from: date, to, columns }
-        : { kind: 'scale', identifier, from: date, to, columns, factor },
+        ? {
+            kind: 'remove_values',
+            identifier,
+            from: date,
+            to,
+            columns: BAR_FIELDS.filter((name) => held.includes(name)),
+          }
+        : { kind: 'scale', identifier, from: date, to, columns: PRICES.filter((name) => held.includes(name)), factor },
   };
 }
 
@@ -127,7 +134,9 @@ function missedSplit(
   const growth = growths[b]!;
   if (!(growth > 0) || Math.max(growth, 1 / growth) < SPLIT_MIN) return undefined;
   const isRecorded = (ratio: number) =>
-    panels.adjustment !== 'none' && history.actions.some(({ bar, action }) => bar === b && isSplitOf(action, ratio));
+    panels.adjustment === 'none'
+      ? dateElsewhere(history, b, ratio) !== undefined
+      : history.actions.some(({ bar, action }) => bar === b && isSplitOf(action, ratio));
   const reading = readAsSplit(history, b, growth, panels, isRecorded);
   if (reading.probability <= 0.5) return undefined;
   const size = Math.abs(Math.log(growth));
@@ -137,6 +146,10 @@ function missedSplit(
   }
   return reading;
 }
+
+/** Bar of the action whose split a jump is, where that has another date. */
+const dateElsewhere = ({ misdated }: NameHistory, b: number, ratio: number) =>
+  [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio))?.bar;
 
 const isSplitOf = ({ type, value }: NameHistory['actions'][number]['action'], ratio: number) =>
   ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
@@ -150,14 +163,12 @@ function claim(
   const { identifier, close, returns } = history;
   const date = dayText(history, b);
   const { ratio, distance, probability, marketMove, after, volumeRatio } = split;
-  const elsewhere = history.actions.find(
-    ({ bar, action }) => bar !== b && Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio),
-  );
+  const elsewhere = dateElsewhere(history, b, ratio);
   const isAdjusted = panels.adjustment !== 'none';
   const why = isAdjusted
     ? 'and the prices before it are not divided by it'
     : elsewhere !== undefined
-      ? `and its action says ${dayText(history, elsewhere.bar)}`
+      ? `and its action says ${dayText(history, elsewhere)}`
       : recordedRatio(history, b) === undefined
         ? 'and no action says so'
         : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;

@@ -12,12 +12,19 @@ export interface NameHistory {
   /** Their days and closes, [B]. */
   readonly days: Int32Array;
   readonly close: Float64Array;
-  /** Close over the one before on the same share basis, less 1; NaN for the first bar. */
+  /** Close over the one before on the same share basis, less 1; NaN for the first bar. Misdated splits are left out. */
   readonly returns: Float64Array;
   /** Typical size of a return around each bar: the median of sixty around it, scaled to a standard deviation. */
   readonly sigma: Float64Array;
   /** Bar on which each action takes effect; B when it is after the last one. */
-  readonly actions: readonly { readonly bar: number; readonly action: CorporateAction }[];
+  readonly actions: readonly PlacedAction[];
+  /** Splits of prices as traded that the price makes on a near bar without an action, and not on theirs. */
+  readonly misdated: ReadonlySet<PlacedAction>;
+}
+
+interface PlacedAction {
+  readonly bar: number;
+  readonly action: CorporateAction;
 }
 
 /** Bars on either side that say what is usual. */
@@ -25,6 +32,10 @@ const AROUND = 30;
 /** No price is quieter than this: it would make every tick a surprise. */
 const SIGMA_MIN = 0.005;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
+/** Bars within which an action of the same ratio is the same split with another ex date. */
+export const EX_DATE_BARS = 5;
+/** Log ratios smaller than this are lost in ordinary moves. */
+const MISDATED_MIN = Math.log(1.2);
 /** Median of absolute values of a standard normal, inverted. */
 const MEDIAN_TO_DEVIATION = 1.4826;
 
@@ -54,7 +65,15 @@ export function* nameHistories(
       bar: firstAtLeast(days, action.exDay),
       action,
     }));
-    const returns = returnsOf(close, adjustment === 'none' ? placed : []);
+    const splits =
+      adjustment === 'none'
+        ? placed.filter(({ bar, action }) => RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
+        : [];
+    const misdated = new Set<PlacedAction>(splits.filter((split) => isMisdated(close, split, splits)));
+    const returns = returnsOf(
+      close,
+      splits.filter((split) => !misdated.has(split)),
+    );
     yield {
       identifier: identifiers[position]!,
       position,
@@ -64,18 +83,27 @@ export function* nameHistories(
       returns,
       sigma: sigmaOf(returns),
       actions: placed,
+      misdated,
     };
   }
 }
 
-function returnsOf(close: Float64Array, splits: NameHistory['actions']): Float64Array {
+function returnsOf(close: Float64Array, splits: readonly PlacedAction[]): Float64Array {
   const returns = new Float64Array(close.length).fill(Number.NaN);
   for (let b = 1; b < close.length; b++) returns[b] = close[b]! / close[b - 1]! - 1;
-  for (const { bar, action } of splits) {
-    if (RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
-      returns[bar] = (1 + returns[bar]!) * action.value - 1;
-  }
+  for (const { bar, action } of splits) returns[bar] = (1 + returns[bar]!) * action.value - 1;
   return returns;
+}
+
+/** Whether the price does not split on the bar of an action and does so, by its ratio, on a near one without any. */
+function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: readonly PlacedAction[]): boolean {
+  const size = Math.abs(Math.log(action.value));
+  if (size < MISDATED_MIN) return false;
+  const distance = (b: number) => Math.abs(Math.log((close[b]! / close[b - 1]!) * action.value));
+  if (distance(bar) < size / 2) return false;
+  for (let b = Math.max(1, bar - EX_DATE_BARS); b <= Math.min(bar + EX_DATE_BARS, close.length - 1); b++)
+    if (distance(b) < size / 4 && !splits.some((other) => other.bar === b)) return true;
+  return false;
 }
 
 function sigmaOf(returns: Float64Array): Float64Array {

@@ -56,11 +56,11 @@ function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story
 const audited = (content: MarketContent, adjustment: Adjustment): readonly Doubt[] =>
   auditMarket(content, adjustment, () => {}).doubts;
 const split = (t: number, ordinary: number) => (t === BAR ? ordinary / 2 : ordinary);
-const action = (type: CorporateAction['type'], value: number): CorporateAction => ({
+const action = (type: CorporateAction['type'], value: number, bar = BAR): CorporateAction => ({
   identifier: 'A',
   type,
   value,
-  exDay: FIRST + BAR,
+  exDay: FIRST + bar,
   payDay: null,
   status: null,
   announcedDay: null,
@@ -172,6 +172,26 @@ describe('an action on the day of a jump', () => {
   });
 });
 
+describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bars) => {
+  const misdated = marketOf({ growth: split, actions: [action('SPLIT', 2, BAR + bars)] });
+
+  test('is doubted on the day of the price, and no price is', () => {
+    expect(audited(misdated, 'none')).toMatchObject([
+      {
+        kind: 'missed_split',
+        date: DATE,
+        evidence: { ratio: 2 },
+        message: expect.stringContaining(`its action says ${formatDay(FIRST + BAR + bars)}`),
+        repair: null,
+      },
+    ]);
+  });
+
+  test('is no doubt once the action has that day', () => {
+    expect(audited({ ...misdated, actions: [action('SPLIT', 2)] }, 'none')).toEqual([]);
+  });
+});
+
 describe('a price that comes back', () => {
   const path = (steps: readonly number[]) => marketOf({ growth: (t, ordinary) => steps[t - BAR] ?? ordinary });
 
@@ -179,6 +199,23 @@ describe('a price that comes back', () => {
     expect(audited(path([0.6, 1 / 0.6]), 'splits')).toMatchObject([
       { kind: 'unexplained_jump', date: DATE, repair: { kind: 'remove_values', from: DATE, to: DATE } },
     ]);
+  });
+
+  test('across a split was a wrong print too', () => {
+    const content = marketOf({
+      growth: (t, ordinary) => (t === BAR ? 0.5 * 0.6 : t === BAR + 1 ? 1 / 0.6 : ordinary),
+      actions: [action('SPLIT', 2)],
+    });
+    expect(audited(content, 'none')).toMatchObject([
+      { kind: 'unexplained_jump', date: DATE, repair: { kind: 'remove_values', from: DATE, to: DATE } },
+    ]);
+  });
+
+  test('is settled by removing the print with its volume', () => {
+    const content = path([0.6, 1 / 0.6]);
+    const { repair } = audited(content, 'splits')[0]!;
+    expect(repair).toMatchObject({ kind: 'remove_values', columns: ['CLOSE', 'VOLUME'] });
+    expect(audited(applyRepairs(content, [repair!]), 'splits')).toEqual([]);
   });
 
   test('by and by was a fall, and nothing is to be removed', () => {

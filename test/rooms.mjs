@@ -25,7 +25,11 @@ export const ROOMS = {
     ],
   },
   'src/jobs': { values: ['domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
-  'src/views': { values: ['domain', 'kernels'], types: ['contract'], packages: ['apache-arrow', 'pdfkit', 'node:*'] },
+  'src/views': {
+    values: ['domain', 'kernels'],
+    types: ['contract'],
+    packages: ['apache-arrow', 'hucre', 'hucre/**', 'pdfkit', 'node:*'],
+  },
   workers: { values: ['kernels', 'domain', 'market', 'views'], types: ['jobs'], packages: ['piscina', 'node:*'] },
   'src/services': { values: ['domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
   'src/http': {

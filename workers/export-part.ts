@@ -1,24 +1,19 @@
 import type { Task } from '#jobs/tasks.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { openedMarket } from './open-markets.js';
-import { withOpenFiles } from './run-file.js';
+import { openFiles } from './run-file.js';
+import { workbookPart } from './workbook-part.js';
 
 /** A part of an export of a stored run, written to memory that the service shares. */
-export const exportPartOfRun: Task<'export-part'> = (input, control) => {
-  const { files, table, format, start, end, from, market, room } = input;
+export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
+  const { exportId, files, table, format, start, end, from, market, room } = input;
   const { sink, written } = sinkInto(new Uint8Array(room));
-  const next = withOpenFiles(files, (columns) =>
-    exportPart({
-      columns,
-      table,
-      format,
-      from,
-      sink,
-      window: { start, end },
-      market: market && openedMarket(market),
-      tick: () => control.report(0),
-    }),
-  );
+  const open = () => ({ columns: openFiles(files), market: market && openedMarket(market) });
+  const common = { table, window: { start, end }, from, sink, tick: () => control.report(0) };
+  const next =
+    format === 'xlsx'
+      ? await workbookPart({ ...common, exportId, open })
+      : exportPart({ ...common, ...open(), format });
   return { ...written(), next };
 };
 

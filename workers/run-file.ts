@@ -24,13 +24,13 @@ export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T
   }
 }
 
-/** Reads the files of a run that somebody else has opened, and closes. @throws Refusal DOCUMENT_UNREADABLE */
-export function withOpenFiles<T>({ columns, earlier }: OpenRunFiles, use: (columns: RunColumns) => T): T {
+/** The columns of a run whose files somebody else has opened, and closes. @throws Refusal DOCUMENT_UNREADABLE */
+export function openFiles({ columns, earlier }: OpenRunFiles): RunColumns {
   const reader =
     (file: number): ReadRange =>
     (start, end, room) =>
       readRange(file, start, end, room);
-  return use(openColumns(reader(columns), (name) => reader(earlier[name]!)));
+  return openColumns(reader(columns), (name) => reader(earlier[name]!));
 }
 
 function openFile(path: string): number {

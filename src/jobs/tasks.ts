@@ -565,6 +565,8 @@ export interface OpenRunFiles {
 }
 
 export interface ExportPartInput {
+  /** Of the export that the part is of: a thread goes on with what it has of it. */
+  readonly exportId: string;
   readonly files: OpenRunFiles;
   readonly table: ExportTableName;
   readonly format: ExportFormat;

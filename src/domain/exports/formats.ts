@@ -11,6 +11,11 @@ export const EXPORT_FORMATS = {
     extension: 'arrow',
     help: 'an Arrow IPC stream, units and meanings with its fields',
   },
+  xlsx: {
+    media: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    extension: 'xlsx',
+    help: 'an Excel workbook with typed cells below a frozen header; rows beyond 1,048,576 go on in another sheet',
+  },
 } as const satisfies Readonly<
   Record<string, { readonly media: string; readonly extension: string; readonly help: string }>
 >;
@@ -20,8 +25,11 @@ export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as [ExportFormat, ...Exp
 
 /** Where the next part of an export begins. */
 export interface ExportPosition {
-  /** Position in what the table is made from. */
+  /** Position in what the table is made from; of a workbook, in its bytes. */
   readonly at: number;
-  /** Rows before it. */
+  /** Rows before it; of a workbook none are told. */
   readonly rows: number;
 }
+
+/** Formats whose parts are made each by itself, from rows: a workbook is a stream from its first byte to its last. */
+export type RowFormat = Exclude<ExportFormat, 'xlsx'>;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
@@ -56,7 +56,7 @@ const CHUNK_BYTES = 256 * 1024;
 /** Times the files of a run may be gone because a newer run took its place. */
 const OPENS_MAX = 3;
 
-type Asked = Omit<ExportPartInput, 'files' | 'from' | 'room'>;
+type Asked = Omit<ExportPartInput, 'exportId' | 'files' | 'from' | 'room'>;
 
 export function createExports({ documents, artifacts, jobs, markets, states }: ExportsDependencies): Exports {
   let opened = 0;
@@ -94,8 +94,9 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
     };
     try {
       const files = (run = await openRun(runId)).descriptors;
+      const exportId = randomUUID();
       const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
-        ...(await jobs.query('export-part', { ...asked, files, from, room }, signal)),
+        ...(await jobs.query('export-part', { ...asked, exportId, files, from, room }, signal)),
         room,
       });
       const first = await part({ at: 0, rows: 0 }, new SharedArrayBuffer(ROOM_BYTES));

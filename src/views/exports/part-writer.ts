@@ -1,11 +1,11 @@
-import type { ExportFormat } from '#domain/exports/formats.js';
+import type { RowFormat } from '#domain/exports/formats.js';
 import { createArrowWriter } from './arrow.js';
 import { createCsvWriter } from './csv.js';
 import { createJsonRowsWriter } from './json-rows.js';
 import type { PartInput, PartWriter } from './part.js';
 
 /** How each format is written: one without does not compile. */
-export const PART_WRITERS: Readonly<Record<ExportFormat, (input: PartInput) => PartWriter>> = {
+export const PART_WRITERS: Readonly<Record<RowFormat, (input: PartInput) => PartWriter>> = {
   csv: createCsvWriter,
   arrow: createArrowWriter,
   json: createJsonRowsWriter,

@@ -9,6 +9,7 @@ import { EXPORT_NAMES, EXPORTS, exportTable, type ExportTableName } from '#domai
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
 import { formatDay } from '#domain/days.js';
 import { liveService, type LiveService } from '../../real/live.js';
+import { readWorkbook } from '../../views/exports/read-workbook.js';
 
 const IDS = ['CAPPED', 'HEDGED', 'LAZY'] as const;
 type Cell = string | number | null;
@@ -141,12 +142,21 @@ async function rowsByArrow(asked: Asked): Promise<Row[]> {
   });
 }
 
+async function rowsByWorkbook(asked: Asked): Promise<Row[]> {
+  const [sheet, ...others] = await readWorkbook(await bytesOf(asked, 'xlsx'));
+  expect(others).toEqual([]);
+  const [header, ...rows] = sheet!.rows;
+  expect(header).toEqual(Object.keys(exportTable(asked.table).columns));
+  return rows.map((row) => Object.fromEntries(header!.map((column, i) => [String(column), row[i]!])));
+}
+
 describe.each(IDS)('every table of %s', (id) => {
-  test.each(EXPORT_NAMES)('%s comes back from CSV and Arrow as from JSON, bit for bit', async (table) => {
+  test.each(EXPORT_NAMES)('%s comes back from CSV, Arrow and Excel as from JSON, bit for bit', async (table) => {
     const rows = await jsonOf({ id, table });
     expect(rows.length).toBeGreaterThan(0);
     expect(await csvByDuckDb({ id, table })).toEqual(rows);
     expect(await rowsByArrow({ id, table })).toEqual(rows);
+    expect(await rowsByWorkbook({ id, table })).toEqual(rows);
   });
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, each once', async (table) => {

@@ -2,10 +2,12 @@ import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { EXPORT_NAMES, exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
-import { FORMAT_NAMES, type ExportFormat, type ExportPosition } from '#domain/exports/formats.js';
+import { FORMAT_NAMES, type ExportPosition, type RowFormat } from '#domain/exports/formats.js';
 import { csvText } from '#views/exports/csv.js';
 import { exportPart } from '#views/exports/export-part.js';
+import { workbookStream } from '#views/exports/workbook.js';
 import { sampleRun } from '../report/sample-run.js';
+import { readWorkbook } from './read-workbook.js';
 
 const sample = sampleRun({
   names: 30,
@@ -13,13 +15,13 @@ const sample = sampleRun({
   end: '2022-12-30',
   cap: 0.08,
   costs: 10,
-  companies: ['Plain plc', '=SUM(A1:A9)', 'Commas, and "quotes"', '삼성전자', ''],
+  companies: ['Plain plc', '=SUM(A1:A9)', 'Commas, and "quotes"', '삼성전자', 'a_x0041_b'],
   sectors: ['-Energy', '+Health', '@Banks', '\tTabs', 'Lines\r\nbroken'],
 });
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
 /** An export in parts of so many bytes. */
-function parts(table: ExportTableName, format: ExportFormat, bytes: number): Uint8Array[] {
+function parts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
   const made: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
@@ -40,18 +42,23 @@ function parts(table: ExportTableName, format: ExportFormat, bytes: number): Uin
   return made;
 }
 
-const whole = (table: ExportTableName, format: ExportFormat): Buffer => Buffer.concat(parts(table, format, Infinity));
+const whole = (table: ExportTableName, format: RowFormat): Buffer => Buffer.concat(parts(table, format, Infinity));
 
 describe.each(EXPORT_NAMES)('%s', (table) => {
-  test.each(FORMAT_NAMES)('has the same rows as %s whether it is made in one part or in many', (format) => {
-    const many = parts(table, format, 1);
-    const all = whole(table, format);
-    // Batches of an Arrow stream are those of its parts.
-    if (format === 'arrow')
-      expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(tableFromIPC(all).toArray().map(String));
-    else expect(Buffer.concat(many).equals(all)).toBe(true);
-    if (table === 'weights') expect(many.length).toBeGreaterThan(2);
-  });
+  test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
+    'has the same rows as %s whether it is made in one part or in many',
+    (format) => {
+      const many = parts(table, format, 1);
+      const all = whole(table, format);
+      // Batches of an Arrow stream are those of its parts.
+      if (format === 'arrow')
+        expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(
+          tableFromIPC(all).toArray().map(String),
+        );
+      else expect(Buffer.concat(many).equals(all)).toBe(true);
+      if (table === 'weights') expect(many.length).toBeGreaterThan(2);
+    },
+  );
 
   test('names its columns as the catalogue does', () => {
     const names = Object.keys(exportTable(table).columns);
@@ -84,6 +91,46 @@ describe('text in CSV', () => {
     expect(cells.filter((cell) => !/^-?\d/.test(cell))).toEqual([]);
     expect(lines).toContain(`"'=SUM(A1:A9)"`);
     expect(lines).toContain(`"'-Energy"`);
+  });
+});
+
+describe('a workbook', () => {
+  const workbook = async (table: ExportTableName, sheetRows?: number): Promise<Buffer> => {
+    const source = { columns, window: { start: null, end: null }, market: null };
+    const stream = workbookStream({
+      ...source,
+      table,
+      tick: () => {},
+      ...(sheetRows === undefined ? {} : { sheetRows }),
+    });
+    return Buffer.from(await new Response(stream).arrayBuffer());
+  };
+
+  test('has texts as texts, whatever they look like, below a frozen header', async () => {
+    const [sheet, ...others] = await readWorkbook(await workbook('constituents'));
+    expect(others).toEqual([]);
+    expect(sheet!.name).toBe('constituents');
+    expect(sheet!.frozenRows).toBe(1);
+    expect(sheet!.formulas).toBe(0);
+    const [header, ...rows] = sheet!.rows;
+    expect(header).toEqual(Object.keys(exportTable('constituents').columns));
+    const names = new Set(rows.map((row) => row[header!.indexOf('name')]));
+    expect(names).toEqual(new Set(['Plain plc', '=SUM(A1:A9)', 'Commas, and "quotes"', '삼성전자', 'a_x0041_b']));
+    const sectors = new Set(rows.map((row) => row[header!.indexOf('sector')]));
+    expect(sectors).toEqual(new Set(['-Energy', '+Health', '@Banks', '\tTabs', 'Lines\r\nbroken']));
+  });
+
+  test('goes on in further sheets with the same header', async () => {
+    const whole = (await readWorkbook(await workbook('levels')))[0]!.rows;
+    const sheets = await readWorkbook(await workbook('levels', 100));
+    expect(sheets.length).toBe(Math.ceil((whole.length - 1) / 99));
+    expect(sheets.every(({ rows }) => rows.length <= 100)).toBe(true);
+    for (const { rows } of sheets) expect(rows[0]).toEqual(whole[0]);
+    expect(sheets.flatMap(({ rows }) => rows.slice(1))).toEqual(whole.slice(1));
+  });
+
+  test('has the same bytes each time it is made', async () => {
+    expect((await workbook('trades')).equals(await workbook('trades'))).toBe(true);
   });
 });
 

@@ -1,0 +1,71 @@
+import { writeXlsxStream } from 'hucre/xlsx';
+import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { NONE, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
+import { tableRows } from './table-rows.js';
+
+/** Rows of a sheet that Excel opens, its header included. */
+export const SHEET_ROWS_MAX = 1_048_576;
+
+export interface WorkbookInput extends ExportSource {
+  readonly table: ExportTableName;
+  /** Rows of a sheet, its header included; as many as Excel opens unless given. */
+  readonly sheetRows?: number;
+  /** Called between batches; stops the workbook by throwing. */
+  readonly tick: () => void;
+}
+
+/**
+ * A table as an Excel workbook: dates and numbers as such, texts as texts whatever they look like, a frozen header, further sheets
+ * with the same header. Rows are pulled while bytes are; the same rows give the same bytes.
+ * @cost some 8 us a row of four cells
+ */
+export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
+  const { table, sheetRows = SHEET_ROWS_MAX } = input;
+  const columns = Object.entries(exportTable(table).columns).map(([header, { type }]) =>
+    type === 'date' ? { header, numFmt: 'yyyy-mm-dd', width: 12 } : { header },
+  );
+  return writeXlsxStream(rowsOf(input), {
+    name: table,
+    columns,
+    freezePane: { rows: 1 },
+    maxRowsPerSheet: sheetRows,
+  });
+}
+
+type Cell = Date | string | number | null;
+
+function* rowsOf({ table, tick, ...source }: WorkbookInput): Iterable<Cell[]> {
+  for (const { columns, count } of tableRows(table, source, 0)) {
+    tick();
+    const cells = columns.map(cellsOf);
+    for (let row = 0; row < count; row++) yield cells.map((cell) => cell(row));
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
+  // The values of a column are those of its type.
+  switch (type) {
+    case 'text': {
+      const { codes, texts } = values as TextValues;
+      return (row) => (codes[row]! < 0 ? null : cellText(texts[codes[row]!]!));
+    }
+    case 'date': {
+      const days = values as Int32Array;
+      return (row) => (days[row] === NONE ? null : new Date(days[row]! * DAY_MS));
+    }
+    default: {
+      const numbers = values as Float64Array | Int32Array;
+      return (row) => (numbers[row] === NONE || Number.isNaN(numbers[row]) ? null : numbers[row]!);
+    }
+  }
+}
+
+/** Characters of a cell that Excel opens. */
+const CELL_CHARACTERS_MAX = 32_767;
+
+/** Excel reads `_x0041_` as a character by its code: hucre 1.0.0 escapes those it writes itself, not those of a text. */
+function cellText(text: string): string {
+  return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');
+}

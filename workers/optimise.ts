@@ -23,6 +23,7 @@ export const optimise: Task<'optimise'> = (input, control) => {
       engine,
       indexId: request.index_id,
       constraints,
+      spec: request,
       asOf: day(request.as_of),
       start: day(request.start),
       end: day(request.end),

@@ -1,6 +1,5 @@
-import { metricTimes } from './program/metric.js';
-import { normLength } from './program/norm-length.js';
-import { kinkSum, type Kink, type Point, type Program } from './program/program.js';
+import { normForce, normLength } from './program/norms.js';
+import { kinkSum, type Kink, type Norm, type Point, type Program } from './program/program.js';
 import type { Solver } from './solve-program.js';
 
 /** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */
@@ -102,10 +101,12 @@ function withEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }
 /** Makes norm q as small as the rows and the norms before it allow. */
 function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnswer {
   const norm = program.norms[q]!;
+  const isOwn = typeof norm.metric !== 'string';
   const smallest: Program = {
     ...program,
-    curvature: norm.metric === 'metric' ? 1 : 0,
-    ridge: norm.metric === 'metric' ? 0 : 1,
+    metric: isOwn ? norm.metric : program.metric,
+    curvature: norm.metric === 'identity' ? 0 : 1,
+    ridge: norm.metric === 'identity' ? 1 : 0,
     centre: norm.centre,
     linear: new Float64Array(program.n),
     rows: hardRows(program),
@@ -114,7 +115,7 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
         ? kink
         : { ...kink, limit: null, left: new Float64Array(program.n), right: new Float64Array(program.n) },
     ),
-    norms: program.norms.slice(0, q),
+    norms: program.norms.slice(0, q).map((other) => (isOwn ? withMetric(other, program) : other)),
   };
   const { point, status } = solver.solve(smallest);
   const length = normLength(program, norm, point.x);
@@ -135,6 +136,11 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
     certificate: isProven ? certificate : null,
     isReliable: isProven || status === 'solved' || violation <= FEASIBILITY_TOLERANCE,
   };
+}
+
+/** A norm that carries the metric of its programme into another. */
+function withMetric(norm: Norm, { metric }: Program): Norm {
+  return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
 }
 
 /** Soft rows bind nothing. */
@@ -176,7 +182,7 @@ export function infeasibilityGap(
   program: Program,
   { rows: y, kinks: prices, norms: weights, around }: Certificate,
 ): number {
-  const { n, lower, upper, rows, kinks, norms, metric } = program;
+  const { n, lower, upper, rows, kinks, norms } = program;
   const force = new Float64Array(n);
   let gap = 0;
   let size = 0;
@@ -194,12 +200,12 @@ export function infeasibilityGap(
     add(multiplier, rows.coefficients, r * n);
     gap -= multiplier * bound;
   }
-  norms.forEach(({ centre, radius, metric: kind }, q) => {
+  norms.forEach((norm, q) => {
     const weight = Math.max(weights[q]!, 0);
     if (weight === 0) return;
+    const { centre, radius } = norm;
     const offset = around.map((value, i) => value - centre[i]!);
-    const slope = offset.slice();
-    if (kind === 'metric') metricTimes(metric!, offset, slope);
+    const slope = normForce(program, norm, offset, new Float64Array(n));
     let square = 0;
     let along = 0;
     for (let i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 import { IDLE, UPPER } from './active-set/active-state.js';
 import type { PathStart } from './path/follow-path.js';
-import { metricTimes } from './program/metric.js';
-import { normLength } from './program/norm-length.js';
+import { metricTimes, sumOfMetrics, type Metric } from './program/metric.js';
+import { meanSquare, normLength } from './program/norms.js';
 import type { Norm, Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
@@ -74,7 +74,7 @@ export function solveWithNorms(
     last = { program: priced, point: answer.point, state: answer.state };
     return { price, answer, excess: 1 - norm.radius / normLength(program, norm, answer.point.x) };
   };
-  const found = rootOf(at, first > 0 ? first : scaleOf(program, norm));
+  const found = rootOf(at, first > 0 ? first : priceScale(program, norm));
   if (found === undefined) return undefined;
   return finish(program, withNorm(found.answer, { program, q, price: found.price }));
 }
@@ -126,12 +126,16 @@ function mostExceeded(program: Program, x: Float64Array): number {
 }
 
 /** A price of the size of the objective's own curvature; of a linear one that at which it reaches the radius. */
-function scaleOf({ metric, curvature, ridge, linear, n }: Program, { metric: kind, radius }: Norm): number {
-  if (metric === null || curvature === 0)
-    return ridge > 0
-      ? ridge
-      : Math.max(Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0)) / radius, Number.MIN_VALUE);
+export function priceScale(program: Program, norm: Norm): number {
+  const { metric, curvature, ridge, linear, n } = program;
+  const { metric: kind, radius } = norm;
+  if (metric === null || curvature === 0) {
+    const pull = Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0));
+    return pull > 0 || ridge === 0 ? Math.max(pull / radius, Number.MIN_VALUE) : ridge;
+  }
   if (kind === 'metric') return curvature;
+  if (kind !== 'identity')
+    return (curvature * meanSquare(program, { ...norm, metric: 'metric' })) / meanSquare(program, norm);
   const ones = new Float64Array(n).fill(1 / n);
   const product = new Float64Array(n);
   metricTimes(metric, ones, product);
@@ -139,7 +143,7 @@ function scaleOf({ metric, curvature, ridge, linear, n }: Program, { metric: kin
 }
 
 /** The programme with price / 2 times the square of a norm added to the objective in place of the norm. */
-function withPrice(program: Program, q: number, price: number): Program {
+export function withPrice(program: Program, q: number, price: number): Program {
   const { centre, metric: kind } = program.norms[q]!;
   const norms = program.norms.filter((_, other) => other !== q);
   if (kind === 'identity') {
@@ -150,6 +154,7 @@ function withPrice(program: Program, q: number, price: number): Program {
       linear: program.linear.map((value, i) => value + price * (program.centre[i]! - centre[i]!)),
     };
   }
+  if (kind !== 'metric') return withPricedMetric({ ...program, norms }, program.norms[q]!, kind, price);
   // c (x - a) + p (x - b) = (c + p) (x - m); the ridge stays around a.
   const curvature = program.curvature + price;
   if (curvature === 0) return { ...program, norms };
@@ -160,6 +165,27 @@ function withPrice(program: Program, q: number, price: number): Program {
     curvature,
     centre: middle,
     linear: program.linear.map((value, i) => value + program.ridge * (middle[i]! - program.centre[i]!)),
+  };
+}
+
+/** The same for a norm with a metric of its own: the sum of the two is the metric, and the other norms keep theirs. */
+function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {
+  const { metric, curvature } = program;
+  if (price === 0) return program;
+  const isCurved = metric !== null && curvature !== 0;
+  const sum = sumOfMetrics([...(isCurved ? [{ metric, weight: curvature }] : []), { metric: own, weight: price }]);
+  const force = new Float64Array(program.n);
+  metricTimes(
+    own,
+    program.centre.map((value, i) => value - centre[i]!),
+    force,
+  );
+  return {
+    ...program,
+    metric: sum,
+    curvature: 1,
+    linear: program.linear.map((value, i) => value + price * force[i]!),
+    norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // A norm of the metric has one.
   };
 }
 

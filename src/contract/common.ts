@@ -90,7 +90,7 @@ export const TypeSpec = z
   .strictObject({
     type: z.string(),
     label: z.string(),
-    category: z.enum(['selection', 'weighting', 'constraint']),
+    category: z.enum(['selection', 'weighting', 'constraint', 'objective', 'expected_returns']),
     help: z.string().nullable(),
     parameters: z.array(ParameterSpec),
     unit: z.enum(['fraction', 'count', 'value']).nullable(),

@@ -2,7 +2,11 @@ import { z } from 'zod';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
-import { Id, IsoDate } from '#domain/shape.js';
+import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { CostsSpec } from '#domain/documents/optimisation-spec.js';
+import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { Id } from '#domain/shape.js';
 import { Finding, listingQuery, skippedFields, TypeSpec, ValidationReport } from './common.js';
 import { SavedIndex } from './indices/definition.js';
 import { jobStatus } from './jobs.js';
@@ -43,6 +47,44 @@ const ConstraintSetBody = ConstraintSet.extend({ constraints: z.array(Constraint
   description: 'A ConstraintSet with the parameters of every constraint class.',
 });
 
+/** An objective and expected returns by their classes: for the documentation, as rows are. */
+const [firstObjective, ...otherObjectives] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
+  params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Objective`, description: help }),
+);
+const ObjectiveBody = z
+  .union([
+    z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue has entries.
+    z.discriminatedUnion('type', [firstObjective!, ...otherObjectives]),
+  ])
+  .meta({ id: 'Objective', description: 'What weights are chosen for: a type alone, or with its parameters.' });
+const [firstReturns, ...otherReturns] = RETURNS_CLASSES.map(({ type, help, params }) =>
+  params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
+);
+const ReturnsBody = z
+  .discriminatedUnion('type', [firstReturns!, ...otherReturns])
+  .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the names.' });
+
+/** `max_sharpe` reads `MaxSharpe`. */
+function pascal(type: string): string {
+  return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+const optimisationBody = {
+  objective: ObjectiveBody.default('min_tracking_error'),
+  expected_returns: ReturnsBody.nullable()
+    .default(null)
+    .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
+  costs: CostsSpec.nullable().default(null),
+};
+
+export const ObjectiveTypes = z
+  .strictObject({
+    objectives: z.array(TypeSpec).meta({ description: 'What weights can be chosen for.' }),
+    expected_returns: z.array(TypeSpec).meta({ description: 'Models of expected returns.' }),
+  })
+  .meta({ id: 'ObjectiveTypes' });
+export type ObjectiveTypes = z.infer<typeof ObjectiveTypes>;
+
 export const OptimiseRequest = z
   .strictObject({
     id: Id.meta({ description: 'Id of the new index.' }),
@@ -53,10 +95,7 @@ export const OptimiseRequest = z
       .nullable()
       .default(null)
       .meta({ description: 'Null inherits nothing from the parent.' }),
-    objective: z
-      .string()
-      .default('min_tracking_error')
-      .meta({ description: 'min_tracking_error is the only accepted value.' }),
+    ...optimisationBody,
     constraints: z
       .array(ConstraintRowBody)
       .max(500)
@@ -65,26 +104,9 @@ export const OptimiseRequest = z
   })
   .meta({ id: 'OptimiseRequest' });
 
-export const OptimisationRunRequest = z
-  .strictObject({
-    index_id: Id.meta({ description: 'Index whose weights are the target.' }),
-    constraint_set_id: Id,
-    as_of: IsoDate.nullable()
-      .default(null)
-      .meta({ description: 'Rebalance to target: the latest on or before this day; null takes the latest.' }),
-    start: IsoDate.nullable().default(null).meta({ description: 'First day of the window of the risk model.' }),
-    end: IsoDate.nullable()
-      .default(null)
-      .meta({ description: 'Last day of the window of the risk model; never past the decision of the rebalance.' }),
-    risk_free_rate: z
-      .number()
-      .min(-1)
-      .max(1)
-      .default(0)
-      .meta({ description: "Annual rate for the frontier's tangency point." }),
-  })
-  .meta({ id: 'OptimisationRunRequest' });
-export type OptimisationRunRequest = z.infer<typeof OptimisationRunRequest>;
+export const OptimisationRunRequest = OptimisationRequest.extend(optimisationBody).meta({
+  id: 'OptimisationRunRequest',
+});
 
 export const WeightRow = z
   .strictObject({
@@ -93,6 +115,7 @@ export const WeightRow = z
     index_weight: z.number().meta({ description: 'Target index weight.' }),
     active_weight: z.number().meta({ description: 'weight - index_weight.' }),
     risk_contribution: z.number().meta({ description: 'Contribution to the tracking error; they sum to it.' }),
+    variance_share: z.number().meta({ description: "Share of the portfolio's variance; they sum to 1." }),
     at_bound: z.enum(['lower', 'upper']).nullable().meta({ description: 'A position bound holds this name.' }),
   })
   .meta({ id: 'WeightRow' });
@@ -129,9 +152,26 @@ export const OptimisationRunResult = z
       .meta({ description: 'A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.' }),
     holdings: z.int().min(0),
     iterations: z.int().min(0),
-    objective: z.number().meta({ description: 'Attained annualised tracking variance.' }),
-    bound: z.number().nullable().meta({ description: 'Objective of the relaxation without the non-convex rows.' }),
-    gap: z.number().nullable().meta({ description: '(objective - bound) / objective.' }),
+    objective_type: z.string(),
+    objective_value: z.number().meta({
+      description:
+        'The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
+    }),
+    objective: z.number().meta({ description: 'Annualised tracking variance, whatever the objective.' }),
+    bound: z
+      .number()
+      .nullable()
+      .meta({ description: 'What no weights can better: the value of the objective without the non-convex rows.' }),
+    gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
+    expected_return: z
+      .number()
+      .nullable()
+      .meta({ description: 'Annualised, before costs; null without expected returns.' }),
+    volatility: z.number().meta({ description: 'Annualised, by the risk model of the run.' }),
+    costs: z
+      .number()
+      .nullable()
+      .meta({ description: 'Of the trades, as a fraction of value; null where none were asked for.' }),
     tracking_error: z.number(),
     turnover: z.number().meta({ description: 'One-way, against the index weights.' }),
     active_sum: z.number().meta({ description: 'Sum of active weights; zero under full investment.' }),
@@ -233,6 +273,15 @@ export const optimiseRoutes = routes({
     success: { status: 200, description: 'The catalogue.', schema: ConstraintTypes },
     errors: [],
   },
+  listObjectiveTypes: {
+    method: 'GET',
+    path: '/optimise/objective-types',
+    scope: 'read',
+    tag,
+    summary: 'Every objective and model of expected returns with its parameters.',
+    success: { status: 200, description: 'The catalogue.', schema: ObjectiveTypes },
+    errors: [],
+  },
   startOptimisation: {
     method: 'POST',
     path: '/optimise/runs',
@@ -240,8 +289,17 @@ export const optimiseRoutes = routes({
     tag,
     summary: 'Optimises the weights of an index under a constraint set, as a job.',
     description:
-      'Minimises the tracking variance against the index weights. Constraints that cannot hold together fail the job with INFEASIBLE, whose detail names an irreducible conflict and the least changes that resolve it.',
-    body: { schema: OptimisationRunRequest, example: { index_id: 'LARGE-100', constraint_set_id: 'core' } },
+      'By default the least tracking variance against the index weights; other objectives are listed by /optimise/objective-types. Constraints that cannot hold together fail the job with INFEASIBLE, whose detail names an irreducible conflict and the least changes that resolve it.',
+    body: {
+      schema: OptimisationRunRequest,
+      document: true,
+      example: {
+        index_id: 'LARGE-100',
+        constraint_set_id: 'core',
+        objective: { type: 'max_utility', risk_aversion: 4 },
+        expected_returns: { type: 'capm', risk_aversion: 2.5 },
+      },
+    },
     success: { status: 202, description: 'The job; see Location.', schema: OptimisationJobStatus },
     errors: [
       'INDEX_NOT_FOUND',

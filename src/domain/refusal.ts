@@ -76,6 +76,10 @@ export const ERRORS = {
   },
   TOTAL_LOSS: { status: 422, help: 'A period lost everything, so contributions cannot be linked over it.' },
   INFEASIBLE: { status: 422, help: 'The constraints cannot hold together; see detail.conflict.' },
+  OBJECTIVE_UNATTAINABLE: {
+    status: 422,
+    help: 'The constraints hold together, and no weights within them have what the objective asks for.',
+  },
   EMPTY_INDEX: { status: 422, help: 'Nothing survives the rules, or nothing has a weight, on the first date.' },
   FX_MISSING: { status: 422, help: 'The store lacks an exchange rate that the index needs.' },
   RISK_INSUFFICIENT_DATA: { status: 422, help: 'Too few complete observations for a covariance estimate.' },

@@ -1,5 +1,6 @@
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -150,14 +151,7 @@ export interface OptimiseInput {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly constraints: readonly ConstraintRow[];
   /** As in the body of `POST /optimise/runs`, defaults filled in. Dates are YYYY-MM-DD. */
-  readonly request: {
-    readonly index_id: string;
-    readonly constraint_set_id: string;
-    readonly as_of: string | null;
-    readonly start: string | null;
-    readonly end: string | null;
-    readonly risk_free_rate: number;
-  };
+  readonly request: OptimisationRequest;
 }
 
 export interface EstimateRiskModelInput {

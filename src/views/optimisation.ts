@@ -1,10 +1,12 @@
 import type { OptimisationRunResult } from '#contract/optimise.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import { formatDay } from '#domain/days.js';
+import { objectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
 import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
 import type { RowSide } from '#domain/optimisation/report.js';
+import { trackingVariance } from '#domain/optimisation/solve-convex.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
 
 /** A response whose findings are those of the domain, which the wire shows as they are. */
@@ -21,7 +23,7 @@ export function toOptimisationResult(
   run: OptimisationRun,
   { runId, indexId, constraintSetId }: RunIdentity,
 ): Served<OptimisationRunResult> {
-  const { solution, sides } = run;
+  const { solution, sides, outcome } = run;
   return {
     run_id: runId,
     index_id: indexId,
@@ -33,9 +35,14 @@ export function toOptimisationResult(
     heuristic: solution.isHeuristic,
     holdings: solution.weights.reduce((count, weight) => count + (weight !== 0 ? 1 : 0), 0),
     iterations: solution.iterations,
-    objective: solution.objective,
-    bound: solution.bound,
-    gap: Math.max(0, solution.objective - solution.bound) / Math.max(solution.objective, 1e-18),
+    objective_type: run.problem.objective.entry.type,
+    objective_value: outcome.value,
+    objective: trackingVariance(run.problem, solution.weights),
+    bound: outcome.bound,
+    gap: Math.max(0, solution.objective - solution.bound) / Math.max(Math.abs(solution.objective), 1e-18),
+    expected_return: outcome.expectedReturn,
+    volatility: outcome.volatility,
+    costs: outcome.costs,
     tracking_error: run.trackingError,
     turnover: run.turnover,
     active_sum: run.activeSum,
@@ -108,7 +115,7 @@ export function toDerivedPreview(
     steps: null,
     solve: {
       source_index_id: document.derivation.source_index_id,
-      objective: document.derivation.objective,
+      objective: objectiveType(document.derivation.objective),
       rebalance_date: formatDay(parent.date),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
       constraints: tightest(sides).map((side) => toPreviewConstraint(side, relaxed)),

@@ -4,6 +4,8 @@ import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catal
 import { EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { FINDING_CODES } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';
 import { ERRORS } from '#domain/refusal.js';
@@ -19,6 +21,8 @@ const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => classTable(SELECTION_CLASSES),
   weighting: () => classTable(WEIGHTING_CLASSES),
   constraints: () => classTable(CONSTRAINT_CLASSES),
+  objectives: () => classTable(OBJECTIVE_CLASSES),
+  returns: () => classTable(RETURNS_CLASSES),
   blocks: () =>
     table(
       ['kind', 'shows'],

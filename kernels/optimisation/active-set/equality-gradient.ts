@@ -1,6 +1,7 @@
 import { LOWER, PINNED, type ActiveState, type Iterate } from './active-state.js';
 import type { Work } from './equality-work.js';
 import { metricTimes } from '../program/metric.js';
+import { normForce } from '../program/norms.js';
 import { kinkSum, type Program } from '../program/program.js';
 
 /** Gradient of the Lagrangian at the iterate, kinks by the sides of the state. */
@@ -31,10 +32,9 @@ export function gradientAt(program: Program, state: ActiveState, iterate: Iterat
   for (let q = 0; q < norms.length; q++) {
     const multiplier = normMultipliers[q]!;
     if (multiplier === 0) continue;
-    const { centre: around, metric: kind } = norms[q]!;
-    for (let i = 0; i < n; i++) offset[i] = x[i]! - around[i]!;
-    if (kind === 'metric') metricTimes(metric!, offset, product);
-    const from = kind === 'metric' ? product : offset;
+    const norm = norms[q]!;
+    for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
+    const from = normForce(program, norm, offset, product);
     for (let i = 0; i < n; i++) gradient[i]! += multiplier * from[i]!;
   }
   work.gradientScale = largest;
@@ -67,13 +67,8 @@ export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i:
 }
 
 /** How far an active row's left side is below the bound it is held at. */
-export function shortfall(
-  { n, rows, kinks, norms, metric }: Program,
-  state: ActiveState,
-  { x }: Iterate,
-  row: number,
-  work: Work,
-): number {
+export function shortfall(program: Program, state: ActiveState, { x }: Iterate, row: number, work: Work): number {
+  const { n, rows, kinks, norms } = program;
   if (row < rows.count) {
     const bound = state.rows[row] === LOWER ? rows.lower[row]! : rows.upper[row]!;
     return bound - rowValue(rows.coefficients, row * n, x);
@@ -82,14 +77,13 @@ export function shortfall(
     const kink = kinks[row - rows.count]!;
     return kink.limit! - kinkSum(kink, x);
   }
-  const { centre, radius, metric: kind } = norms[row - rows.count - kinks.length]!;
+  const norm = norms[row - rows.count - kinks.length]!;
   const { offset, product } = work;
-  for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
-  if (kind === 'metric') metricTimes(metric!, offset, product);
-  const from = kind === 'metric' ? product : offset;
+  for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
+  const from = normForce(program, norm, offset, product);
   let square = 0;
   for (let i = 0; i < n; i++) square += offset[i]! * from[i]!;
-  return (radius * radius - square) / 2;
+  return (norm.radius * norm.radius - square) / 2;
 }
 
 export function rowValue(coefficients: Float64Array, from: number, x: Float64Array): number {

@@ -2,7 +2,7 @@ import { FREE, IDLE, OVER, PINNED, UNDER, UPPER, type ActiveState, type Iterate 
 import type { Curvature } from '../factors/curvature.js';
 import { gradientAt, shortfall, slopeOf } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
-import { metricTimes } from '../program/metric.js';
+import { lagrangianCurvature, normForce } from '../program/norms.js';
 import type { Program } from '../program/program.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
@@ -108,14 +108,10 @@ function factorState(
   proximal: number,
 ): boolean {
   const { freeCount: f, activeCount: m, free } = work;
-  let scale = program.curvature;
-  let ridge = program.ridge + proximal * work.meanCurvature;
-  program.norms.forEach(({ metric }, q) => {
-    if (metric === 'metric') scale += iterate.normMultipliers[q]!;
-    else ridge += iterate.normMultipliers[q]!;
-  });
+  const own = { scale: program.curvature, ridge: program.ridge + proximal * work.meanCurvature };
+  const { metric, scale, ridge } = lagrangianCurvature(program, own, iterate.normMultipliers);
   work.diagonal.fill(ridge);
-  if (!curvature.factor(program.metric, scale, work.diagonal, free, f)) return false;
+  if (!curvature.factor(metric, scale, work.diagonal, free, f)) return false;
   if (work.columns.length < f * m) {
     work.columns = new Float64Array(f * m);
     work.solved = new Float64Array(f * m);
@@ -149,10 +145,9 @@ function gatherColumns(program: Program, state: ActiveState, { x }: Iterate, wor
       const k = row - rows.count;
       for (let p = 0; p < f; p++) columns[p * m + a] = slopeOf(program, state, k, free[p]!);
     } else {
-      const { centre, metric } = norms[row - rows.count - kinks.length]!;
-      for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
-      if (metric === 'metric') metricTimes(program.metric!, offset, product);
-      const from = metric === 'metric' ? product : offset;
+      const norm = norms[row - rows.count - kinks.length]!;
+      for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
+      const from = normForce(program, norm, offset, product);
       for (let p = 0; p < f; p++) columns[p * m + a] = from[free[p]!]!;
     }
   }

@@ -21,6 +21,10 @@ export interface Curvature {
 /** Below this many free names per factor a dense factorisation is at least as fast as the low-rank form. */
 const NAMES_PER_FACTOR = 1.8;
 
+/**
+ * @cost    Allocates as programmes ask; see `factor` and `solve`.
+ * @source  Woodbury (1950), Inverting modified matrices, for loadings; Golub & Van Loan (2013), Matrix Computations, section 4.2, for the rest.
+ */
 export function createCurvature(algebra: DenseAlgebra): Curvature {
   let square = new Float64Array(0);
   let scaled = new Float64Array(0);

@@ -2,6 +2,7 @@ import type { Curvature } from '../factors/curvature.js';
 import type { Work } from './work.js';
 import { metricTimes } from '../program/metric.js';
 import { pairSteps } from './newton-step.js';
+import { lagrangianCurvature } from '../program/norms.js';
 import { isUnbounded } from '../program/program.js';
 import { kinkRight, rowRight, rowSlack } from './row-sides.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
@@ -40,12 +41,10 @@ function factor(work: Work, curvature: Curvature): boolean {
   const { n, rows, kinks, norms } = program;
   const { on, s, z } = pairs;
   const m = rows.count;
-  let metricScale = scale * program.curvature;
-  let ridge = scale * program.ridge + work.proximal;
-  for (let q = 0; q < norms.length; q++) {
-    if (norms[q]!.metric === 'metric') metricScale += z[at.norm + q]! / normRadius[q]!;
-    else ridge += z[at.norm + q]! / normRadius[q]!;
-  }
+  for (let q = 0; q < norms.length; q++) work.normWeights[q] = z[at.norm + q]! / normRadius[q]!;
+  const own = { scale: scale * program.curvature, ridge: scale * program.ridge + work.proximal };
+  const { metric, scale: metricScale, ridge } = lagrangianCurvature(program, own, work.normWeights);
+  work.metric = metric;
   work.metricScale = metricScale;
   for (let p = 0; p < f; p++) {
     let total = ridge;
@@ -61,7 +60,7 @@ function factor(work: Work, curvature: Curvature): boolean {
     }
     diagonal[free[p]!] = total;
   }
-  if (!curvature.factor(program.metric, metricScale, diagonal, free, f)) return false;
+  if (!curvature.factor(metric, metricScale, diagonal, free, f)) return false;
   for (let r = 0; r < m; r++) {
     const factorOf = isUnbounded(rows, r) ? 0 : rowScale[r]!;
     for (let p = 0; p < f; p++) columns[p * c + r] = rows.coefficients[r * n + free[p]!]! * factorOf;
@@ -190,7 +189,6 @@ function correct(work: Work, curvature: Curvature, names: Float64Array, columnsR
 /** What the Newton system is still short of at dx and change. */
 function systemResidual(work: Work): void {
   const {
-    program,
     free,
     f,
     columns,
@@ -202,21 +200,22 @@ function systemResidual(work: Work): void {
     diagonal,
     offset,
     product,
+    metric,
     metricScale,
     nameError,
     rowError,
     columnCount: c,
   } = work;
-  if (program.metric !== null && metricScale !== 0) {
+  if (metric !== null && metricScale !== 0) {
     offset.fill(0);
     for (let p = 0; p < f; p++) offset[free[p]!] = dx[p]!;
-    metricTimes(program.metric, offset, product);
+    metricTimes(metric, offset, product);
   }
   for (let r = 0; r < c; r++) rowError[r] = columnRight[r]! + slack[r]! * change[r]!;
   for (let p = 0; p < f; p++) {
     const i = free[p]!;
     let total = right[p]! - diagonal[i]! * dx[p]!;
-    if (program.metric !== null && metricScale !== 0) total -= metricScale * product[i]!;
+    if (metric !== null && metricScale !== 0) total -= metricScale * product[i]!;
     for (let r = 0; r < c; r++) {
       total -= columns[p * c + r]! * change[r]!;
       rowError[r]! -= columns[p * c + r]! * dx[p]!;

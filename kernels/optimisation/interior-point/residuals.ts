@@ -1,3 +1,4 @@
+import { normForce } from '../program/norms.js';
 import type { Work } from './work.js';
 import { metricTimes } from '../program/metric.js';
 
@@ -34,8 +35,7 @@ export function residuals(work: Work): void {
   for (let q = 0; q < norms.length; q++) {
     const norm = norms[q]!;
     for (let i = 0; i < n; i++) offset[i] = x[i]! - norm.centre[i]!;
-    if (norm.metric === 'metric') metricTimes(metric!, offset, product);
-    const from = norm.metric === 'metric' ? product : offset;
+    const from = normForce(program, norm, offset, product);
     let square = 0;
     for (let i = 0; i < n; i++) square += offset[i]! * from[i]!;
     normExcess[q] = (square - norm.radius * norm.radius) / (2 * normRadius[q]!);

@@ -1,4 +1,4 @@
-import { metricDiagonal } from '../program/metric.js';
+import { metricDiagonal, type Metric } from '../program/metric.js';
 import { createPairs, type Pairs } from './pairs.js';
 import type { Program } from '../program/program.js';
 
@@ -61,6 +61,10 @@ export interface Work {
   /** [f] distance to a bound less its slack: nought after a near start. */
   readonly lowerResidual: Float64Array;
   readonly upperResidual: Float64Array;
+  /** Multiplier of each norm over its radius. */
+  readonly normWeights: Float64Array;
+  /** Metric that the factor is of, times `metricScale`. */
+  metric: Metric | null;
   metricScale: number;
   proximal: number;
   primalResidual: number;
@@ -163,6 +167,8 @@ export function prepare(program: Program, far: boolean): Work {
     normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),
     lowerResidual: new Float64Array(f),
     upperResidual: new Float64Array(f),
+    normWeights: new Float64Array(Q),
+    metric: null,
     metricScale: 0,
     proximal: far ? PROXIMAL_FAR : PROXIMAL_NAME,
     primalResidual: 0,

@@ -1,6 +1,6 @@
 import type { ActiveState } from '../active-set/active-state.js';
 import { LOWER } from '../active-set/active-state.js';
-import { metricTimes, type Metric } from '../program/metric.js';
+import { metricTimes, subMetric } from '../program/metric.js';
 import { kinkSum, type Point, type Program } from '../program/program.js';
 
 /** A programme without the names whose bounds leave no choice, and the way back. */
@@ -92,21 +92,4 @@ export function withoutFixedNames(program: Program): Reduced | null {
       return { ...state, names, sides };
     },
   };
-}
-
-/** The rows and columns of some names. */
-function subMetric(metric: Metric, keep: Int32Array): Metric {
-  const f = keep.length;
-  if (metric.form === 'factor') {
-    const { factors: k, loadings, specific } = metric;
-    const part = new Float64Array(f * k);
-    for (let p = 0; p < f; p++) part.set(loadings.subarray(keep[p]! * k, keep[p]! * k + k), p * k);
-    return { form: 'factor', n: f, factors: k, loadings: part, specific: Float64Array.from(keep, (i) => specific[i]!) };
-  }
-  const matrix = new Float64Array(f * f);
-  for (let p = 0; p < f; p++) {
-    const from = keep[p]! * metric.n;
-    for (let q = 0; q < f; q++) matrix[p * f + q] = metric.matrix[from + keep[q]!]!;
-  }
-  return { form: 'dense', n: f, matrix };
 }

@@ -1,4 +1,5 @@
 import { metricDiagonal, metricTimes } from './metric.js';
+import { normForce, normLength } from './norms.js';
 import { kinkSum, type Point, type Program } from './program.js';
 
 /** How far a point is from satisfying the conditions of optimality, by the programme and the point alone. */
@@ -73,13 +74,13 @@ function lagrangianGradient(program: Program, point: Point): { gradient: Float64
   for (let r = 0; r < rows.count; r++) add(point.rowMultipliers[r]!, rows.coefficients, r * n);
   norms.forEach((norm, q) => {
     const offset = away(norm.centre);
-    add(point.normMultipliers[q]!, norm.metric === 'metric' ? forceOf(offset) : offset);
+    add(point.normMultipliers[q]!, normForce(program, norm, offset, product));
   });
   return { gradient, scale };
 }
 
 function primalViolation(program: Program, x: Float64Array): number {
-  const { n, lower, upper, rows, kinks, norms, metric } = program;
+  const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;
   const exceed = (value: number, bound: number) => {
     if (Number.isFinite(bound)) worst = Math.max(worst, (value - bound) / (1 + Math.abs(bound)));
@@ -97,12 +98,7 @@ function primalViolation(program: Program, x: Float64Array): number {
   }
   for (const kink of kinks)
     if (kink.limit !== null && !Number.isFinite(kink.penalty)) exceed(kinkSum(kink, x), kink.limit);
-  for (const { centre, radius, metric: kind } of norms) {
-    const offset = x.map((value, i) => value - centre[i]!);
-    const product = offset.slice();
-    if (kind === 'metric') metricTimes(metric!, offset, product);
-    exceed(Math.sqrt(Math.max(valueOf(product, 0, offset), 0)), radius);
-  }
+  for (const norm of norms) exceed(normLength(program, norm, x), norm.radius);
   return worst;
 }
 
@@ -130,7 +126,7 @@ function touches(distance: number, bound: number): boolean {
 }
 
 function multiplierFaults(program: Program, point: Point): number {
-  const { n, rows, kinks, norms, metric } = program;
+  const { n, rows, kinks, norms } = program;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = point;
   let worst = 0;
   for (let r = 0; r < rows.count; r++) {
@@ -161,13 +157,13 @@ function multiplierFaults(program: Program, point: Point): number {
           strength,
       );
   });
-  norms.forEach(({ centre, radius, metric: kind }, q) => {
+  norms.forEach((norm, q) => {
+    const { centre, radius } = norm;
     const offset = x.map((value, i) => value - centre[i]!);
-    const product = offset.slice();
-    if (kind === 'metric') metricTimes(metric!, offset, product);
-    const length = Math.sqrt(Math.max(valueOf(product, 0, offset), 0));
+    const force = normForce(program, norm, offset, new Float64Array(n));
+    const length = Math.sqrt(Math.max(valueOf(force, 0, offset), 0));
     const fault = side({ multiplier: normMultipliers[q]!, excess: length - radius, bound: radius, penalty: Infinity });
-    worst = Math.max(worst, fault * largest(product, 0, n));
+    worst = Math.max(worst, fault * largest(force, 0, n));
   });
   return worst;
 }

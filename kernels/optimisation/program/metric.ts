@@ -88,6 +88,88 @@ export function metricDiagonal(metric: Metric): Float64Array {
   return out;
 }
 
+/** A metric with its weight in a sum. */
+export interface WeightedMetric {
+  readonly metric: Metric;
+  readonly weight: number;
+}
+
+/**
+ * The sum of some metrics times their weights: loadings side by side where all have them, else the whole matrix.
+ *
+ * @param parts  One or more, of one order; weights at least 0.
+ * @cost         n^2 for each, n k for loadings.
+ */
+export function sumOfMetrics(parts: readonly WeightedMetric[]): Metric {
+  const { n } = parts[0]!.metric;
+  const factored = parts.flatMap(({ metric, weight }) => (metric.form === 'factor' ? [{ metric, weight }] : []));
+  return factored.length === parts.length ? sumOfFactors(factored, n) : sumOfMatrices(parts, n);
+}
+
+function sumOfMatrices(parts: readonly WeightedMetric[], n: number): DenseMetric {
+  const matrix = new Float64Array(n * n);
+  for (const { metric, weight } of parts) {
+    const values = metricMatrix(metric);
+    for (let e = 0; e < matrix.length; e++) matrix[e]! += weight * values[e]!;
+  }
+  return { form: 'dense', n, matrix };
+}
+
+/** Parts that share their loadings are one. */
+function sumOfFactors(
+  parts: readonly { readonly metric: FactorMetric; readonly weight: number }[],
+  n: number,
+): FactorMetric {
+  const specific = new Float64Array(n);
+  const shares = new Map<Float64Array, { factors: number; weight: number }>();
+  for (const { metric, weight } of parts) {
+    for (let i = 0; i < n; i++) specific[i]! += weight * metric.specific[i]!;
+    const known = shares.get(metric.loadings);
+    shares.set(metric.loadings, { factors: metric.factors, weight: weight + (known?.weight ?? 0) });
+  }
+  const factors = [...shares.values()].reduce((sum, share) => sum + share.factors, 0);
+  const loadings = new Float64Array(n * factors);
+  let from = 0;
+  for (const [values, { factors: k, weight }] of shares) {
+    const root = Math.sqrt(weight);
+    for (let i = 0; i < n; i++)
+      for (let f = 0; f < k; f++) loadings[i * factors + from + f] = root * values[i * k + f]!;
+    from += k;
+  }
+  return { form: 'factor', n, factors, loadings, specific };
+}
+
+/**
+ * P + diag(diagonal).
+ *
+ * @param diagonal  [n], such that the sum stays positive semi-definite.
+ * @cost            A copy of the matrix; of loadings nothing but the specific variances is copied.
+ */
+export function metricPlusDiagonal(metric: Metric, diagonal: Float64Array): Metric {
+  if (metric.form === 'factor') return { ...metric, specific: metric.specific.map((value, i) => value + diagonal[i]!) };
+  const { n } = metric;
+  const matrix = metric.matrix.slice();
+  for (let i = 0; i < n; i++) matrix[i * n + i]! += diagonal[i]!;
+  return { form: 'dense', n, matrix };
+}
+
+/** The rows and columns of some names. @param keep positions, ascending @cost keep^2, or keep k for loadings */
+export function subMetric(metric: Metric, keep: Int32Array): Metric {
+  const f = keep.length;
+  if (metric.form === 'factor') {
+    const { factors: k, loadings, specific } = metric;
+    const part = new Float64Array(f * k);
+    for (let p = 0; p < f; p++) part.set(loadings.subarray(keep[p]! * k, keep[p]! * k + k), p * k);
+    return { form: 'factor', n: f, factors: k, loadings: part, specific: Float64Array.from(keep, (i) => specific[i]!) };
+  }
+  const matrix = new Float64Array(f * f);
+  for (let p = 0; p < f; p++) {
+    const from = keep[p]! * metric.n;
+    for (let q = 0; q < f; q++) matrix[p * f + q] = metric.matrix[from + keep[q]!]!;
+  }
+  return { form: 'dense', n: f, matrix };
+}
+
 /** x'P x. */
 export function metricSquare(metric: Metric, x: Float64Array): number {
   const product = new Float64Array(x.length);

@@ -8,7 +8,7 @@ import type { Metric } from './metric.js';
  *   subject to  lower <= x <= upper
  *               rows.lower <= rows.coefficients x <= rows.upper
  *               sum_i max(left_i (x_i - at_i), right_i (x_i - at_i)) <= limit      for every kink with a limit
- *               root of (x - centre)' M (x - centre) <= radius                     for every norm, M = P or I
+ *               root of (x - centre)' M (x - centre) <= radius                     for every norm, M = P, I or its own
  *
  * Bounds may be infinite. A finite penalty makes a row soft: it may be violated at that price per unit.
  */
@@ -61,7 +61,8 @@ export interface Kink {
 }
 
 export interface Norm {
-  readonly metric: 'metric' | 'identity';
+  /** M: P, the identity or one of its own. */
+  readonly metric: 'metric' | 'identity' | Metric;
   /** [n] */
   readonly centre: Float64Array;
   readonly radius: number;
@@ -113,7 +114,9 @@ export function assertProgram(program: Program): void {
   }
   for (const norm of norms) {
     assert(norm.centre.length === n, `norm.centre: ${norm.centre.length} values for ${n} names`);
-    assert(norm.metric === 'identity' || metric !== null, 'norm: the programme has no metric');
+    assert(norm.metric !== 'metric' || metric !== null, 'norm: the programme has no metric');
+    if (typeof norm.metric !== 'string')
+      assert(norm.metric.n === n, `norm.metric: order ${norm.metric.n} for ${n} names`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { metricTimes } from './metric.js';
+import { normForce } from './norms.js';
 import type { Point, Program } from './program.js';
 
 /** One-sided derivatives of the Lagrangian by each name, bounds apart: they differ where the name sits on a kink. */
@@ -37,8 +38,7 @@ export function lagrangianSlopes(
   for (let r = 0; r < rows.count; r++) add(rowMultipliers[r]!, rows.coefficients, r * n);
   norms.forEach((norm, q) => {
     away(norm.centre);
-    if (norm.metric === 'metric') metricTimes(metric!, offset, product);
-    add(normMultipliers[q]!, norm.metric === 'metric' ? product : offset);
+    add(normMultipliers[q]!, normForce(program, norm, offset, product));
   });
   const right = left.slice();
   kinks.forEach(({ at, left: below, right: above }, k) => {

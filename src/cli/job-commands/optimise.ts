@@ -1,4 +1,4 @@
-import type { ConstraintSetBody, OptimisationRunResult } from '#clients/typescript/divisor.js';
+import type { ConstraintSetBody, OptimisationRunRequest, OptimisationRunResult } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { members } from './fields.js';
@@ -15,6 +15,16 @@ export const optimise: JobCommand<OptimisationRunResult> = {
       value: 'FILE',
       help: 'Constraint set document to store under the id first; - reads standard input.',
     },
+    objective: {
+      type: 'string',
+      value: 'TYPE',
+      help: 'What the weights are chosen for; the least tracking error otherwise.',
+    },
+    request: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Further fields of the request as JSON (objective with parameters, expected_returns, costs); - reads standard input.',
+    },
     'as-of': { type: 'string', value: 'DATE', help: 'Rebalance to target; the latest otherwise.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the risk window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the risk window.' },
@@ -22,6 +32,7 @@ export const optimise: JobCommand<OptimisationRunResult> = {
   examples: [
     'divisor optimise CORE-100 limits',
     'divisor optimise CORE-100 limits --constraints limits.json --out weights.json',
+    'divisor optimise CORE-100 limits --objective min_variance',
   ],
   async submit(client, [index = '', set = ''], flags) {
     const file = flags.text('constraints');
@@ -30,7 +41,11 @@ export const optimise: JobCommand<OptimisationRunResult> = {
         params: { constraint_set_id: set },
         body: await jsonFile<ConstraintSetBody>(file),
       });
+    const request = flags.text('request');
+    const objective = flags.text('objective');
     const body = {
+      ...(request === undefined ? {} : await jsonFile<Partial<OptimisationRunRequest>>(request)),
+      ...(objective === undefined ? {} : { objective: objective as NonNullable<OptimisationRunRequest['objective']> }), // Checked by the service.
       index_id: index,
       constraint_set_id: set,
       as_of: flags.text('as-of'),
@@ -46,6 +61,9 @@ export const optimise: JobCommand<OptimisationRunResult> = {
       'heuristic',
       'holdings',
       'iterations',
+      'objective_type',
+      'objective_value',
+      'volatility',
       'tracking_error',
       'turnover',
       'solver_message',

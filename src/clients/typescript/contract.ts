@@ -391,6 +391,17 @@ export interface BetaRow {
   readonly params?: BetaParams | undefined;
 }
 
+/** The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance. */
+export interface BlackLittermanReturns {
+  /** Expected returns of portfolios with a confidence; none leaves the prior. */
+  readonly views?: readonly View[] | undefined;
+  /** Variance of the prior, as a share of the covariance. */
+  readonly tau?: number | undefined;
+  /** Expected return of the index above cash per unit of its variance. */
+  readonly risk_aversion?: number | undefined;
+  readonly type: 'black_litterman';
+}
+
 export interface BookPayload {
   /** Index points from the base value on; a bare series is rebased to 100. */
   readonly levels: SeriesPayload;
@@ -477,6 +488,15 @@ export interface CalendarOption {
   readonly tz: string;
   /** Days for which the calendar has sessions. */
   readonly coverage: CalendarCoverage;
+}
+
+/** Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one. */
+export interface CapmReturns {
+  /** Expected return of the index above cash per unit of its variance. */
+  readonly risk_aversion?: number | undefined;
+  /** Weight of a beta of one. Unit: fraction. */
+  readonly shrinkage?: number | undefined;
+  readonly type: 'capm';
 }
 
 /** The number of names held, long or short, lies between two bounds. */
@@ -1128,8 +1148,18 @@ export interface DeletedIndex {
 export interface DerivationPayload {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What is minimised; `min_tracking_error` is the only one. */
-  readonly objective: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective: string | {
+    /** Class name. */
+    readonly type: string;
+  };
+  /** Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters. */
+  readonly expected_returns?: {
+    /** Class name. */
+    readonly type: string;
+  } | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCosts | null | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
 }
@@ -1137,8 +1167,18 @@ export interface DerivationPayload {
 export interface DerivationPayloadInput {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What is minimised; `min_tracking_error` is the only one. */
-  readonly objective?: string | undefined;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: string | {
+    /** Class name. */
+    readonly type: string;
+  } | undefined;
+  /** Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters. */
+  readonly expected_returns?: {
+    /** Class name. */
+    readonly type: string;
+  } | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCostsInput | null | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
 }
@@ -1147,7 +1187,7 @@ export interface DerivationPayloadInput {
 export interface DerivedSource {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What is minimised; `min_tracking_error` is the only one. */
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
   readonly objective: string;
   /** The parent's weight, which the optimisation starts from; null when the parent does not hold the name. */
   readonly source_weight: number | null;
@@ -1258,7 +1298,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -1301,6 +1341,9 @@ export interface ExcludeRow {
   /** Arguments of the class, by name. */
   readonly params?: ExcludeParams | undefined;
 }
+
+/** Annualised expected returns of the names. */
+export type ExpectedReturns = FieldReturns | HistoricalReturns | CapmReturns | BlackLittermanReturns;
 
 export interface ExplainedDatapoint {
   /** Where the definition names the datapoint. */
@@ -1509,6 +1552,13 @@ export interface FieldNode {
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
   /** Across the current survivors that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+}
+
+/** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
+export interface FieldReturns {
+  /** Datapoint that holds the expected returns. */
+  readonly field: FieldNode;
+  readonly type: 'field';
 }
 
 /** Weights in proportion to a power of a datapoint. */
@@ -2020,6 +2070,13 @@ export interface HealthCheck {
   readonly message: string | null;
 }
 
+/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names. */
+export interface HistoricalReturns {
+  /** Weight of the mean over the names; 1 makes all returns alike. Unit: fraction. */
+  readonly shrinkage?: number | undefined;
+  readonly type: 'historical';
+}
+
 /** Keeps the names that have bars on enough of the trailing sessions. */
 export interface HistoryFilterParams {
   /** Trailing sessions that are looked at. Unit: sessions. */
@@ -2526,6 +2583,35 @@ export interface MarketCapWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
+/** The least variance that the weights would have if every volatility were one: the least weighted average correlation. */
+export interface MaxDecorrelationObjective {
+  readonly type: 'max_decorrelation';
+}
+
+/** The largest diversification ratio: the weighted average of the volatilities over the volatility of the portfolio. */
+export interface MaxDiversificationObjective {
+  readonly type: 'max_diversification';
+}
+
+/** The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk. */
+export interface MaxReturnObjective {
+  readonly type: 'max_return';
+}
+
+/** The largest expected return above the risk-free rate per unit of volatility; cash earns the rate. */
+export interface MaxSharpeObjective {
+  /** Annual rate that the return is measured above. Unit: fraction a year. */
+  readonly risk_free_rate?: number | undefined;
+  readonly type: 'max_sharpe';
+}
+
+/** The largest expected return less half the risk aversion times the variance, less the costs of the trades. */
+export interface MaxUtilityObjective {
+  /** Price of a unit of variance, halved. */
+  readonly risk_aversion?: number | undefined;
+  readonly type: 'max_utility';
+}
+
 export interface Methodology {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -2538,6 +2624,16 @@ export interface Methodology {
     /** The sentence. */
     readonly text: string;
   }[];
+}
+
+/** The least variance of the active weights, weight less index weight: the weights nearest to the index. */
+export interface MinTrackingErrorObjective {
+  readonly type: 'min_tracking_error';
+}
+
+/** The least variance of the portfolio itself. */
+export interface MinVarianceObjective {
+  readonly type: 'min_variance';
 }
 
 /** A name is held with at least a threshold of weight, or not at all. Short positions are not affected. */
@@ -2610,13 +2706,15 @@ export interface NameSolve {
   readonly lower: number | null;
   /** Largest weight likewise; null for none. */
   readonly upper: number | null;
-  /** Second derivative of the objective by the weight: twice the variance of the name and the tie-breaking term. */
+  /** What the objective measures the weight from: source_weight for the tracking error, else 0. */
+  readonly centre: number;
+  /** Second derivative of the objective by the weight: for the tracking error twice the variance of the name and the tie-breaking term. */
   readonly stiffness: number;
-  /** Twice the sum of its covariances with the active weights of the other names. */
+  /** What all else of the objective does: for the tracking error twice the sum of its covariances with the active weights of the other names. */
   readonly pull: number;
   /** Sum of the forces of all rows and of a choice of names. */
   readonly force: number;
-  /** source_weight - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move. */
+  /** centre - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move. */
   readonly free_weight: number | null;
   /** `free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound. */
   readonly held_by: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
@@ -2633,6 +2731,16 @@ export interface NotNode {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNode;
+}
+
+/** What weights are chosen for: a type alone, or with its parameters. */
+export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 'max_return' | 'max_sharpe' | 'risk_parity' | 'max_diversification' | 'max_decorrelation' | MinTrackingErrorObjective | MinVarianceObjective | MaxUtilityObjective | MaxReturnObjective | MaxSharpeObjective | RiskParityObjective | MaxDiversificationObjective | MaxDecorrelationObjective;
+
+export interface ObjectiveTypes {
+  /** What weights can be chosen for. */
+  readonly objectives: readonly TypeSpec[];
+  /** Models of expected returns. */
+  readonly expected_returns: readonly TypeSpec[];
 }
 
 /** Keeps the best share line of each issuer; a name without an issuer is its own. */
@@ -2697,6 +2805,12 @@ export interface OptimisationRunRequest {
   readonly index_id: string;
   /** The constraint set. */
   readonly constraint_set_id: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: Objective | undefined;
+  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCostsInput | null | undefined;
   /** Rebalance to target: the latest on or before this day; null takes the latest. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
@@ -2728,12 +2842,22 @@ export interface OptimisationRunResult {
   readonly holdings: number;
   /** Steps of the solver. */
   readonly iterations: number;
-  /** Attained annualised tracking variance. */
+  /** Type of the objective. */
+  readonly objective_type: string;
+  /** The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
+  readonly objective_value: number;
+  /** Annualised tracking variance, whatever the objective. */
   readonly objective: number;
-  /** Objective of the relaxation without the non-convex rows. */
+  /** What no weights can better: the value of the objective without the non-convex rows. */
   readonly bound: number | null;
-  /** (objective - bound) / objective. */
+  /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;
+  /** Annualised, before costs; null without expected returns. */
+  readonly expected_return: number | null;
+  /** Annualised, by the risk model of the run. */
+  readonly volatility: number;
+  /** Of the trades, as a fraction of value; null where none were asked for. */
+  readonly costs: number | null;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** One-way, against the index weights. */
@@ -2759,8 +2883,12 @@ export interface OptimiseRequest {
   readonly name: string;
   /** Null inherits nothing from the parent. */
   readonly description?: string | null | undefined;
-  /** min_tracking_error is the only accepted value. */
-  readonly objective?: string | undefined;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: Objective | undefined;
+  /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
+  readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
+  readonly costs?: TradeCostsInput | null | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
@@ -3004,7 +3132,7 @@ export interface PreviewResponse {
 export interface PreviewSolve {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** What is minimised; `min_tracking_error` is the only one. */
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
   readonly objective: string;
   /** Latest parent rebalance on or before as_of. */
   readonly rebalance_date: string;
@@ -3853,6 +3981,15 @@ export interface RiskModelView {
   readonly content_hash: string;
   /** Of the covariance product: float32 on the tensorflow engine. */
   readonly precision: 'float64' | 'float32';
+}
+
+/** Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility. */
+export interface RiskParityObjective {
+  /** Share of the variance by identifier or by group, in all 1; null gives every name the same. A group shares its budget equally among the members that are not named. */
+  readonly budgets?: Readonly<Record<string, number>> | null | undefined;
+  /** Reference column whose groups the budgets name. */
+  readonly budget_field?: string | undefined;
+  readonly type: 'risk_parity';
 }
 
 export interface RiskPayload {
@@ -4747,6 +4884,22 @@ export interface TrackingErrorRow {
   readonly params?: TrackingErrorParams | undefined;
 }
 
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
+export interface TradeCosts {
+  /** Cost of a traded weight, in basis points of it. */
+  readonly linear_bps: number;
+  /** Market impact: this times the traded weight of a name to the power of 3/2. */
+  readonly impact_coefficient: number;
+}
+
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
+export interface TradeCostsInput {
+  /** Cost of a traded weight, in basis points of it. */
+  readonly linear_bps?: number | undefined;
+  /** Market impact: this times the traded weight of a name to the power of 3/2. */
+  readonly impact_coefficient?: number | undefined;
+}
+
 /** No weight moves further than a bound from the reference portfolio. */
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
@@ -4920,7 +5073,7 @@ export interface TypeSpec {
   /** Human-readable name. */
   readonly label: string;
   /** Which catalogue the class belongs to. */
-  readonly category: 'selection' | 'weighting' | 'constraint';
+  readonly category: 'selection' | 'weighting' | 'constraint' | 'objective' | 'expected_returns';
   /** What it does, in a sentence or two. */
   readonly help: string | null;
   /** Its parameters in form order. */
@@ -4990,6 +5143,15 @@ export interface ValidationReport {
   readonly valid: boolean;
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
+}
+
+export interface View {
+  /** The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** Expected return of that portfolio, as a fraction a year. */
+  readonly value: number;
+  /** From 0, which changes nothing, to 1, which is certainty. */
+  readonly confidence?: number | undefined;
 }
 
 /** Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds. */
@@ -5097,6 +5259,8 @@ export interface WeightRow {
   readonly active_weight: number;
   /** Contribution to the tracking error; they sum to it. */
   readonly risk_contribution: number;
+  /** Share of the portfolio's variance; they sum to 1. */
+  readonly variance_share: number;
   /** A position bound holds this name. */
   readonly at_bound: 'lower' | 'upper' | null;
 }
@@ -5515,6 +5679,11 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: ConstraintTypes;
   };
+  /** Every objective and model of expected returns with its parameters. */
+  listObjectiveTypes: {
+    request: Readonly<Record<never, never>>;
+    answer: ObjectiveTypes;
+  };
   /** Optimises the weights of an index under a constraint set, as a job. */
   startOptimisation: {
     request: { readonly body: OptimisationRunRequest };
@@ -5846,6 +6015,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   putConstraintSet: 'PUT /optimise/constraint-sets/{constraint_set_id}',
   deleteConstraintSet: 'DELETE /optimise/constraint-sets/{constraint_set_id}',
   listConstraintTypes: 'GET /optimise/constraint-types',
+  listObjectiveTypes: 'GET /optimise/objective-types',
   startOptimisation: 'POST /optimise/runs',
   getOptimisation: 'GET /optimise/runs/{run_id}',
   optimiseIndex: 'POST /indices/{index_id}/optimise',

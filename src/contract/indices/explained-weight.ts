@@ -35,17 +35,21 @@ export const NameSolve = z
       .nullable()
       .meta({ description: 'Least weight the name could have, choices of names included; null for none.' }),
     upper: z.number().nullable().meta({ description: 'Largest weight likewise; null for none.' }),
+    centre: z.number().meta({
+      description: 'What the objective measures the weight from: source_weight for the tracking error, else 0.',
+    }),
     stiffness: z.number().meta({
       description:
-        'Second derivative of the objective by the weight: twice the variance of the name and the tie-breaking term.',
+        'Second derivative of the objective by the weight: for the tracking error twice the variance of the name and the tie-breaking term.',
     }),
-    pull: z
-      .number()
-      .meta({ description: 'Twice the sum of its covariances with the active weights of the other names.' }),
+    pull: z.number().meta({
+      description:
+        'What all else of the objective does: for the tracking error twice the sum of its covariances with the active weights of the other names.',
+    }),
     force: z.number().meta({ description: 'Sum of the forces of all rows and of a choice of names.' }),
     free_weight: z.number().nullable().meta({
       description:
-        'source_weight - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move.',
+        'centre - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move.',
     }),
     held_by: z.enum(['free', 'lower', 'upper', 'fixed', 'kink']).meta({
       description:

@@ -20,7 +20,7 @@ export interface ParameterSpec {
 export interface TypeSpec {
   readonly type: string;
   readonly label: string;
-  readonly category: 'selection' | 'weighting' | 'constraint';
+  readonly category: 'selection' | 'weighting' | 'constraint' | 'objective' | 'expected_returns';
   readonly help: string | null;
   readonly parameters: readonly ParameterSpec[];
   readonly unit: 'fraction' | 'count' | 'value' | null;

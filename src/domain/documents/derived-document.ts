@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import type { Finding } from '../findings.js';
 import { assertNoErrors } from '../refusal.js';
 import { checkShape, Id } from '../shape.js';
 import { checkRows } from './constraint-set.js';
 import { ConstraintRow, type IndexDocument } from './index-document.js';
-import { INHERITED_FIELDS, OBJECTIVES } from './validate-index.js';
+import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
+import { INHERITED_FIELDS } from './validate-index.js';
 
 /** What a client says of a new derived index; the rest is its parent's. */
 export const DerivationRequest = z.strictObject({
   id: Id,
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
-  objective: z.string().default('min_tracking_error'),
+  ...optimisationFields,
   constraints: z.array(ConstraintRow).max(500).default([]),
 });
 export type DerivationRequest = z.infer<typeof DerivationRequest>;
@@ -19,41 +19,23 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 /** The request of a body. @throws Refusal VALIDATION_FAILED, a bad row named by its path */
 export function readDerivation(body: unknown): DerivationRequest {
   const { value, findings } = checkShape(DerivationRequest, body);
-  const { objective, constraints } = (typeof body === 'object' && body !== null ? body : {}) as {
-    objective?: unknown;
-    constraints?: unknown;
-  }; // Looked at before its shape is known.
-  const all = [...findings, ...objectiveFindings(objective), ...checkRows(constraints, 'constraints')];
+  const raw = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>; // Looked at before its shape is known.
+  const all = [...findings, ...optimisationFindings(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
   assertNoErrors('request', all);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;
 }
 
-function objectiveFindings(objective: unknown): Finding[] {
-  if (typeof objective !== 'string' || (OBJECTIVES as readonly string[]).includes(objective)) return [];
-  const message = `Objective ${objective} is not accepted; the accepted set is ${OBJECTIVES.join(', ')}.`;
-  return [
-    {
-      severity: 'error',
-      code: 'UNKNOWN_OBJECTIVE',
-      path: 'objective',
-      message,
-      accepted: OBJECTIVES,
-      value: objective,
-    },
-  ];
-}
-
 /** The document of a new derived index: base date, base value, currency, calendar and cadence are its parent's at this moment. */
 export function derivedDocument(
   parent: IndexDocument,
-  { id, name, description, objective, constraints }: DerivationRequest,
+  { id, name, description, ...derivation }: DerivationRequest,
 ): Record<string, unknown> {
   return {
     id,
     name,
     description,
     ...Object.fromEntries(INHERITED_FIELDS.map((field) => [field, parent[field]])),
-    derivation: { source_index_id: parent.id, objective, constraints },
+    derivation: { source_index_id: parent.id, ...derivation },
   };
 }

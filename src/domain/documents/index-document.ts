@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
+import { optimisationFields } from './optimisation-spec.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -109,7 +110,7 @@ export type ConstraintRow = z.infer<typeof ConstraintRow>;
 export const DerivationPayload = z
   .strictObject({
     source_index_id: Id,
-    objective: z.string().default('min_tracking_error'),
+    ...optimisationFields,
     constraints: z.array(ConstraintRow).max(500).default([]),
   })
   .meta({ id: 'DerivationPayload' });

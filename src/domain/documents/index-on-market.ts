@@ -1,7 +1,7 @@
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { missingRates } from '../market/rates-needed.js';
-import { constraintFieldFindings } from '../optimisation/field-uses.js';
+import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { fieldFindings } from '../rules/datapoints/field-findings.js';
 import { isDerivedDocument, isRuleDocument, type IndexDocument, type UniverseSpec } from './index-document.js';
@@ -16,10 +16,10 @@ const IDENTIFIERS_TOLD = 20;
  */
 export function marketFindings(document: IndexDocument, market: MarketData, severity: 'error' | 'warning'): Finding[] {
   if (isDerivedDocument(document))
-    return constraintFieldFindings(document.derivation.constraints, market, {
-      path: 'derivation.constraints',
-      severity,
-    });
+    return [
+      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity }),
+      ...constraintFieldFindings(document.derivation.constraints, market, { path: 'derivation.constraints', severity }),
+    ];
   if (!isRuleDocument(document)) return [];
   return [
     ...fieldFindings(readsOf(bindPipeline(document.pipeline)), market, severity),

@@ -17,11 +17,9 @@ import {
   type TreatmentSpec,
 } from './index-document.js';
 import { assumptionFindings } from './assumptions.js';
+import { optimisationFindings } from './optimisation-spec.js';
 import type { MarketData } from '../market/market-data.js';
 import { marketFindings } from './index-on-market.js';
-
-/** The objectives a derivation can have. */
-export const OBJECTIVES = ['min_tracking_error'] as const;
 
 /** What a document is checked against besides itself. */
 export interface IndexContext {
@@ -238,7 +236,7 @@ function repeatedIds(rows: readonly unknown[]): Finding[] {
 /** The source, the objective and the constraint rows of a derived index. */
 function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: IndexContext): Finding[] {
   const findings: Finding[] = [];
-  const { source_index_id: source, objective, constraints } = derivation;
+  const { source_index_id: source, constraints } = derivation;
   if (typeof source === 'string') {
     const path = 'derivation.source_index_id';
     findings.push(...referenceFindings(source, body['id'], path, indexOf));
@@ -254,16 +252,7 @@ function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: I
       );
     }
   }
-  if (typeof objective === 'string' && !(OBJECTIVES as readonly string[]).includes(objective)) {
-    findings.push(
-      error(
-        'UNKNOWN_OBJECTIVE',
-        'derivation.objective',
-        `Objective ${objective} is not accepted; the accepted set is ${OBJECTIVES.join(', ')}.`,
-        { accepted: OBJECTIVES, ...smallValue(objective) },
-      ),
-    );
-  }
+  findings.push(...optimisationFindings(derivation, 'derivation.'));
   if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
   return findings;
 }

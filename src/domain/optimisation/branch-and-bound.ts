@@ -5,6 +5,7 @@ import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { choiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembly, Restriction } from './assemble.js';
+import { betterThan } from './better-than.js';
 import type { Problem } from './problem.js';
 import { HELD_MIN, holds, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
@@ -84,7 +85,7 @@ export function branchAndBound({
   const variances = metricDiagonal(problem.metric);
   const short = shortSide(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
-  const costs = createMoveCosts(algebra, problem.metric);
+  const costs = createMoveCosts(algebra, problem);
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
   const nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem);
   let best = incumbent;
@@ -125,7 +126,7 @@ export function branchAndBound({
   }
 
   function isBetter(value: number): boolean {
-    return best === undefined || value < best.value * (1 - GAIN_MIN);
+    return best === undefined || value < betterThan(best.value, GAIN_MIN);
   }
 
   /** Decides the names that only one decision can be better for; undefined when none can. */

@@ -5,6 +5,7 @@ import { formatDay } from '../days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
+import { TRACKING } from '../objectives/objective.js';
 import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
 import { relaxedFindings } from './relaxed-findings.js';
 import { refused, unsolved } from './unsolved.js';
@@ -39,7 +40,8 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
     decide(session) {
       const parent = composer.decidedOn(parentId, session);
       if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
-      const previous = solved.findLast((entry) => entry.session < session)?.weights ?? null;
+      const latest = solved.findLast((entry) => entry.session < session);
+      const previous = latest === undefined ? null : { ...latest.weights, decision: latest.session };
       const solve = solver.solve(parent, previous);
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
       const weights = heldWeights(solve);
@@ -104,7 +106,7 @@ export function findingsOf(solve: DerivedSolve): Finding[] {
     found.push(
       warning(
         'NO_WEIGHT_DATA',
-        `On ${date} ${risk.coverage.excluded.size} of ${parent.columns.length} names have too short a history for the risk model; the mean variance stands for theirs.`,
+        `On ${date} ${risk.coverage.excluded.size} of ${parent.columns.length} names have too short a history for the risk model; ${problem.objective.entry.type === TRACKING.entry.type ? 'the mean variance stands for theirs' : 'they are left out'}.`,
       ),
     );
   }

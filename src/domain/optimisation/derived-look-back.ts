@@ -31,7 +31,7 @@ export function derivedLookBack({
 }: DerivedLookBackInput): LookBack {
   // A parent that has a rebalance between may yet hold what it has.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
-  const fields = fieldsRead(document.derivation.constraints).map(({ field }) => field);
+  const fields = fieldsRead(document.derivation).map(({ field }) => field);
   const { session: read, paidAfter } = lookBackOver({
     fields,
     dividendYears: 0,
@@ -44,6 +44,10 @@ export function derivedLookBack({
     (first, rows) => Math.min(first, rows[0]! - 1),
     decided - LIMITS.DERIVED_RISK_SESSIONS,
   );
-  const session = Math.min(read, returns);
+  // Costs are those of trades from what the weights solved last have become since.
+  const held = document.derivation.costs
+    ? (memory?.solved?.session ?? Number.POSITIVE_INFINITY)
+    : Number.POSITIVE_INFINITY;
+  const session = Math.min(read, returns, held);
   return { session, paidAfter: Math.min(paidAfter, sessions[Math.max(0, session)]!) };
 }

@@ -8,12 +8,15 @@ import { compareText } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import { growthOf, growthTerms } from '../market/growth.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { CrossSection, CrossSections } from '../rules/datapoints/cross-section.js';
+import type { CrossSections } from '../rules/datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { createRiskMemory, estimateRisk, type RiskEstimate } from './covariance.js';
-import { datapointsOf } from './datapoints.js';
 import { giveWay } from './give-way.js';
-import { createProblem, type PreviousWeights, type Problem } from './problem.js';
+import { TRACKING } from '../objectives/objective.js';
+import type { Coverage } from '../risk/return-panel.js';
+import { driftedWeights } from './drift.js';
+import type { PreviousWeights, Problem } from './problem.js';
+import { statedProblem, type HeldWeights } from './stated-problem.js';
 import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
@@ -23,6 +26,8 @@ export interface SolvedWeights {
   /** Columns, ascending. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
+  /** Session they were decided on; without it they count as taken up just now. */
+  readonly decision?: number;
 }
 
 /** One optimisation of a derived index with all that went into it. */
@@ -31,12 +36,15 @@ export interface DerivedSolve {
   readonly parent: Composition;
   readonly problem: Problem;
   readonly risk: RiskEstimate;
-  readonly outcome: SearchOutcome;
+  readonly outcome: DerivedOutcome;
   /** Rows that gave way by their priority: the problem is the one with them moved. */
   readonly relaxed: readonly Moved[];
   /** What was held of names that are not in the parent any more, largest first. */
   readonly leavers: readonly Leaver[];
 }
+
+/** `no-risk`: the objective needs a covariance, and the window has too few observations for one. */
+export type DerivedOutcome = SearchOutcome | { readonly kind: 'no-risk'; readonly coverage: Coverage };
 
 /** A name that has to be sold. */
 export interface Leaver {
@@ -88,6 +96,7 @@ export function createDerivedSolver({
   memory: left = null,
 }: DerivedSolverInput): DerivedSolver {
   const { source_index_id: parentId, constraints } = document.derivation;
+  const hasCosts = document.derivation.costs !== null && document.derivation.costs !== undefined;
   const sm = composer.market(parentId);
   const treatment = composer.treatment(parentId);
   const { currency } = composer.document(parentId);
@@ -96,9 +105,24 @@ export function createDerivedSolver({
   const memory = createRiskMemory(engine, left?.moments);
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
+
+  /** What solved weights have become until a decision, apart from those of names that are gone. */
+  function heldUntil(
+    decision: number,
+    { columns: before, weights, decision: since }: SolvedWeights,
+    columns: Int32Array,
+  ): HeldWeights {
+    const from = Math.min((since ?? decision) + document.rebalance.effective_lag, decision);
+    const terms = growthTerms(treatment, currency);
+    const drifted = since === undefined ? weights : driftedWeights({ sm, terms, from, to: decision }, before, weights);
+    const places = new Set(columns);
+    const leavers = Array.from(drifted).filter((weight, k) => weight !== 0 && !places.has(before[k]!));
+    return { weights: alignWeights({ columns: before, weights: drifted }, columns).weights, leavers };
+  }
+
   return {
     solvers,
-    remembers: remembers(constraints),
+    remembers: remembers(constraints) || hasCosts,
     solve(parent, previous) {
       sections ??= crossSectionsOf({ market: sm, treatment, currency });
       const { columns, decision } = parent;
@@ -108,19 +132,25 @@ export function createDerivedSolver({
         columns,
         memory,
       );
-      const cross: CrossSection = sections.at(decision, columns);
-      const problem = createProblem({
+      const problem = statedProblem({
+        spec: document.derivation,
+        rows: constraints,
+        columns,
         identifiers: identifiersOf(sm, columns),
         index: parent.weights,
         previous: previous === null ? null : alignWeights(previous, columns),
-        metric: risk.metric,
-        rows: constraints,
-        datapoints: datapointsOf(cross, columns),
+        held: previous === null || !hasCosts ? null : heldUntil(decision, previous, columns),
+        risk,
+        cross: sections.at(decision, columns),
+        algebra: engine,
       });
+      const leavers = previous === null ? [] : leaversOf(sm, previous, columns);
+      if (risk.isIdentity && problem.objective.entry.type !== TRACKING.entry.type)
+        return { parent, risk, leavers, problem, outcome: { kind: 'no-risk', coverage: risk.coverage }, relaxed: [] };
       const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
       const solved = solveGivingWay(solvers, problem, warm);
       if (solved.outcome.kind === 'solved') last = { columns, state: solved.outcome.solution.answer.state };
-      return { parent, risk, leavers: previous === null ? [] : leaversOf(sm, previous, columns), ...solved };
+      return { parent, risk, leavers, ...solved };
     },
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };

@@ -1,7 +1,9 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { normForce } from '#kernels/optimisation/program/norms.js';
 import type { Composer } from '../backtest/simulate/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
+import { objectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import {
@@ -47,7 +49,7 @@ export function isDerivedExplanation(explanation: NameExplanation): explanation 
 
 /**
  * Where the solver left one name: at rest between the forces on it, or held by a bound.
- * free = source weight - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the kink that holds it.
+ * free = centre - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the kink that holds it.
  */
 export interface NameSolve {
   readonly sourceWeight: number;
@@ -56,9 +58,11 @@ export interface NameSolve {
   /** Effective bounds on the weight, those of a choice of names included. */
   readonly lower: number;
   readonly upper: number;
-  /** Second derivative of the objective by the weight: twice the variance of the name, and the tie-breaking term. */
+  /** What the objective measures the weight from: the source weight for the tracking error, nought for other objectives. */
+  readonly centre: number;
+  /** Second derivative of the objective by the weight: for the tracking error twice the variance of the name, and the tie-breaking term. */
   readonly stiffness: number;
-  /** What the active weights of the other names do to it: twice the sum of their covariances with it. */
+  /** What all else of the objective does to it: for the tracking error twice the sum of its covariances with the active weights of the others. */
   readonly pull: number;
   /** Sum of the forces of all rows, and of a choice of names. */
   readonly force: number;
@@ -96,7 +100,7 @@ export function explainWeight(
   const { column, engine } = question;
   const inForce = compositionOn(composer, indexId, question.asOf);
   const { composition, before } = inForce;
-  const { source_index_id: sourceIndexId, objective, constraints } = document.derivation;
+  const { source_index_id: sourceIndexId, objective } = document.derivation;
   const parents = composer.compositions(sourceIndexId);
   const parent = decidedOn(parents.list, composition.decision);
   if (parent === undefined)
@@ -113,9 +117,15 @@ export function explainWeight(
     datapoints:
       place < 0
         ? []
-        : datapointsRead({ composer, indexId, column, session: parent.decision, reads: fieldsRead(constraints) }),
+        : datapointsRead({
+            composer,
+            indexId,
+            column,
+            session: parent.decision,
+            reads: fieldsRead(document.derivation),
+          }),
     sourceIndexId,
-    objective,
+    objective: objectiveType(objective),
     source,
     solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
     findings: findingsOf(solve),
@@ -152,11 +162,13 @@ function touches(value: number, bound: number): boolean {
 
 function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): NameSolve {
   const { program } = solution.assembled;
+  const { metric, curvature, centre } = program;
   const { x } = solution.answer.point;
   const solved = x[i]!;
-  const active = x.map((value, j) => (j === i ? 0 : value - problem.index[j]!));
-  const pull = program.curvature * metricProduct(problem.metric, active)[i]!;
-  const stiffness = program.curvature * metricDiagonal(problem.metric)[i]! + program.ridge;
+  const others = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
+  const units = solution.priceScale;
+  const pull = units * (curvature * metricProduct(metric!, others)[i]! + program.linear[i]!); // A solved programme has a metric.
+  const stiffness = units * (curvature * metricDiagonal(metric!)[i]! + program.ridge);
   const forces = forcesOn(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];
@@ -180,7 +192,8 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
     stiffness,
     pull,
     force,
-    free: stiffness > 0 ? problem.index[i]! - (pull + force) / stiffness : null,
+    centre: centre[i]!,
+    free: stiffness > 0 ? centre[i]! - (pull + force) / stiffness : null,
     heldBy,
     heldAt: { free: null, lower, upper, fixed: lower, kink: kink ?? null }[heldBy],
     solved,
@@ -197,24 +210,28 @@ interface Force {
 }
 
 /** What each part of the program adds to the derivative of the objective by one weight. */
-function forcesOn({ assembled, answer }: Solution, i: number): Force[] {
+function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force[] {
   const { program, linear, kinks, norms } = assembled;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const { n, rows } = program;
   const ofRows = linear.map((placed, r): Force => ({
     placed,
     side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
-    force: rowMultipliers[r]! * rows.coefficients[r * n + i]!,
+    force: priceScale * rowMultipliers[r]! * rows.coefficients[r * n + i]!,
   }));
   // A limited sum is an upper bound; a priced one is a soft lower bound where it slopes on its left.
   const ofKinks = program.kinks.map(({ at, left, right, limit }, k): Force => {
     const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
-    return { placed: kinks[k], side, force: kinkMultipliers[k]! * (x[i]! > at[i]! ? right[i]! : left[i]!) };
+    return {
+      placed: kinks[k],
+      side,
+      force: priceScale * kinkMultipliers[k]! * (x[i]! > at[i]! ? right[i]! : left[i]!),
+    };
   });
   const ofNorms = program.norms.map((norm, q): Force => {
     const offset = x.map((value, j) => value - norm.centre[j]!);
-    const slope = norm.metric === 'metric' ? metricProduct(program.metric!, offset)[i]! : offset[i]!; // A norm of the metric has one.
-    return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: normMultipliers[q]! * slope }; // Norms of the program are made of norm rows.
+    const slope = normForce(program, norm, offset, new Float64Array(n))[i]!;
+    return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: priceScale * normMultipliers[q]! * slope }; // Norms of the program are made of norm rows.
   });
   return [...ofRows, ...ofKinks, ...ofNorms].filter(({ force }) => force !== 0);
 }

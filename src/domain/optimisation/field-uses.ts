@@ -1,8 +1,11 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { ConstraintRow } from '../documents/index-document.js';
+import type { ConstraintRow, DerivationPayload } from '../documents/index-document.js';
+import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { latest, type FieldRequest } from '../rules/datapoints/field-request.js';
+import { fieldFindings, type PlacedUse } from '../rules/datapoints/field-findings.js';
+import type { FieldUse } from '../rules/field-use.js';
 import { namesOf, referenceKind, resolve } from '../rules/datapoints/resolution.js';
 
 /** Classes whose field has to hold numbers; the others group by it. */
@@ -45,8 +48,35 @@ export function constraintFieldFindings(
   });
 }
 
-/** Datapoints that constraint rows read of every name, at the paths that name them. */
-export function fieldsRead(rows: readonly ConstraintRow[]): { readonly path: string; readonly field: FieldRequest }[] {
+/** Datapoints that an objective and expected returns read, at the paths that name them. @param path Of what holds them, with its dot. */
+function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
+  const { entry, params } = objectiveOf(spec.objective);
+  const returns = returnsOf(spec);
+  const placed = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
+  return [
+    ...entry.reads(params).map(placed('objective')),
+    ...(returns === null ? [] : returns.entry.reads(returns.params).map(placed('expected_returns'))),
+  ];
+}
+
+/** Datapoints of an objective and expected returns that the market lacks, or holds in a kind they cannot use. */
+export function specFieldFindings(
+  spec: OptimisationSpec,
+  market: MarketData,
+  { path, severity }: { readonly path: string; readonly severity: 'error' | 'warning' },
+): Finding[] {
+  return fieldFindings(specUses(spec, path), market, severity);
+}
+
+/** Datapoints that a derivation reads of every name, at the paths that name them. */
+export function fieldsRead(derivation: DerivationPayload): { readonly path: string; readonly field: FieldRequest }[] {
+  return [
+    ...specUses(derivation, 'derivation.').map(({ use, path }) => ({ path, field: use.field })),
+    ...rowsRead(derivation.constraints),
+  ];
+}
+
+function rowsRead(rows: readonly ConstraintRow[]): { readonly path: string; readonly field: FieldRequest }[] {
   return rows.flatMap((row, position) => {
     const name = fieldOf(row);
     if (name === undefined) return [];

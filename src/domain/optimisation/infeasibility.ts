@@ -99,4 +99,5 @@ export function infeasibilitySentence({ conflict }: Pick<Infeasibility, 'conflic
 const IMPLICIT: Readonly<Record<string, string>> = {
   FullInvestment: 'the full-investment budget',
   LongOnly: 'the long-only default',
+  Exclude: 'the exclusion of names without a risk estimate',
 };

@@ -2,6 +2,8 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Rows } from '#kernels/optimisation/program/program.js';
 import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import type { Problem } from './problem.js';
+import { correlationOf } from './goals/correlation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** What deciding about a name adds to the value of a relaxation at least, [N] each. */
@@ -19,6 +21,8 @@ export interface MoveCosts {
   at(solution: ConvexSolution, leastWeight: number): Moves;
 }
 
+type GoalOfMoves = Pick<Problem, 'goal' | 'metric'>;
+
 /** Share of the mean variance that makes a singular metric regular: the tie-breaking term of the objective. */
 const RIDGE = 1e-10;
 
@@ -30,15 +34,18 @@ const HALVINGS = 30;
 
 /**
  * Lower bounds of decisions about names, from the optimum x of a relaxation alone: every feasible move d from there adds at least
- * d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d for a given d_i is d_i^2 over the i-th diagonal entry of the
+ * half the curvature times d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d for a given d_i is d_i^2 over the i-th diagonal entry of the
  * inverse. For several names at once the variances are split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is
  * at least t times the sum of the variances times d_i^2.
  *
  * @cost    n^3 once, n^2 for each relaxation.
  * @source  Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2), for the split.
  */
-export function createMoveCosts(algebra: DenseAlgebra, metric: Metric): MoveCosts {
-  const { n } = metric;
+export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covariance }: GoalOfMoves): MoveCosts {
+  if (goal.form === 'ratio') return { at: ({ weights }) => noBounds(weights.length) };
+  const { n } = covariance;
+  const metric = goal.metric === 'covariance' ? covariance : correlationOf(covariance);
+  const half = goal.curvature / 2;
   const variances = metricDiagonal(metric);
   const share = splitShare(algebra, metric, variances);
   let entries: Float64Array | undefined;
@@ -54,18 +61,24 @@ export function createMoveCosts(algebra: DenseAlgebra, metric: Metric): MoveCost
       };
       for (let i = 0; i < n; i++) {
         const fall = weights[i]! * weights[i]!;
-        moves.drop[i] = fall / entries[i]!;
-        moves.dropPart[i] = share * variances[i]! * fall;
+        moves.drop[i] = (half * fall) / entries[i]!;
+        moves.dropPart[i] = half * share * variances[i]! * fall;
         const rise = leastWeight - weights[i]!;
         // A short position is held as it is.
         if (!(rise > 0) || weights[i]! < 0) continue;
         const slope = Math.max(right[i]!, 0) * rise;
-        moves.hold[i] = slope + (rise * rise) / entries[i]!;
-        moves.holdPart[i] = slope + share * variances[i]! * rise * rise;
+        moves.hold[i] = slope + (half * rise * rise) / entries[i]!;
+        moves.holdPart[i] = slope + half * share * variances[i]! * rise * rise;
       }
       return moves;
     },
   };
+}
+
+/** Nothing is known of a ratio, which is no quadratic: its moves may cost nothing. */
+function noBounds(n: number): Moves {
+  const none = new Float64Array(n);
+  return { drop: none, hold: none, dropPart: none, holdPart: none };
 }
 
 /** What a number of names to be held among some costs at least, whichever they are, and if one of them is held or not. */

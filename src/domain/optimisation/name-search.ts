@@ -1,3 +1,4 @@
+import { betterThan } from './better-than.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { saliencies } from '#kernels/optimisation/factors/saliency.js';
 import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
@@ -252,7 +253,7 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
   }
 
   function betterNeighbour({ choice, solution }: Found): Found | undefined {
-    const target = solution.value * (1 - GAIN_MIN);
+    const target = betterThan(solution.value, GAIN_MIN);
     for (const neighbour of [...swaps(choice, solution), ...largeSwaps(choice, solution)]) {
       if (solves >= SOLVES_MAX) return undefined;
       const found = finish(neighbour);
@@ -272,8 +273,9 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
     const { right } = lagrangianSlopes(assembled.program, answer.point);
     const gain = (i: number) => {
       const variance = variances[i]!;
-      const weight = Math.max(threshold, variance > 0 ? -right[i]! / (2 * variance) : 0);
-      return -weight * (right[i]! + variance * weight);
+      const curved = (assembled.program.curvature / 2) * variance;
+      const weight = Math.max(threshold, curved > 0 ? -right[i]! / (2 * curved) : 0);
+      return -weight * (right[i]! + curved * weight);
     };
     const coming = Array.from(held.keys())
       .filter((i) => held[i] === 0)

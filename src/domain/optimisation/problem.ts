@@ -1,9 +1,13 @@
 import type { Metric } from '#kernels/optimisation/program/metric.js';
+import { plainAlgebra, type DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
+import { exclude } from '../constraints/classes/exclude.js';
 import type { Reference, RowContext } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
 import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../documents/index-document.js';
+import type { Goal, TradeCosts } from '../objectives/goal.js';
+import { TRACKING, type Objective } from '../objectives/objective.js';
 import { metricProduct } from './metric-product.js';
 
 /** Where a row of the problem comes from, and how it is spoken of. */
@@ -55,14 +59,30 @@ export interface ProblemInput {
   /** Valid rows, as the client wrote them. */
   readonly rows: readonly ConstraintRow[];
   readonly datapoints: Datapoints;
+  /** What the weights are chosen for; the least tracking error unless given. */
+  readonly objective?: Objective;
+  /** Annualised, [N]; null where the objective needs none. */
+  readonly expectedReturns?: Float64Array | null;
+  readonly costs?: TradeCosts | null;
+  /** What factors matrices for objectives that solve for something first; plain loops unless given. */
+  readonly algebra?: DenseAlgebra;
+  /** Positions of names that may not be held, whatever the rows say. */
+  readonly excluded?: readonly number[];
+  /** Sentences said before. */
+  readonly warnings?: readonly string[];
 }
 
-/** Weights wanted near an index, with every constraint as rows of a program. */
+/** Weights wanted for an objective, with every constraint as rows of a program. */
 export interface Problem {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
   readonly previous: PreviousWeights | null;
   readonly metric: Metric;
+  readonly objective: Objective;
+  /** The objective in the terms of a solver. */
+  readonly goal: Goal;
+  readonly costs: TradeCosts | null;
+  readonly expectedReturns: Float64Array | null;
   /** Client's rows in their order, then the implicit ones; each row once per member it expands to. */
   readonly rows: readonly PlacedRow[];
   /** One origin per client's row and implicit row, in the same order. */
@@ -81,7 +101,7 @@ export interface ParameterChange {
 
 /** Expands the client's rows and adds the full-investment defaults. */
 export function createProblem(input: ProblemInput): Problem {
-  const warnings: string[] = [];
+  const warnings: string[] = [...(input.warnings ?? [])];
   const context = contextOf(input, warnings);
   const rows: PlacedRow[] = [];
   const origins: Origin[] = [];
@@ -102,18 +122,66 @@ export function createProblem(input: ProblemInput): Problem {
     const kept = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
     place(implicitOrigin(type, entry.kind, entry.unit), kept);
   }
-  const { identifiers, index, previous, metric } = input;
+  const { excluded = [] } = input;
+  if (excluded.length > 0) {
+    const { type, kind, unit, toRows } = exclude;
+    const names = excluded.map((name) => input.identifiers[name]!);
+    place(
+      implicitOrigin(type, kind, unit, 'uncovered'),
+      toRows({ identifiers: names, soft: null, priority: 0 }, context),
+    );
+  }
+  const { identifiers, index, previous, metric, objective = TRACKING, costs = null, expectedReturns = null } = input;
   return {
     identifiers,
     index,
     previous,
     metric,
+    objective,
+    goal: goalOf(input, { objective, rows, warnings }),
+    costs,
+    expectedReturns,
     rows,
     origins,
     warnings,
     withParameters: (changes) =>
       withWidths(createProblem({ ...input, rows: changedRows(input.rows, changes) }), changes),
   };
+}
+
+interface Stated {
+  readonly objective: Objective;
+  readonly rows: readonly PlacedRow[];
+  readonly warnings: string[];
+}
+
+function goalOf(
+  { identifiers, index, metric, datapoints, expectedReturns, algebra = plainAlgebra }: ProblemInput,
+  { objective: { entry, params }, rows, warnings }: Stated,
+): Goal {
+  return entry.toGoal(params, {
+    identifiers,
+    index,
+    metric,
+    algebra,
+    eligible: eligibleNames(identifiers.length, rows),
+    categories: datapoints.categories,
+    expectedReturns() {
+      if (expectedReturns === undefined || expectedReturns === null)
+        throw new Error(`the objective ${entry.type} was not given the expected returns it needs`);
+      return expectedReturns;
+    },
+    warn: (message) => warnings.push(message),
+  });
+}
+
+/** Names that no hard row keeps at nought or below. */
+function eligibleNames(n: number, rows: readonly PlacedRow[]): Uint8Array {
+  const eligible = new Uint8Array(n).fill(1);
+  for (const { row, origin } of rows)
+    if (row.form === 'name' && origin.soft === null && row.upper !== null && row.upper.value <= 0)
+      eligible[row.name] = 0;
+  return eligible;
 }
 
 function changedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
@@ -169,14 +237,19 @@ function originOf(row: ConstraintRow, index: number, params: Readonly<Record<str
   };
 }
 
-function implicitOrigin(type: string, kind: Origin['kind'], unit: Origin['unit']): Origin {
+function implicitOrigin(
+  type: string,
+  kind: Origin['kind'],
+  unit: Origin['unit'],
+  name: 'default' | 'uncovered' = 'default',
+): Origin {
   return {
     index: null,
     id: '',
     type,
     kind,
     unit,
-    name: `${type}[default]`,
+    name: `${type}[${name}]`,
     soft: null,
     priority: DEFAULT_PRIORITY,
     givesWay: false,

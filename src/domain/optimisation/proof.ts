@@ -4,10 +4,10 @@ import {
   leastViolation,
   type Certificate,
 } from '#kernels/optimisation/feasibility.js';
+import { normForce } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
-import { metricProduct } from './metric-product.js';
 import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js';
 
 /** Why rows cannot hold together: multipliers, or one name whose bounds are apart. */
@@ -181,10 +181,10 @@ function forcesOf(
   };
   for (let r = 0; r < program.rows.count; r++)
     if (rows[r] !== 0 && !Number.isFinite(program.rows.penalty[r]!)) push(rows[r]!, program.rows.coefficients, r * n);
-  program.norms.forEach(({ centre, metric }, q) => {
+  program.norms.forEach((norm, q) => {
     if (norms[q] === 0) return;
-    const offset = around.map((value, i) => value - centre[i]!);
-    push(norms[q]!, metric === 'metric' ? metricProduct(program.metric!, offset) : offset, 0);
+    const offset = around.map((value, i) => value - norm.centre[i]!);
+    push(norms[q]!, normForce(program, norm, offset, new Float64Array(n)), 0);
   });
   for (const price of kinks) size = Math.max(size, price);
   return { forces, size };

@@ -14,7 +14,7 @@ export interface RowSide {
   /** Distance to the bound in the row's unit, at least 0. */
   readonly slack: number;
   readonly isBinding: boolean;
-  /** Change of the objective per unit of the bound. */
+  /** Change of the objective, in its own terms, per unit of the bound. */
   readonly shadowPrice: number;
 }
 
@@ -34,10 +34,12 @@ interface Prices {
   upper(placed: PlacedRow): number;
 }
 
-function pricesOf(problem: Problem, { assembled, answer, weights }: ConvexSolution): Prices {
+function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): Prices {
   const { point } = answer;
   const { program } = assembled;
   const { left, right } = lagrangianSlopes(program, point);
+  // From the programme's terms to those in which the objective is told.
+  const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const taken = new Set<string>();
   const ofName = new Map<PlacedRow, { lower: number; upper: number }>();
   for (const placed of problem.rows) {
@@ -74,8 +76,8 @@ function pricesOf(problem: Problem, { assembled, answer, weights }: ConvexSoluti
     return q >= 0 ? point.normMultipliers[q]! : 0;
   };
   return {
-    lower: (placed) => priceOf(placed, 'lower'),
-    upper: (placed) => priceOf(placed, 'upper'),
+    lower: (placed) => zero(scale * priceOf(placed, 'lower')),
+    upper: (placed) => zero(scale * priceOf(placed, 'upper')),
   };
 
   function priceOf(placed: PlacedRow, side: 'lower' | 'upper'): number {

@@ -1,34 +1,41 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { formatDay, type Day } from '../days.js';
 import { validateConstraints } from '../constraints/validate.js';
 import type { ConstraintRow } from '../documents/index-document.js';
+import type { OptimisationSpec } from '../documents/optimisation-spec.js';
 import { compareText, type Finding } from '../findings.js';
 import { growthOf, growthTerms } from '../market/growth.js';
+import { TRACKING } from '../objectives/objective.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
-import { constraintFieldFindings } from './field-uses.js';
-import { estimateRisk } from './covariance.js';
-import { datapointsOf } from './datapoints.js';
+import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
+import { estimateRisk, type RiskEstimate } from './covariance.js';
 import { identifiersOf } from './derived-solve.js';
 import { frontierOf, type Frontier } from './frontier.js';
+import { costOf } from './goals/prices.js';
 import { metricProduct } from './metric-product.js';
-import { createProblem, nonConvexRows, type Problem } from './problem.js';
+import { nonConvexRows, type Problem } from './problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import type { Solvers } from './name-search.js';
 import { solveProblem, type Solution } from './search.js';
-import { refusalOf } from './unsolved.js';
+import { trackingVariance } from './solve-convex.js';
+import { statedProblem } from './stated-problem.js';
+import { insufficientRisk, refusalOf } from './unsolved.js';
 
 export interface OptimisationInput {
   readonly composer: Composer;
   readonly engine: Engine;
   readonly indexId: string;
   readonly constraints: readonly ConstraintRow[];
+  /** What the weights are chosen for. */
+  readonly spec: OptimisationSpec;
   /** Rebalance to target: the latest on or before this day; null takes the latest there is. */
   readonly asOf: Day | null;
   /** Window of the risk model; never past the decision. */
@@ -49,11 +56,25 @@ export interface OptimisationRun {
   readonly problem: Problem;
   readonly sides: readonly RowSide[];
   readonly trackingError: number;
+  readonly outcome: Outcome;
   readonly turnover: number;
   readonly activeSum: number;
   readonly rows: readonly WeightRow[];
   readonly frontier: Frontier | null;
   readonly findings: readonly Finding[];
+}
+
+/** What the weights are in the terms of their objective. */
+export interface Outcome {
+  /** The objective in its own terms, and what no weights within the rows can better. */
+  readonly value: number;
+  readonly bound: number;
+  /** Annualised; null without expected returns. */
+  readonly expectedReturn: number | null;
+  /** Annualised. */
+  readonly volatility: number;
+  /** Of the trades, as a fraction of value; null where none were asked for. */
+  readonly costs: number | null;
 }
 
 /** One name of a result. */
@@ -64,6 +85,8 @@ export interface WeightRow {
   readonly active_weight: number;
   /** Contribution to the tracking error; they sum to it. */
   readonly risk_contribution: number;
+  /** Share of the portfolio's variance; they sum to 1. */
+  readonly variance_share: number;
   readonly at_bound: 'lower' | 'upper' | null;
 }
 
@@ -77,23 +100,9 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   report(0, 'composing the index');
   const target = targetOf(input);
   const sm = composer.market(indexId);
-  const { columns, weights: index, decision } = target;
-  const treatment = composer.treatment(indexId);
-  const { currency } = composer.document(indexId);
   const window = windowOf(sm, target, input);
   report(0.3, 'estimating risk');
-  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
-  const risk = estimateRisk(engine, { sm, growth, ...window }, columns);
-  if (risk.isIdentity) throw insufficient(risk.coverage.columns.length, risk.coverage.sessions.length, columns.length);
-  const cross = crossSectionsOf({ market: sm, treatment, currency }).at(decision, columns);
-  const problem = createProblem({
-    identifiers: identifiersOf(sm, columns),
-    index,
-    previous: null,
-    metric: risk.metric,
-    rows: constraints,
-    datapoints: datapointsOf(cross, columns),
-  });
+  const { problem, risk } = problemAt(input, target, window);
   report(0.5, 'solving');
   const solvers = { solver: createSolver(engine), algebra: engine };
   const outcome = solveProblem(solvers, problem);
@@ -103,10 +112,11 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
-  const frontier = frontierWithin(solvers, problem, { solution, means: risk.means, riskFreeRate: input.riskFreeRate });
-  const covered = firstAndLast(sm, columns, window);
-  const { assembled, answer } = solution;
-  const trackingError = Math.sqrt(solution.objective);
+  const means = problem.expectedReturns ?? risk.means;
+  const frontier = frontierWithin(solvers, problem, { solution, means, riskFreeRate: input.riskFreeRate });
+  const covered = firstAndLast(sm, target.columns, window);
+  const { assembled, answer, weights } = solution;
+  const trackingError = Math.sqrt(trackingVariance(problem, weights));
   return {
     start: sm.sessions[covered.first]!,
     end: sm.sessions[covered.last]!,
@@ -116,16 +126,44 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     problem,
     sides: rowSides(problem, solution),
     trackingError,
-    turnover: distanceOf(index, solution.weights),
-    activeSum: solution.weights.reduce((sum, weight, i) => sum + (weight - index[i]!), 0),
+    outcome: outcomeOf(problem, solution),
+    turnover: distanceOf(problem.index, weights),
+    activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),
     frontier,
     findings: [
       ...strangerFindings(constraints, problem),
-      ...uncoveredFindings(sm, risk.coverage.excluded),
+      ...uncoveredFindings(sm, risk.coverage.excluded, problem),
       ...problem.warnings.map(noDataFinding),
     ],
   };
+}
+
+/** The problem at a rebalance, with the risk model over a window. @throws Refusal RISK_INSUFFICIENT_DATA, VALIDATION_FAILED */
+function problemAt(
+  { composer, engine, indexId, constraints, spec }: OptimisationInput,
+  { columns, weights: index, decision }: Composition,
+  window: Window,
+): { readonly problem: Problem; readonly risk: RiskEstimate } {
+  const sm = composer.market(indexId);
+  const treatment = composer.treatment(indexId);
+  const { currency } = composer.document(indexId);
+  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
+  const risk = estimateRisk(engine, { sm, growth, ...window }, columns);
+  if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length);
+  const problem = statedProblem({
+    spec,
+    rows: constraints,
+    columns,
+    identifiers: identifiersOf(sm, columns),
+    index,
+    previous: null,
+    held: null,
+    risk,
+    cross: crossSectionsOf({ market: sm, treatment, currency }).at(decision, columns),
+    algebra: engine,
+  });
+  return { problem, risk };
 }
 
 interface FrontierTerms {
@@ -152,13 +190,16 @@ function noDataFinding(message: string): Finding {
 }
 
 /** The composition to optimise. */
-function targetOf({ composer, indexId, asOf, constraints }: OptimisationInput): Composition {
+function targetOf({ composer, indexId, asOf, constraints, spec }: OptimisationInput): Composition {
   const sm = composer.market(indexId);
-  const findings = constraintFieldFindings(constraints, sm.market, { path: 'constraints', severity: 'error' });
+  const findings = [
+    ...constraintFieldFindings(constraints, sm.market, { path: 'constraints', severity: 'error' }),
+    ...specFieldFindings(spec, sm.market, { path: '', severity: 'error' }),
+  ];
   if (findings.length > 0)
     throw new Refusal(
       'VALIDATION_FAILED',
-      `${findings.length} of the constraint rows read fields that the store lacks.`,
+      `${findings.length} of the rows and settings read fields that the store lacks.`,
       {
         findings,
       },
@@ -198,12 +239,17 @@ function firstAndLast(sm: SessionMarket, columns: Int32Array, { from, to }: Wind
   return { first, last };
 }
 
-function insufficient(covered: number, observations: number, asked: number): Refusal {
-  return new Refusal(
-    'RISK_INSUFFICIENT_DATA',
-    `${covered} of ${asked} names are covered, with ${observations} complete observations.`,
-    { assets: covered, observations },
-  );
+function outcomeOf(problem: Problem, { weights, objective, bound }: Solution): Outcome {
+  const { metric, expectedReturns, costs } = problem;
+  const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
+  return {
+    value: sign * objective,
+    bound: sign * bound,
+    expectedReturn:
+      expectedReturns === null ? null : weights.reduce((sum, weight, i) => sum + weight * expectedReturns[i]!, 0),
+    volatility: Math.sqrt(Math.max(0, metricSquare(metric, weights))),
+    costs: costs === null ? null : costOf(costs, weights),
+  };
 }
 
 /** Distance from a bound at which a weight counts as held by it. */
@@ -217,6 +263,8 @@ function weightRows(
 ): WeightRow[] {
   const active = weights.map((weight, i) => weight - index[i]!);
   const product = metricProduct(metric, active);
+  const whole = metricProduct(metric, weights);
+  const variance = weights.reduce((sum, weight, i) => sum + weight * whole[i]!, 0);
   const bounded = new Set(rows.flatMap(({ row }) => (row.form === 'name' ? [row.name] : [])));
   const { lower, upper } = assembled.program;
   return identifiers
@@ -226,6 +274,7 @@ function weightRows(
       index_weight: index[i]!,
       active_weight: active[i]!,
       risk_contribution: trackingError > 0 ? (active[i]! * product[i]!) / trackingError : 0,
+      variance_share: variance > 0 ? (weights[i]! * whole[i]!) / variance : 0,
       at_bound: !bounded.has(i)
         ? null
         : weights[i]! - lower[i]! <= AT_BOUND
@@ -249,7 +298,11 @@ function strangerFindings(constraints: readonly ConstraintRow[], { identifiers }
 /** Excluded names told one by one. */
 const NAMED_MAX = 5;
 
-function uncoveredFindings(sm: SessionMarket, excluded: ReadonlyMap<number, string>): Finding[] {
+function uncoveredFindings(
+  sm: SessionMarket,
+  excluded: ReadonlyMap<number, string>,
+  { objective: { entry } }: Problem,
+): Finding[] {
   if (excluded.size === 0) return [];
   const named = [...excluded].slice(0, NAMED_MAX).map(([column, why]) => `${sm.identifiers[column]} (${why})`);
   const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
@@ -257,7 +310,7 @@ function uncoveredFindings(sm: SessionMarket, excluded: ReadonlyMap<number, stri
     {
       severity: 'warning',
       code: 'NO_WEIGHT_DATA',
-      message: `Without a risk estimate: ${named.join(', ')}${more}; the mean variance stands for theirs.`,
+      message: `Without a risk estimate: ${named.join(', ')}${more}; ${entry.type === TRACKING.entry.type ? 'the mean variance stands for theirs' : 'they are left out'}.`,
       path: '',
     },
   ];

@@ -1,34 +1,83 @@
 import type { Undecided } from '../backtest/simulate/decider.js';
+import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
-import type { DerivedSolve } from './derived-solve.js';
+import type { Coverage } from '../risk/return-panel.js';
+import type { DerivedOutcome, DerivedSolve } from './derived-solve.js';
 import { explainChoice, explainInfeasibility, infeasibilitySentence } from './infeasibility.js';
+import type { Problem } from './problem.js';
 import { conflictRows, findConflict } from './proof.js';
 import type { Solvers } from './name-search.js';
+import { solveConvex } from './solve-convex.js';
 
 /** A problem that was solved without an answer. */
 type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
 /** The refusal of a problem that has no answer, with its explanation. */
 export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Refusal {
+  if (outcome.kind === 'no-risk') return insufficientRisk(outcome.coverage, problem.index.length);
   const detail =
     outcome.kind === 'no-choice'
       ? explainChoice(solvers, problem, outcome.isProven)
       : explainInfeasibility(solvers, problem);
-  if (detail === undefined)
-    return new Refusal('SOLVER_FAILED', 'The solver found neither weights nor a proof that none exist.');
+  if (detail === undefined) return unattained(solvers, problem);
   return new Refusal('INFEASIBLE', infeasibilitySentence(detail), { ...detail });
+}
+
+/** The refusal where the rows hold together and no weights were found that have what the objective asks for. */
+function unattained({ solver }: Solvers, problem: Problem): Refusal {
+  const { entry } = problem.objective;
+  if (entry.unattainable === null)
+    return new Refusal('SOLVER_FAILED', 'The solver found neither weights nor a proof that none exist.');
+  const largest = largestNumerator(problem);
+  const found = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
+  const most = found === undefined ? null : -found.objective;
+  return new Refusal(
+    'OBJECTIVE_UNATTAINABLE',
+    most === null ? entry.unattainable : `${entry.unattainable} The most that any have is ${most} above it.`,
+    { objective: entry.type, ...(most === null ? {} : { largest: most }) },
+  );
+}
+
+/** The goal of the largest numerator of a ratio, null where that is not linear. */
+function largestNumerator({ goal }: Problem): Problem['goal'] | null {
+  if (goal.form !== 'ratio' || goal.numerator.kind !== 'linear') return null;
+  const { slopes } = goal.numerator;
+  return {
+    form: 'quadratic',
+    metric: 'covariance',
+    curvature: 0,
+    centre: new Float64Array(slopes.length),
+    linear: slopes.map((slope) => -slope),
+  };
+}
+
+/** The refusal of an objective that chooses by a covariance that cannot be estimated. */
+export function insufficientRisk({ columns, sessions }: Coverage, asked: number): Refusal {
+  return new Refusal('RISK_INSUFFICIENT_DATA', riskSentence({ columns, sessions }, asked), {
+    assets: columns.length,
+    observations: sessions.length,
+  });
+}
+
+function riskSentence({ columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>, asked: number): string {
+  return `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed.`;
 }
 
 /** Why there are no weights: the rows in conflict where that can be proven, with all that resolves it where it is asked for. */
 export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const { problem, outcome } = solve;
   const explain = () => refusalOf(solvers, solve);
-  if (outcome.kind === 'no-choice')
-    return refused('INFEASIBLE', 'no choice of names satisfies the constraints.', explain);
+  return refused(...reasonOf(solvers, problem, outcome), explain);
+}
+
+function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedOutcome): [Undecided['code'], string] {
+  if (outcome.kind === 'no-risk')
+    return ['RISK_INSUFFICIENT_DATA', riskSentence(outcome.coverage, problem.index.length)];
+  if (outcome.kind === 'no-choice') return ['INFEASIBLE', 'no choice of names satisfies the constraints.'];
   const conflict = findConflict(solvers.solver, problem);
-  if (conflict === null)
-    return refused('SOLVER_FAILED', 'the solver found neither weights nor a proof that none exist.', explain);
-  return refused('INFEASIBLE', infeasibilitySentence({ conflict: conflictRows(problem, conflict) }), explain);
+  if (conflict !== null) return ['INFEASIBLE', infeasibilitySentence({ conflict: conflictRows(problem, conflict) })];
+  const { code, message } = unattained(solvers, problem);
+  return [code, message];
 }
 
 /** A derived index without weights on a session. */

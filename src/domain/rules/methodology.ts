@@ -6,6 +6,7 @@ import {
   type TreatmentSpec,
   type UniverseSpec,
 } from '../documents/index-document.js';
+import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 
@@ -62,18 +63,23 @@ function universeSentence(universe: UniverseSpec | undefined): string {
   }
 }
 
-function derivationSentences({
-  source_index_id,
-  objective,
-  constraints,
-}: NonNullable<IndexDocument['derivation']>): string[] {
+function derivationSentences(derivation: NonNullable<IndexDocument['derivation']>): string[] {
+  const { source_index_id, constraints, costs } = derivation;
+  const { entry, params } = objectiveOf(derivation.objective);
+  const returns = returnsOf(derivation);
   const rows = constraints.map(
     ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${parameterText(params)}.`,
   );
   return [
-    `Its constituents are those of the index ${source_index_id}, weighted by the objective ${objective}: the least tracking error against it within the constraints.`,
+    `Its constituents are those of the index ${source_index_id}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
+    ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}.`]),
+    ...(costs === null || costs === undefined ? [] : [costsSentence(costs)]),
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),
   ];
+}
+
+function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {
+  return `Costs of the trades are taken off: ${linear_bps} basis points of each traded weight and ${impact_coefficient} times its power of 3/2, from the weights held just before.`;
 }
 
 function parameterText(params: Readonly<Record<string, unknown>>): string {

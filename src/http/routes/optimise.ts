@@ -27,6 +27,7 @@ export function optimiseHandlers(
       return {};
     },
     listConstraintTypes: () => ({ json: optimise.types() }),
+    listObjectiveTypes: () => ({ json: optimise.objectiveTypes() }),
     async startOptimisation({ body, origin }) {
       const status = await optimise.start(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };

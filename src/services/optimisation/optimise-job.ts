@@ -1,5 +1,5 @@
-import type { OptimisationRunRequest } from '#contract/optimise.js';
 import type { ConstraintRow, IndexDocument } from '#domain/documents/index-document.js';
+import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -10,7 +10,7 @@ export interface OptimisationPayload {
   /** The index and every document it reaches. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly constraints: readonly ConstraintRow[];
-  readonly request: OptimisationRunRequest;
+  readonly request: OptimisationRequest;
 }
 
 export interface OptimisationJobDependencies {
@@ -29,7 +29,8 @@ export function createOptimisationJob({ markets }: OptimisationJobDependencies):
         runId: run_id,
         documents,
         constraints,
-        request,
+        // A job of an earlier version waits with the fields that there were.
+        request: OptimisationRequest.parse(request),
       });
       const artifact = await attempt.keep(result);
       const document: OptimisationDocument = {

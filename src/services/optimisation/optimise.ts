@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type { ConstraintSetCollection, ConstraintTypes, OptimisationRunRequest } from '#contract/optimise.js';
+import type { ConstraintSetCollection, ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
+import { objectiveSpecs } from '#domain/objectives/catalogue.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
 import { checkConstraintSet, ConstraintSet } from '#domain/documents/constraint-set.js';
 import { dayFrom } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
+import { readOptimisationRequest, type OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import { compareText, hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { firstAtLeast } from '#domain/search.js';
@@ -44,8 +47,9 @@ export interface Optimise {
   removeSet(setId: string, ifMatch: Precondition | undefined): Promise<void>;
   validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
   types(): ConstraintTypes;
+  objectiveTypes(): ObjectiveTypes;
   /** @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE */
-  start(request: OptimisationRunRequest, origin: Origin | null): Promise<JobStatus>;
+  start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   result(
     runId: string,
@@ -76,6 +80,10 @@ export function createOptimise({
       constraintSpecs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)]),
     ),
     specs: constraintSpecs as ConstraintTypes['specs'], // read-only lists on the one side, plain ones on the other
+  };
+  const objectives: ObjectiveTypes = {
+    objectives: objectiveSpecs as ObjectiveTypes['objectives'],
+    expected_returns: returnsSpecs as ObjectiveTypes['expected_returns'],
   };
 
   async function save(body: Body, allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>): Promise<SavedSet> {
@@ -109,7 +117,7 @@ export function createOptimise({
   function assertComputable(
     set: ConstraintSet,
     reached: Readonly<Record<string, IndexDocument>>,
-    market: MarketData,
+    { market, request }: { readonly market: MarketData; readonly request: OptimisationRequest },
   ): void {
     const { findings } = checkConstraintSet(set);
     assertNoErrors(`constraint set ${set.id}`, [
@@ -118,6 +126,7 @@ export function createOptimise({
     ]);
     for (const document of Object.values(reached))
       assertNoErrors(`index document ${document.id}`, marketFindings(document, market, 'error'));
+    assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
   }
 
   /** @throws Refusal NO_DATA_AT_DATE when no rebalance can lie on or before the day */
@@ -181,7 +190,9 @@ export function createOptimise({
       return { valid: set !== undefined, findings };
     },
     types: () => catalogue,
-    async start(request, origin) {
+    objectiveTypes: () => objectives,
+    async start(body, origin) {
+      const request = readOptimisationRequest(body);
       const { index_id, constraint_set_id, as_of, start, end } = request;
       const { document } = await requireIndex(documents, index_id);
       const { set } = await getSet(constraint_set_id);
@@ -189,7 +200,7 @@ export function createOptimise({
         throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       const { market } = markets.require();
       const reached = await reachedBy(documents, document);
-      assertComputable(set, reached, market);
+      assertComputable(set, reached, { market, request });
       assertReached(document, as_of, market);
       const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
       return jobs.submit({

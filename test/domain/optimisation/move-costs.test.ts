@@ -17,7 +17,7 @@ describe('createMoveCosts', () => {
     for (let seed = 1; seed <= 6; seed++) {
       const problem = smallProblem({ names: 12, seed, rows: ROWS, hasPrevious: true });
       const relaxed = solveConvex(solvers.solver, problem)!;
-      const { drop, hold, dropPart, holdPart } = createMoveCosts(plainAlgebra, problem.metric).at(relaxed, 0.05);
+      const { drop, hold, dropPart, holdPart } = createMoveCosts(plainAlgebra, problem).at(relaxed, 0.05);
       let informative = 0;
       for (let i = 0; i < 12; i++) {
         const decided = (least: number, most: number) => {

@@ -2,6 +2,8 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
+import { findObjectiveClass } from '#domain/objectives/catalogue.js';
+import type { Objective } from '#domain/objectives/objective.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import type { Solvers } from '#domain/optimisation/name-search.js';
 import { seeded } from '../../seeded.js';
@@ -14,10 +16,14 @@ export interface SmallMarket {
   readonly rows: readonly object[];
   /** Whether there are previous weights to trade from. */
   readonly hasPrevious?: boolean;
+  /** Objective as clients write it; the least tracking error unless given. */
+  readonly objective?: { readonly type: string } & Readonly<Record<string, unknown>>;
+  /** Costs of trades from the previous weights, in basis points and as a coefficient of the impact. */
+  readonly costs?: { readonly bps: number; readonly impact: number };
 }
 
 /** A problem on a factor covariance with five sectors `S0` to `S4` by turns, and one numeric datapoint, of which `GAPS` lacks every fourth. */
-export function smallProblem({ names: n, seed, rows, hasPrevious = false }: SmallMarket): Problem {
+export function smallProblem({ names: n, seed, rows, hasPrevious = false, objective, costs }: SmallMarket): Problem {
   const random = seeded(seed);
   const k = Math.min(10, n);
   const loadings = Float64Array.from({ length: n * k }, () => (random() - 0.5) * 0.3);
@@ -34,7 +40,14 @@ export function smallProblem({ names: n, seed, rows, hasPrevious = false }: Smal
   const gaps = values.map((value, i) => (i % 4 === 3 ? Number.NaN : value));
   const previous = normalised(Array.from({ length: n }, () => random()));
   const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
+  const expectedReturns = Float64Array.from({ length: n }, () => 0.15 * random() - 0.02);
   return createProblem({
+    ...(objective === undefined ? {} : { objective: objectiveOf(objective) }),
+    expectedReturns,
+    costs:
+      costs === undefined
+        ? null
+        : { linear: costs.bps / 1e4, impact: costs.impact, reference: hasPrevious ? previous : index, fixed: 0 },
     identifiers,
     index,
     previous: hasPrevious ? { weights: previous, outside: 0 } : null,
@@ -46,6 +59,13 @@ export function smallProblem({ names: n, seed, rows, hasPrevious = false }: Smal
       medianValueTraded: () => values.map((value) => 1e6 * value),
     },
   });
+}
+
+/** An objective as a client writes it, valid. */
+export function objectiveOf({ type, ...params }: NonNullable<SmallMarket['objective']>): Objective {
+  const entry = findObjectiveClass(type);
+  if (entry === undefined) throw new Error(`there is no objective ${type}`);
+  return { entry, params: entry.params.parse(params) };
 }
 
 function normalised(raw: readonly number[]): Float64Array {

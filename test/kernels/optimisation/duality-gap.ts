@@ -1,6 +1,6 @@
 import type { Certificate } from '#kernels/optimisation/feasibility.js';
-import { metricMatrix } from '#kernels/optimisation/program/metric.js';
-import type { Kink, Point, Program } from '#kernels/optimisation/program/program.js';
+import { metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 
 /** What a point is certified to be, by the programme's numbers and the point's alone. */
 export interface Certified {
@@ -20,7 +20,7 @@ export function certify(program: Program, point: Point): Certified {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
   const { x } = point;
   const matrix = program.metric === null ? new Float64Array(n * n) : metricMatrix(program.metric);
-  const times = (v: Float64Array) => v.map((_, i) => v.reduce((sum, value, j) => sum + matrix[i * n + j]! * value, 0));
+  const times = (v: Float64Array) => product(matrix, v);
   const away = (from: Float64Array) => x.map((value, i) => value - from[i]!);
   const dot = (a: ArrayLike<number>, b: Float64Array) => b.reduce((sum, value, i) => sum + a[i]! * value, 0);
   let violation = 0;
@@ -48,7 +48,7 @@ export function certify(program: Program, point: Point): Certified {
   }
   norms.forEach((norm, q) => {
     const from = away(norm.centre);
-    const gradient = norm.metric === 'metric' ? times(from) : from;
+    const gradient = normGradient(program, norm, from);
     const square = dot(gradient, from);
     exceed(Math.sqrt(square), norm.radius);
     const multiplier = Math.max(point.normMultipliers[q]!, 0);
@@ -86,7 +86,6 @@ export function farkasMargin(
   { rows: y, kinks: prices, norms: weights, around }: Certificate,
 ): number {
   const { n, rows, kinks, norms, lower, upper } = program;
-  const matrix = program.metric === null ? new Float64Array(n * n) : metricMatrix(program.metric);
   const slope = new Float64Array(n);
   let constant = 0;
   for (let r = 0; r < rows.count; r++) {
@@ -96,10 +95,7 @@ export function farkasMargin(
   }
   norms.forEach((norm, q) => {
     const from = around.map((value, i) => value - norm.centre[i]!);
-    const gradient =
-      norm.metric === 'metric'
-        ? from.map((_, i) => from.reduce((sum, value, j) => sum + matrix[i * n + j]! * value, 0))
-        : from;
+    const gradient = normGradient(program, norm, from);
     const length = Math.sqrt(gradient.reduce((sum, value, i) => sum + value * from[i]!, 0));
     for (let i = 0; i < n; i++) {
       slope[i]! += weights[q]! * gradient[i]!;
@@ -118,6 +114,16 @@ export function farkasMargin(
     );
   }
   return least;
+}
+
+function normGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
+  if (norm.metric === 'identity') return from;
+  const own: Metric = norm.metric === 'metric' ? metric! : norm.metric;
+  return product(metricMatrix(own), from);
+}
+
+function product(matrix: Float64Array, v: Float64Array): Float64Array {
+  return v.map((_, i) => v.reduce((sum, value, j) => sum + matrix[i * v.length + j]! * value, 0));
 }
 
 function partOf({ at, left, right }: Kink, i: number, value: number): number {

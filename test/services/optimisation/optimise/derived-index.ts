@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { JobStatus } from '#jobs/status.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { parent, service } from './set-up.js';
 
 /** The four that fell most in the quarter: others at nearly every rebalance. */
@@ -70,13 +71,13 @@ export function describeDerivedIndex(): void {
       const bad = await service.refusal('POST', '/indices/BROAD/optimise', {
         id: 'X1',
         name: 'x',
-        objective: 'max_sharpe',
+        objective: 'max_happiness',
         constraints: [{ id: 'b', type: 'Turnover', params: {} }],
       });
       expect(bad.detail).toMatchObject({
         findings: [
           { code: 'MISSING_PARAMETER', path: 'constraints[0].params.limit', row_id: 'b' },
-          { code: 'UNKNOWN_OBJECTIVE', path: 'objective', accepted: ['min_tracking_error'] },
+          { code: 'UNKNOWN_OBJECTIVE', path: 'objective', accepted: OBJECTIVE_CLASSES.map(({ type }) => type) },
         ],
       });
       expect((await service.refusal('POST', '/indices/NONE/optimise', { id: 'X2', name: 'x' })).code).toBe(

@@ -13,7 +13,8 @@ const SECTORS = ['Energy', 'Health', 'Tech'];
 
 const frame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
-function marketRows(): unknown[][] {
+/** Identifier, day, close, shares and volume, row by row. */
+export function marketRows(): unknown[][] {
   const random = counterRandom({ seed: 11, stream: 3 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {

@@ -1,0 +1,62 @@
+import { metricDiagonal, metricTimes, sumOfMetrics, type Metric } from './metric.js';
+import type { Norm, Program } from './program.js';
+
+/** M offset of a norm: `offset` itself for the identity, else in `product`. @param offset [n] @param product [n] @cost a pass over the metric */
+export function normForce(
+  { metric: own }: Pick<Program, 'metric'>,
+  { metric: kind }: Norm,
+  offset: Float64Array,
+  product: Float64Array,
+): Float64Array {
+  if (kind === 'identity') return offset;
+  metricTimes(kind === 'metric' ? own! : kind, offset, product);
+  return product;
+}
+
+/** Length of what lies between x and the centre of a norm, in its metric. @param x [n] @cost a pass over the metric */
+export function normLength(program: Program, norm: Norm, x: Float64Array): number {
+  const offset = x.map((value, i) => value - norm.centre[i]!);
+  const force = normForce(program, norm, offset, new Float64Array(program.n));
+  let square = 0;
+  for (let i = 0; i < program.n; i++) square += offset[i]! * force[i]!;
+  return Math.sqrt(Math.max(square, 0));
+}
+
+/** A curvature as scale P + ridge I. */
+export interface LagrangianCurvature {
+  readonly metric: Metric | null;
+  readonly scale: number;
+  readonly ridge: number;
+}
+
+/**
+ * The curvature of the Lagrangian: to that of the objective each norm adds its metric times its multiplier.
+ *
+ * @param own      Of the objective.
+ * @param weights  Of the norms, [norms], at least 0.
+ * @cost           Nothing, or n^2 where a norm has a metric of its own and a weight.
+ * @source         Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: norms as squares over two.
+ */
+export function lagrangianCurvature(
+  { metric, norms }: Program,
+  own: Pick<LagrangianCurvature, 'scale' | 'ridge'>,
+  weights: ArrayLike<number>,
+): LagrangianCurvature {
+  let { scale, ridge } = own;
+  const parts: { metric: Metric; weight: number }[] = [];
+  norms.forEach(({ metric: kind }, q) => {
+    const weight = weights[q]!;
+    if (kind === 'metric') scale += weight;
+    else if (kind === 'identity') ridge += weight;
+    else if (weight !== 0) parts.push({ metric: kind, weight });
+  });
+  if (parts.length === 0) return { metric, scale, ridge };
+  if (metric !== null && scale !== 0) parts.unshift({ metric, weight: scale });
+  return { metric: sumOfMetrics(parts), scale: 1, ridge };
+}
+
+/** Mean of the diagonal of a norm's metric. */
+export function meanSquare({ metric: own, n }: Program, { metric: kind }: Norm): number {
+  if (kind === 'identity') return 1;
+  return metricDiagonal(kind === 'metric' ? own! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+}

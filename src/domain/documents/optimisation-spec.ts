@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { checkParams } from '../catalogue/check-params.js';
+import { findReturnsClass, RETURNS_CLASSES } from '../expected-returns/catalogue.js';
+import type { ReturnsClass } from '../expected-returns/returns-class.js';
+import { smallValue, type Finding } from '../findings.js';
+import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
+import type { Objective } from '../objectives/objective.js';
+
+/** A class of a catalogue with its parameters beside its type. */
+const Typed = z.looseObject({ type: z.string().min(1).max(64) });
+
+/** An objective by its type alone, or with its parameters. */
+export const ObjectiveSpec = z.union([z.string().min(1).max(64), Typed]);
+export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
+
+export const ReturnsSpec = Typed;
+export type ReturnsSpec = z.infer<typeof ReturnsSpec>;
+
+export const CostsSpec = z
+  .strictObject({
+    linear_bps: z
+      .number()
+      .min(0)
+      .max(10_000)
+      .default(0)
+      .meta({ description: 'Cost of a traded weight, in basis points of it.' }),
+    impact_coefficient: z
+      .number()
+      .min(0)
+      .max(1000)
+      .default(0)
+      .meta({ description: 'Market impact: this times the traded weight of a name to the power of 3/2.' }),
+  })
+  .meta({
+    id: 'TradeCosts',
+    description:
+      'Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held.',
+  });
+export type CostsSpec = z.infer<typeof CostsSpec>;
+
+/** What weights are chosen for, beside the rows: fields of a derivation and of a run. */
+export const optimisationFields = {
+  objective: ObjectiveSpec.default('min_tracking_error'),
+  expected_returns: ReturnsSpec.nullable().optional(),
+  costs: CostsSpec.nullable().optional(),
+};
+
+/** The same, as parsed. */
+export interface OptimisationSpec {
+  readonly objective: ObjectiveSpec;
+  readonly expected_returns?: ReturnsSpec | null | undefined;
+  readonly costs?: CostsSpec | null | undefined;
+}
+
+/** Type of an objective as it was written. */
+export function objectiveType(spec: ObjectiveSpec): string {
+  return typeof spec === 'string' ? spec : spec.type;
+}
+
+/** A valid objective with its parameters. */
+export function objectiveOf(spec: ObjectiveSpec): Objective {
+  const entry = findObjectiveClass(objectiveType(spec));
+  if (entry === undefined) throw new Error(`the objective ${objectiveType(spec)} was not validated`);
+  return { entry, params: entry.params.parse(paramsOf(spec)) };
+}
+
+/** A model of expected returns with the parameters it was asked for with. */
+export interface Returns {
+  readonly entry: ReturnsClass;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** A valid model of expected returns, null where there is none. */
+export function returnsOf({ expected_returns: spec }: Pick<OptimisationSpec, 'expected_returns'>): Returns | null {
+  if (spec === null || spec === undefined) return null;
+  const entry = findReturnsClass(spec.type);
+  if (entry === undefined) throw new Error(`the expected returns ${spec.type} were not validated`);
+  return { entry, params: entry.params.parse(paramsOf(spec)) };
+}
+
+/** Fields of unknown content. */
+interface Raw {
+  readonly objective?: unknown;
+  readonly expected_returns?: unknown;
+}
+
+/** Everything that is wrong with the objective and the expected returns of a body, shapes aside. @param path Of what holds them, with its dot. */
+export function optimisationFindings({ objective, expected_returns: returns }: Raw, path: string): Finding[] {
+  const findings = [
+    ...objectiveFindings(objective, `${path}objective`),
+    ...returnsFindings(returns, `${path}expected_returns`),
+  ];
+  const entry = findObjectiveClass(typeOf(objective) ?? '');
+  if (entry?.needsReturns === true && (returns === null || returns === undefined))
+    findings.push({
+      severity: 'error',
+      code: 'REQUIRED',
+      path: `${path}expected_returns`,
+      message: `${path}expected_returns is required by the objective ${entry.type}.`,
+      accepted: RETURNS_CLASSES.map(({ type }) => type),
+    });
+  return findings;
+}
+
+function objectiveFindings(objective: unknown, path: string): Finding[] {
+  const type = typeOf(objective);
+  if (type === undefined) return [];
+  const entry = findObjectiveClass(type);
+  if (entry !== undefined) return paramsFindings(entry, objective, path);
+  const accepted = OBJECTIVE_CLASSES.map((known) => known.type);
+  return [
+    {
+      severity: 'error',
+      code: 'UNKNOWN_OBJECTIVE',
+      path: typeof objective === 'string' ? path : `${path}.type`,
+      message: `Objective ${type} is not accepted; the accepted set is ${accepted.join(', ')}.`,
+      accepted,
+      ...smallValue(type),
+    },
+  ];
+}
+
+function returnsFindings(returns: unknown, path: string): Finding[] {
+  const type = typeof returns === 'string' ? undefined : typeOf(returns);
+  if (type === undefined) return [];
+  const entry = findReturnsClass(type);
+  if (entry !== undefined) return paramsFindings(entry, returns, path);
+  const accepted = RETURNS_CLASSES.map((known) => known.type);
+  return [
+    {
+      severity: 'error',
+      code: 'UNKNOWN_TYPE',
+      path: `${path}.type`,
+      message: `${type} is no model of expected returns; the accepted set is ${accepted.join(', ')}.`,
+      accepted,
+      ...smallValue(type),
+    },
+  ];
+}
+
+function paramsFindings({ params }: { readonly params: z.ZodObject }, spec: unknown, path: string): Finding[] {
+  return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // A string, or an object with a type.
+}
+
+/** Type of a spec of unknown shape; one of another shape is told by the shape. */
+function typeOf(spec: unknown): string | undefined {
+  if (typeof spec === 'string') return spec;
+  if (typeof spec !== 'object' || spec === null) return undefined;
+  const { type } = spec as { type?: unknown }; // Looked at before its shape is known.
+  return typeof type === 'string' ? type : undefined;
+}
+
+function paramsOf(spec: ObjectiveSpec): Record<string, unknown> {
+  if (typeof spec === 'string') return {};
+  const { type: _, ...params } = spec;
+  return params;
+}

@@ -1,0 +1,18 @@
+import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { blackLitterman } from './classes/black-litterman.js';
+import { capmReturns } from './classes/capm.js';
+import { fieldReturns } from './classes/field.js';
+import { historicalReturns } from './classes/historical.js';
+import type { ReturnsClass } from './returns-class.js';
+
+/** Every model of expected returns, in the order of forms. */
+export const RETURNS_CLASSES: readonly ReturnsClass[] = [fieldReturns, historicalReturns, capmReturns, blackLitterman];
+
+const BY_TYPE = new Map(RETURNS_CLASSES.map((entry) => [entry.type, entry]));
+
+export function findReturnsClass(type: string): ReturnsClass | undefined {
+  return BY_TYPE.get(type);
+}
+
+/** The catalogue as clients read it. */
+export const returnsSpecs: readonly TypeSpec[] = RETURNS_CLASSES.map(typeSpec);

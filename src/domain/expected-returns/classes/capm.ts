@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { equilibriumReturns } from '../equilibrium.js';
+import { riskAversion } from '../parameters.js';
+import { returnsClass } from '../returns-class.js';
+
+export const capmReturns = returnsClass({
+  type: 'capm',
+  label: 'Capital asset pricing',
+  help: 'Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one.',
+  params: z.strictObject({
+    risk_aversion: riskAversion,
+    shrinkage: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .meta({ label: 'Shrinkage', help: 'Weight of a beta of one.', unit: 'fraction' }),
+  }),
+  example: { type: 'capm', risk_aversion: 2.5, shrinkage: 0.3 },
+  sentence: ({ risk_aversion, shrinkage }) =>
+    `${risk_aversion} times the covariances with the source${shrinkage > 0 ? `, their betas shrunk by ${shrinkage} towards one` : ''}`,
+  returns({ risk_aversion, shrinkage }, { metric, index }) {
+    const returns = equilibriumReturns(metric, index, risk_aversion);
+    const ofIndex = returns.reduce((sum, value, i) => sum + value * index[i]!, 0);
+    return returns.map((value) => shrinkage * ofIndex + (1 - shrinkage) * value);
+  },
+});

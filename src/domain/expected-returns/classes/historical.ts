@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { returnsClass } from '../returns-class.js';
+
+export const historicalReturns = returnsClass({
+  type: 'historical',
+  label: 'Historical means',
+  help: 'Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names.',
+  params: z.strictObject({
+    shrinkage: z.number().min(0).max(1).default(0).meta({
+      label: 'Shrinkage',
+      help: 'Weight of the mean over the names; 1 makes all returns alike.',
+      unit: 'fraction',
+    }),
+  }),
+  example: { type: 'historical', shrinkage: 0.5 },
+  sentence: ({ shrinkage }) =>
+    `the historical means of the window of the risk model${shrinkage > 0 ? `, shrunk by ${shrinkage} towards their mean` : ''}`,
+  returns({ shrinkage }, context) {
+    const means = context.means();
+    const mean = means.reduce((sum, value) => sum + value, 0) / Math.max(means.length, 1);
+    return means.map((value) => shrinkage * mean + (1 - shrinkage) * value);
+  },
+});

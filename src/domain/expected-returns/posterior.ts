@@ -1,0 +1,133 @@
+import { metricTimes } from '#kernels/optimisation/program/metric.js';
+import { Refusal } from '../refusal.js';
+import { equilibriumReturns } from './equilibrium.js';
+import type { ReturnsContext } from './returns-class.js';
+
+export interface PosteriorParams {
+  readonly views: readonly {
+    readonly weights: Readonly<Record<string, number>>;
+    readonly value: number;
+    readonly confidence: number;
+  }[];
+  readonly tau: number;
+  readonly risk_aversion: number;
+}
+
+/**
+ * Posterior means of expected returns: the prior pi moved by tau S P' (tau P S P' + Omega)^-1 (q - P pi), Omega diagonal with
+ * (1 / confidence - 1) tau p'S p, so that a view of confidence 1/2 counts as much as the prior and one of 1 is met.
+ *
+ * @throws  Refusal VALIDATION_FAILED where views that are certain contradict each other.
+ * @cost    a pass over the metric for each view, and their number cubed.
+ * @source  Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the confidences.
+ */
+export function posteriorReturns(
+  { views, tau, risk_aversion }: PosteriorParams,
+  context: ReturnsContext,
+): Float64Array {
+  const { metric, index } = context;
+  const prior = equilibriumReturns(metric, index, risk_aversion);
+  const held = viewsHeld(views, context);
+  const n = index.length;
+  const spread = held.map(({ weights }) => {
+    const product = new Float64Array(n);
+    metricTimes(metric, weights, product);
+    return product.map((value) => tau * value);
+  });
+  const count = held.length;
+  const system = new Float64Array(count * count);
+  const surprise = new Float64Array(count);
+  held.forEach(({ weights, value, confidence }, k) => {
+    for (let j = 0; j < count; j++) system[k * count + j] = dot(weights, spread[j]!);
+    system[k * count + k]! *= 1 / confidence;
+    surprise[k] = value - dot(weights, prior);
+  });
+  const push = solveSemidefinite(system, surprise);
+  const posterior = prior.slice();
+  spread.forEach((values, k) => {
+    for (let i = 0; i < n; i++) posterior[i]! += push[k]! * values[i]!;
+  });
+  assertMet(held, posterior);
+  return posterior;
+}
+
+interface View {
+  /** Position among the views as given. */
+  readonly position: number;
+  /** [N] */
+  readonly weights: Float64Array;
+  readonly value: number;
+  readonly confidence: number;
+}
+
+/** Views of some confidence whose names all are in the problem. */
+function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: ReturnsContext): View[] {
+  const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
+  return views.flatMap(({ weights: legs, value, confidence }, position) => {
+    if (confidence === 0) return [];
+    const absent = Object.keys(legs).filter((identifier) => !places.has(identifier));
+    if (absent.length > 0) {
+      warn(
+        `View ${position + 1} is left out: ${absent.join(', ')} ${absent.length === 1 ? 'is' : 'are'} not among the names.`,
+      );
+      return [];
+    }
+    const weights = new Float64Array(identifiers.length);
+    for (const [identifier, weight] of Object.entries(legs)) weights[places.get(identifier)!] = weight;
+    return [{ position, weights, value, confidence }];
+  });
+}
+
+/** Share of its diagonal that a pivot has to keep: less is a view that others imply. */
+const SINGULAR = 1e-12;
+
+/** A solution of a symmetric positive semi-definite system, nought along what repeats. */
+function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Array {
+  const n = right.length;
+  const l = system.slice();
+  const skipped = new Uint8Array(n);
+  for (let k = 0; k < n; k++) {
+    let pivot = l[k * n + k]!;
+    for (let j = 0; j < k; j++) pivot -= l[k * n + j]! ** 2;
+    skipped[k] = pivot > SINGULAR * system[k * n + k]! ? 0 : 1;
+    l[k * n + k] = skipped[k] === 1 ? 0 : Math.sqrt(pivot);
+    for (let i = k + 1; i < n; i++) {
+      let value = l[i * n + k]!;
+      for (let j = 0; j < k; j++) value -= l[i * n + j]! * l[k * n + j]!;
+      l[i * n + k] = skipped[k] === 1 ? 0 : value / l[k * n + k]!;
+    }
+  }
+  const x = right.slice();
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < i; j++) x[i]! -= l[i * n + j]! * x[j]!;
+    x[i] = skipped[i] === 1 ? 0 : x[i]! / l[i * n + i]!;
+  }
+  for (let i = n - 1; i >= 0; i--) {
+    for (let j = i + 1; j < n; j++) x[i]! -= l[j * n + i]! * x[j]!;
+    x[i] = skipped[i] === 1 ? 0 : x[i]! / l[i * n + i]!;
+  }
+  return x;
+}
+
+/** Distance from a certain view that is rounding, relative to one and the view. */
+const MET = 1e-8;
+
+/** @throws Refusal VALIDATION_FAILED */
+function assertMet(views: readonly View[], posterior: Float64Array): void {
+  for (const { position, weights, value, confidence } of views) {
+    const met = dot(weights, posterior);
+    if (confidence < 1 || Math.abs(met - value) <= MET * (1 + Math.abs(value))) continue;
+    const message = `View ${position + 1} is certain of ${value}, and the other certain views make it ${met}: they contradict each other.`;
+    throw new Refusal('VALIDATION_FAILED', message, {
+      findings: [
+        { severity: 'error', code: 'OUT_OF_RANGE', path: `expected_returns.views[${position}].value`, message, value },
+      ],
+    });
+  }
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
+  return total;
+}

@@ -1,0 +1,31 @@
+import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { maxDecorrelation } from './classes/max-decorrelation.js';
+import { maxDiversification } from './classes/max-diversification.js';
+import { maxReturn } from './classes/max-return.js';
+import { maxSharpe } from './classes/max-sharpe.js';
+import { maxUtility } from './classes/max-utility.js';
+import { minTrackingError } from './classes/min-tracking-error.js';
+import { minVariance } from './classes/min-variance.js';
+import { riskParity } from './classes/risk-parity.js';
+import type { ObjectiveClass } from './objective-class.js';
+
+/** Every objective, in the order of forms. */
+export const OBJECTIVE_CLASSES: readonly ObjectiveClass[] = [
+  minTrackingError,
+  minVariance,
+  maxUtility,
+  maxReturn,
+  maxSharpe,
+  riskParity,
+  maxDiversification,
+  maxDecorrelation,
+];
+
+const BY_TYPE = new Map(OBJECTIVE_CLASSES.map((entry) => [entry.type, entry]));
+
+export function findObjectiveClass(type: string): ObjectiveClass | undefined {
+  return BY_TYPE.get(type);
+}
+
+/** The catalogue as clients read it. */
+export const objectiveSpecs: readonly TypeSpec[] = OBJECTIVE_CLASSES.map(typeSpec);

@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { objectiveClass, plainMeasure } from '../objective-class.js';
+
+export const maxDecorrelation = objectiveClass({
+  type: 'max_decorrelation',
+  label: 'Largest decorrelation',
+  help: 'The least variance that the weights would have if every volatility were one: the least weighted average correlation.',
+  sense: 'minimise',
+  needsReturns: false,
+  params: z.strictObject({}),
+  measure: plainMeasure('the weighted correlation'),
+  example: { type: 'max_decorrelation' },
+  sentence: () => 'the least weighted average correlation',
+  toGoal: (_, { index }) => ({
+    form: 'quadratic',
+    metric: 'correlation',
+    curvature: 2,
+    centre: new Float64Array(index.length),
+    linear: new Float64Array(index.length),
+  }),
+});

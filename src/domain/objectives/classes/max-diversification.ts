@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { objectiveClass, plainMeasure } from '../objective-class.js';
+
+export const maxDiversification = objectiveClass({
+  type: 'max_diversification',
+  label: 'Largest diversification',
+  help: 'The largest diversification ratio: the weighted average of the volatilities over the volatility of the portfolio.',
+  sense: 'maximise',
+  needsReturns: false,
+  params: z.strictObject({}),
+  unattainable: 'The costs of all weights within the rows are above their average volatility.',
+  measure: plainMeasure('the diversification ratio'),
+  example: { type: 'max_diversification' },
+  sentence: () => 'the largest ratio of average volatility to volatility',
+  toGoal: (_, { metric }) => ({
+    form: 'ratio',
+    numerator: { kind: 'linear', slopes: metricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0))) },
+  }),
+});

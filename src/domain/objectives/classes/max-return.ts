@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { objectiveClass, returnMeasure } from '../objective-class.js';
+
+export const maxReturn = objectiveClass({
+  type: 'max_return',
+  label: 'Largest return',
+  help: 'The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk.',
+  sense: 'maximise',
+  needsReturns: true,
+  params: z.strictObject({}),
+  measure: returnMeasure('the expected return'),
+  example: { type: 'max_return' },
+  sentence: () => 'the largest expected return',
+  toGoal: (_, context) => ({
+    form: 'quadratic',
+    metric: 'covariance',
+    curvature: 0,
+    centre: new Float64Array(context.index.length),
+    linear: context.expectedReturns().map((value) => -value),
+  }),
+});

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { objectiveClass, plainMeasure } from '../objective-class.js';
+
+export const maxSharpe = objectiveClass({
+  type: 'max_sharpe',
+  label: 'Largest Sharpe ratio',
+  help: 'The largest expected return above the risk-free rate per unit of volatility; cash earns the rate.',
+  sense: 'maximise',
+  needsReturns: true,
+  params: z.strictObject({
+    risk_free_rate: z.number().min(-1).max(1).default(0).meta({
+      label: 'Risk-free rate',
+      help: 'Annual rate that the return is measured above.',
+      unit: 'fraction a year',
+    }),
+  }),
+  unattainable: 'No weights within the rows are expected to return more than the risk-free rate after costs.',
+  measure: plainMeasure('the Sharpe ratio'),
+  example: { type: 'max_sharpe', risk_free_rate: 0.02 },
+  sentence: ({ risk_free_rate }) =>
+    `the largest ratio of expected return above a rate of ${risk_free_rate} to volatility`,
+  toGoal: ({ risk_free_rate }, context) => ({
+    form: 'ratio',
+    numerator: { kind: 'linear', slopes: context.expectedReturns().map((value) => value - risk_free_rate) },
+  }),
+});

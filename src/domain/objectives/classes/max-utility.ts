@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { objectiveClass, returnMeasure } from '../objective-class.js';
+
+export const maxUtility = objectiveClass({
+  type: 'max_utility',
+  label: 'Largest utility',
+  help: 'The largest expected return less half the risk aversion times the variance, less the costs of the trades.',
+  sense: 'maximise',
+  needsReturns: true,
+  params: z.strictObject({
+    risk_aversion: z
+      .number()
+      .gt(0)
+      .max(1e9)
+      .default(2.5)
+      .meta({ label: 'Risk aversion', help: 'Price of a unit of variance, halved.' }),
+  }),
+  measure: returnMeasure('the utility'),
+  example: { type: 'max_utility', risk_aversion: 4 },
+  sentence: ({ risk_aversion }) => `the largest expected return less ${risk_aversion}/2 times the variance`,
+  toGoal: ({ risk_aversion }, context) => ({
+    form: 'quadratic',
+    metric: 'covariance',
+    curvature: risk_aversion,
+    centre: new Float64Array(context.index.length),
+    linear: context.expectedReturns().map((value) => -value),
+  }),
+});

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { trackingGoal } from '../goal.js';
+import { objectiveClass, rootMeasure } from '../objective-class.js';
+
+export const minTrackingError = objectiveClass({
+  type: 'min_tracking_error',
+  label: 'Least tracking error',
+  help: 'The least variance of the active weights, weight less index weight: the weights nearest to the index.',
+  sense: 'minimise',
+  needsReturns: false,
+  params: z.strictObject({}),
+  measure: rootMeasure('the tracking error'),
+  example: { type: 'min_tracking_error' },
+  sentence: () => 'the least tracking error against it',
+  toGoal: (_, { index }) => trackingGoal(index),
+});

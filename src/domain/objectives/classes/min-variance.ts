@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { objectiveClass, rootMeasure } from '../objective-class.js';
+
+export const minVariance = objectiveClass({
+  type: 'min_variance',
+  label: 'Least variance',
+  help: 'The least variance of the portfolio itself.',
+  sense: 'minimise',
+  needsReturns: false,
+  params: z.strictObject({}),
+  measure: rootMeasure('the volatility'),
+  example: { type: 'min_variance' },
+  sentence: () => 'the least variance',
+  toGoal: (_, { index }) => ({
+    form: 'quadratic',
+    metric: 'covariance',
+    curvature: 2,
+    centre: new Float64Array(index.length),
+    linear: new Float64Array(index.length),
+  }),
+});

@@ -1,0 +1,74 @@
+/** What weights are chosen for, in the terms of a solver; arrays follow the names of the problem. */
+export type Goal = QuadraticGoal | RatioGoal;
+
+/** curvature/2 (w - centre)' M (w - centre) + linear'w, as small as it can be. */
+export interface QuadraticGoal {
+  readonly form: 'quadratic';
+  /** M: the covariance, or the matrix of its correlations. */
+  readonly metric: 'covariance' | 'correlation';
+  readonly curvature: number;
+  /** [N] */
+  readonly centre: Float64Array;
+  /** [N] */
+  readonly linear: Float64Array;
+}
+
+/** A concave numerator over the volatility, as large as it can be. */
+export interface RatioGoal {
+  readonly form: 'ratio';
+  readonly numerator: Numerator;
+}
+
+export type Numerator = LinearNumerator | EvennessNumerator;
+
+/** slopes'w */
+export interface LinearNumerator {
+  readonly kind: 'linear';
+  /** [N] */
+  readonly slopes: Float64Array;
+}
+
+/** The product of (w_i / b_i)^b_i over the names with a budget: 1 where the weights are the budgets, less elsewhere. */
+export interface EvennessNumerator {
+  readonly kind: 'evenness';
+  /** b, [N], not negative, of sum 1. */
+  readonly budgets: Float64Array;
+  /** Weights whose contributions to the variance are the budgets, of sum 1: the optimum without further rows, [N]. */
+  readonly parity: Float64Array;
+  /** Logarithm of volatility over evenness there: less is had by names without a budget alone. */
+  readonly least: number;
+}
+
+/** What trades cost, as a fraction of value. */
+export interface TradeCosts {
+  /** Per unit of weight traded. */
+  readonly linear: number;
+  /** Per weight traded to the power of 3/2. */
+  readonly impact: number;
+  /** Weights held before, [N]. */
+  readonly reference: Float64Array;
+  /** Cost of selling what is held of names outside the problem. */
+  readonly fixed: number;
+}
+
+/** Whether nothing but the distance from the index is made small: limits on the tracking error are then checks. */
+export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCosts | null): boolean {
+  return (
+    costs === null &&
+    goal.form === 'quadratic' &&
+    goal.metric === 'covariance' &&
+    goal.centre === index &&
+    goal.linear.every((value) => value === 0)
+  );
+}
+
+/** The goal of an index tracker: twice half the variance of the active weights. */
+export function trackingGoal(index: Float64Array): QuadraticGoal {
+  return {
+    form: 'quadratic',
+    metric: 'covariance',
+    curvature: 2,
+    centre: index,
+    linear: new Float64Array(index.length),
+  };
+}

@@ -1,0 +1,71 @@
+import type { z } from 'zod';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import type { Metric } from '#kernels/optimisation/program/metric.js';
+import type { CatalogueEntry } from '../catalogue/type-spec.js';
+import type { FieldUse } from '../rules/field-use.js';
+import type { Goal } from './goal.js';
+
+/** What an objective may ask when it states its goal. Arrays follow `identifiers`. */
+export interface GoalContext {
+  /** Names of the problem in code-point order, [N]. */
+  readonly identifiers: readonly string[];
+  /** Weights of the target index, [N]. */
+  readonly index: Float64Array;
+  /** Annualised covariance. */
+  readonly metric: Metric;
+  readonly algebra: DenseAlgebra;
+  /** Names that may be held at all, [N], 1 for those. */
+  readonly eligible: Uint8Array;
+  /** A category as of the rebalance date, null where missing, [N]. */
+  categories(field: string): readonly (string | null)[];
+  /** Annualised expected returns, [N]; asked for by objectives that need them alone. */
+  expectedReturns(): Float64Array;
+  warn(message: string): void;
+}
+
+/** How changes of an objective are told. */
+export interface Measure {
+  /** `tracking error`, in sentences. */
+  readonly name: string;
+  readonly unit: 'basis points' | 'number';
+  /** What is told, of the objective's value. */
+  of(value: number): number;
+}
+
+/** One objective: everything the service knows of it. */
+export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
+  readonly category: 'objective';
+  readonly sense: 'minimise' | 'maximise';
+  /** Whether expected returns have to be given. */
+  readonly needsReturns: boolean;
+  readonly params: P;
+  readonly measure: Measure;
+  /** Datapoints it reads. */
+  reads(params: z.output<P>): readonly FieldUse[];
+  /** Why no weights may have it though the rows hold together. */
+  readonly unattainable: string | null;
+  /** What it asks for, as the end of a sentence of a methodology. */
+  sentence(params: z.output<P>): string;
+  toGoal(params: z.output<P>, context: GoalContext): Goal;
+}
+
+/** Keeps the parameter types of an entry for its behaviour. */
+export function objectiveClass<P extends z.ZodObject>(
+  entry: Omit<ObjectiveClass<P>, 'category' | 'reads' | 'unattainable'> &
+    Partial<Pick<ObjectiveClass<P>, 'reads' | 'unattainable'>>,
+): ObjectiveClass<P> {
+  return { category: 'objective', reads: () => [], unattainable: null, ...entry };
+}
+
+/** The root of a variance, in basis points. */
+export const rootMeasure = (name: string): Measure => ({
+  name,
+  unit: 'basis points',
+  of: (value) => 1e4 * Math.sqrt(Math.max(value, 0)),
+});
+
+/** A return, in basis points. */
+export const returnMeasure = (name: string): Measure => ({ name, unit: 'basis points', of: (value) => 1e4 * value });
+
+/** A number without a unit. */
+export const plainMeasure = (name: string): Measure => ({ name, unit: 'number', of: (value) => value });

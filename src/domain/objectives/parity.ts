@@ -1,0 +1,32 @@
+import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
+import { metricSquare, subMetric } from '#kernels/optimisation/program/metric.js';
+import { riskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
+import type { EvennessNumerator } from './goal.js';
+import type { GoalContext } from './objective-class.js';
+
+/** Budgets as what is made large over the volatility, with the weights at which they are met. @cost of `riskBudgetWeights` */
+export function parityNumerator(
+  budgets: Float64Array,
+  { algebra, metric }: Pick<GoalContext, 'algebra' | 'metric'>,
+): EvennessNumerator {
+  const names = Int32Array.from(budgets.keys()).filter((i) => budgets[i]! > 0);
+  const found = new Float64Array(names.length);
+  const own = Float64Array.from(names, (i) => budgets[i]!);
+  riskBudgetWeights(createCurvature(algebra), subMetric(metric, names), own, found);
+  const parity = new Float64Array(budgets.length);
+  names.forEach((i, p) => (parity[i] = found[p]!));
+  return {
+    kind: 'evenness',
+    budgets,
+    parity,
+    least: Math.log(metricSquare(metric, parity)) / 2 - Math.log(evennessOf(budgets, parity)),
+  };
+}
+
+/** The product of (w_i / b_i)^b_i over the names with a budget. */
+export function evennessOf(budgets: Float64Array, weights: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < budgets.length; i++)
+    if (budgets[i]! > 0) total += budgets[i]! * Math.log(Math.max(weights[i]!, 0) / budgets[i]!);
+  return Math.exp(total);
+}

@@ -1,0 +1,46 @@
+import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import type { GoalContext } from './objective-class.js';
+
+export interface BudgetParams {
+  readonly budgets: Readonly<Record<string, number>> | null;
+  readonly budget_field: string;
+}
+
+/**
+ * Shares of the variance by name, [N], of sum 1: equal ones for null; else a key is an identifier, or a group whose members that are
+ * not named share it. Names that may not be held have none, and the others take over in proportion.
+ */
+export function budgetsOf({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
+  const eligible = context.eligible.slice();
+  // A name whose price does not move contributes nothing to the variance, whatever it weighs.
+  metricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligible[i] = 0));
+  const shares =
+    budgets === null
+      ? Float64Array.from(eligible, (isEligible) => isEligible)
+      : sharesOf(budgets, budget_field, { ...context, eligible });
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return total > 0 ? shares.map((share) => share / total) : shares;
+}
+
+function sharesOf(budgets: Readonly<Record<string, number>>, field: string, context: GoalContext): Float64Array {
+  const { identifiers, eligible, warn } = context;
+  const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
+  const shares = new Float64Array(identifiers.length);
+  const groups = Object.keys(budgets).some((key) => !places.has(key)) ? context.categories(field) : [];
+  const lost: string[] = [];
+  for (const [key, share] of Object.entries(budgets)) {
+    const place = places.get(key);
+    const members =
+      place === undefined
+        ? Array.from(eligible.keys()).filter((i) => groups[i] === key && budgets[identifiers[i]!] === undefined)
+        : [place];
+    const held = members.filter((i) => eligible[i] === 1);
+    for (const i of held) shares[i]! += share / held.length;
+    if (held.length === 0) lost.push(key);
+  }
+  if (lost.length > 0)
+    warn(
+      `No name that may be held has the budget of ${lost.join(', ')}; the other budgets take it over in proportion.`,
+    );
+  return shares;
+}

@@ -1,0 +1,30 @@
+import { metricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
+
+/** Correlation metrics of covariances: one of each, so that a solver sees the same metric again. */
+const known = new WeakMap<Metric, Metric>();
+
+/** The correlations of a covariance, in its form; a name without variance keeps none. @cost n^2, or n k for loadings */
+export function correlationOf(metric: Metric): Metric {
+  const found = known.get(metric) ?? scaled(metric);
+  known.set(metric, found);
+  return found;
+}
+
+function scaled(metric: Metric): Metric {
+  const inverse = metricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
+  if (metric.form === 'factor') {
+    const { factors: k } = metric;
+    return {
+      ...metric,
+      loadings: metric.loadings.map((value, e) => value * inverse[Math.floor(e / k)]!),
+      specific: metric.specific.map((value, i) => value * inverse[i]! * inverse[i]!),
+    };
+  }
+  const { n } = metric;
+  const matrix = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < n; j++) matrix[i * n + j] = metric.matrix[i * n + j]! * inverse[i]! * inverse[j]!;
+    if (inverse[i] !== 0) matrix[i * n + i] = 1;
+  }
+  return { form: 'dense', n, matrix };
+}

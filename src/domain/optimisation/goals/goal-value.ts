@@ -1,0 +1,35 @@
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { evennessOf } from '../../objectives/parity.js';
+import type { Problem } from '../problem.js';
+import { correlationOf } from './correlation.js';
+import { costOf } from './prices.js';
+
+/**
+ * The objective at some weights, as it is made small, costs included: a variance, a utility with its sign turned, a ratio with its sign
+ * turned, and for budgets of risk the logarithm of volatility over evenness, less what that is at parity; Infinity where a name with a
+ * budget has no weight.
+ *
+ * @param priced  What violations of soft rows cost.
+ * @cost          a pass over the metric
+ */
+export function goalValue(problem: Problem, weights: Float64Array, priced = 0): number {
+  const { goal, metric, costs } = problem;
+  const off = costOf(costs, weights) + priced;
+  if (goal.form === 'quadratic') {
+    const { curvature, centre, linear } = goal;
+    const offset = weights.map((weight, i) => weight - centre[i]!);
+    const square =
+      curvature === 0 ? 0 : metricSquare(goal.metric === 'covariance' ? metric : correlationOf(metric), offset);
+    return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
+  }
+  const volatility = Math.sqrt(Math.max(0, metricSquare(metric, weights)));
+  if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
+  const { budgets, least } = goal.numerator;
+  return Math.log(volatility) - Math.log(Math.max(evennessOf(budgets, weights) - off, 0)) - least;
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
+  return total;
+}

@@ -1,0 +1,56 @@
+import { kinkSum, type Kink, type Program } from '#kernels/optimisation/program/program.js';
+import type { TradeCosts } from '../../objectives/goal.js';
+
+/** The programme with all that is priced, soft rows and sums of kinks, at so many times its price. */
+export function withPricesTimes(program: Program, scale: number): Program {
+  if (scale === 1) return program;
+  const { rows, kinks } = program;
+  return {
+    ...program,
+    rows: { ...rows, penalty: rows.penalty.map((penalty) => penalty * scale) },
+    kinks: kinks.map((kink) =>
+      kink.limit === null
+        ? { ...kink, left: kink.left.map((slope) => slope * scale), right: kink.right.map((slope) => slope * scale) }
+        : { ...kink, penalty: kink.penalty * scale },
+    ),
+  };
+}
+
+/** The programme with the linear cost of trades added to its objective. */
+export function withLinearCost(program: Program, costs: TradeCosts | null): Program {
+  if (costs === null || costs.linear === 0) return program;
+  const kink: Kink = {
+    at: costs.reference,
+    left: new Float64Array(program.n).fill(-costs.linear),
+    right: new Float64Array(program.n).fill(costs.linear),
+    limit: null,
+    penalty: 1,
+  };
+  return { ...program, kinks: [...program.kinks, kink] };
+}
+
+/** What the trades to some weights cost, as a fraction of value. */
+export function costOf(costs: TradeCosts | null, weights: Float64Array): number {
+  if (costs === null) return 0;
+  const { linear, impact, reference, fixed } = costs;
+  return weights.reduce((sum, weight, i) => {
+    const trade = Math.abs(weight - reference[i]!);
+    return sum + linear * trade + impact * trade ** 1.5;
+  }, fixed);
+}
+
+/** What violations of soft rows and sums of kinks cost at some weights. */
+export function pricesOf({ n, rows, kinks }: Pick<Program, 'n' | 'rows' | 'kinks'>, weights: Float64Array): number {
+  let total = 0;
+  for (let r = 0; r < rows.count; r++) {
+    if (!Number.isFinite(rows.penalty[r]!)) continue;
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * weights[i]!;
+    total += rows.penalty[r]! * Math.max(0, value - rows.upper[r]!, rows.lower[r]! - value);
+  }
+  for (const kink of kinks) {
+    if (kink.limit === null) total += kinkSum(kink, weights);
+    else if (Number.isFinite(kink.penalty)) total += kink.penalty * Math.max(0, kinkSum(kink, weights) - kink.limit);
+  }
+  return total;
+}

@@ -1,0 +1,94 @@
+import type { TradeCosts } from '../../objectives/goal.js';
+
+/** A sum of smooth convex functions of single weights, told by its value and a quadratic model of it. */
+export interface Separable {
+  valueAt(x: Float64Array): number;
+  /** Adds first and second derivatives at x. */
+  addModel(x: Float64Array, model: SeparableModel): void;
+  /** Where the function is best modelled near x: each weight at its own optimum, the others held; absent where that is x. */
+  settle?(x: Float64Array, rest: Rest): Float64Array;
+  /** Smallest weights that a step from x may reach, [N]; absent where the function is defined everywhere. */
+  leastFrom?(x: Float64Array): Float64Array;
+}
+
+/** The rest of an objective at a point, by weight. */
+export interface Rest {
+  /** First derivatives with the forces of rows, on moving down and up: they differ at a kink. [N] */
+  readonly left: Float64Array;
+  readonly right: Float64Array;
+  /** Second derivatives, [N]. */
+  readonly stiffness: Float64Array;
+}
+
+export interface SeparableModel {
+  /** [N] */
+  readonly slope: Float64Array;
+  /** [N] */
+  readonly curvature: Float64Array;
+}
+
+/** Trades below this have the curvature of one of this size: that of none is infinite. */
+const TRADE_MIN = 1e-14;
+
+/** scale times the cost of impact: coefficient |w - reference|^1.5. */
+export function impactOf({ impact, reference }: TradeCosts, scale: number): Separable {
+  const coefficient = scale * impact;
+  return {
+    valueAt: (x) => x.reduce((sum, value, i) => sum + coefficient * Math.abs(value - reference[i]!) ** 1.5, 0),
+    addModel(x, { slope, curvature }) {
+      for (let i = 0; i < x.length; i++) {
+        const trade = x[i]! - reference[i]!;
+        slope[i]! += 1.5 * coefficient * Math.sign(trade) * Math.sqrt(Math.abs(trade));
+        curvature[i]! += (0.75 * coefficient) / Math.sqrt(Math.max(Math.abs(trade), TRADE_MIN));
+      }
+    },
+    settle: (x, { left, right, stiffness }) =>
+      x.map((value, i) => {
+        const trade = value - reference[i]!;
+        const own = 1.5 * coefficient * Math.sign(trade) * Math.sqrt(Math.abs(trade));
+        const slope = left[i]! + own > 0 ? left[i]! : right[i]! + own < 0 ? right[i]! : null;
+        if (slope === null) return value;
+        return reference[i]! + settledTrade(stiffness[i]! * trade - slope, stiffness[i]!, 1.5 * coefficient);
+      }),
+  };
+}
+
+/** The trade d at which stiffness d + steepness root of |d| equals a pull. */
+function settledTrade(pull: number, stiffness: number, steepness: number): number {
+  const size = Math.abs(pull);
+  const root = (2 * size) / (steepness + Math.sqrt(steepness * steepness + 4 * stiffness * size));
+  return Math.sign(pull) * root * root;
+}
+
+/** Share of a weight that one step may leave of it. */
+const LEFT_MIN = 0.1;
+
+/** - sum of shares_i log x_i over the names with a share. */
+export function barrierOf(shares: Float64Array): Separable {
+  return {
+    valueAt: (x) =>
+      x.reduce((sum, value, i) => (shares[i] === 0 ? sum : sum - shares[i]! * Math.log(Math.max(value, 0))), 0),
+    addModel(x, { slope, curvature }) {
+      for (let i = 0; i < x.length; i++) {
+        if (shares[i] === 0) continue;
+        slope[i]! -= shares[i]! / x[i]!;
+        curvature[i]! += shares[i]! / (x[i]! * x[i]!);
+      }
+    },
+    leastFrom: (x) => x.map((value, i) => (shares[i] === 0 ? Number.NEGATIVE_INFINITY : LEFT_MIN * value)),
+  };
+}
+
+/** The sum of some. */
+export function sumOf(parts: readonly Separable[]): Separable {
+  const [first, ...others] = parts;
+  if (first === undefined || others.length === 0) return first ?? { valueAt: () => 0, addModel: () => {} };
+  const bounded = parts.filter((part) => part.leastFrom !== undefined);
+  return {
+    valueAt: (x) => parts.reduce((sum, part) => sum + part.valueAt(x), 0),
+    addModel(x, model) {
+      for (const part of parts) part.addModel(x, model);
+    },
+    ...(bounded.length === 0 ? {} : { leastFrom: (x: Float64Array) => bounded[0]!.leastFrom!(x) }),
+  };
+}

@@ -1,0 +1,281 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import type { Metric } from '#kernels/optimisation/program/metric.js';
+import type { Norm, Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import {
+  isPureTracking,
+  type EvennessNumerator,
+  type LinearNumerator,
+  type QuadraticGoal,
+} from '../../objectives/goal.js';
+import { evennessOf } from '../../objectives/parity.js';
+import type { Problem } from '../problem.js';
+import { correlationOf } from './correlation.js';
+import { costOf, pricesOf, withLinearCost, withPricesTimes } from './prices.js';
+import { largestScale } from './largest-scale.js';
+import { barrierOf, impactOf, sumOf } from './separable.js';
+import { solveRatio, varianceOf, type RatioPoint } from './solve-ratio.js';
+import { solveSeparable } from './solve-separable.js';
+
+/** The optimum of a goal within the rows of a programme. */
+export interface GoalAnswer {
+  /** The programme whose conditions of optimality the answer meets: curved parts of the objective are replaced by their tangents. */
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+  /** Change of the objective's value, as it is made small, per unit of the programme's objective. */
+  readonly priceScale: number;
+  /** What the prices of soft rows are multiplied by in the programme. */
+  readonly penaltyScale: number;
+}
+
+export interface GoalOptions {
+  readonly warm?: ActiveState | undefined;
+  readonly effort?: 'quick' | 'thorough' | undefined;
+  /** What is taken off a numerator whatever the weights: the price of soft norms at the radii they were given. */
+  readonly charge?: number;
+}
+
+/**
+ * Makes the objective of a problem as small as the rows of a programme let it be.
+ *
+ * @param rows  The rows, with the tracking objective; prices as clients wrote them.
+ * @returns     undefined where no answer was found.
+ * @cost        a programme; for curved costs and budgets about ten, for ratios about five times as many.
+ */
+export function solveGoal(
+  solver: Solver,
+  problem: Problem,
+  rows: Program,
+  options: GoalOptions = {},
+): GoalAnswer | undefined {
+  const { goal, index, costs } = problem;
+  if (isPureTracking(goal, index, costs)) return solvePlain(solver, rows, options);
+  if (goal.form === 'quadratic') return solveQuadratic(solver, problem, goal, rows, options);
+  return goal.numerator.kind === 'linear'
+    ? solveLinearRatio(solver, problem, goal.numerator, rows, options)
+    : solveParity(solver, problem, goal.numerator, rows, options);
+}
+
+function solvePlain(solver: Solver, program: Program, { warm, effort }: GoalOptions): GoalAnswer | undefined {
+  const answer = solver.solve(program, { warm, effort: effort ?? 'thorough' });
+  return answer.status === 'failed' ? undefined : { program, answer, priceScale: 1, penaltyScale: 1 };
+}
+
+function solveQuadratic(
+  solver: Solver,
+  { metric, costs }: Problem,
+  goal: QuadraticGoal,
+  rows: Program,
+  options: GoalOptions,
+): GoalAnswer | undefined {
+  const program = withLinearCost(
+    {
+      ...rows,
+      ...metricsFor(goal.metric, metric, rows.norms),
+      curvature: goal.curvature,
+      centre: goal.centre,
+      linear: goal.linear,
+    },
+    costs,
+  );
+  if (costs === null || costs.impact === 0) return solvePlain(solver, program, options);
+  const found = solveSeparable(solver, program, impactOf(costs, 1), withStart(options, costs.reference));
+  return found === undefined ? undefined : { ...found, priceScale: 1, penaltyScale: 1 };
+}
+
+/** The metric of the objective, with that of the norms kept where it is another. */
+function metricsFor(
+  kind: QuadraticGoal['metric'],
+  metric: Metric,
+  norms: readonly Norm[],
+): Pick<Program, 'metric' | 'norms'> {
+  if (kind === 'covariance') return { metric, norms };
+  return {
+    metric: correlationOf(metric),
+    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
+  };
+}
+
+function withStart({ warm, effort }: GoalOptions, start: Float64Array) {
+  return { start, warm, ...(effort === undefined ? {} : { effort }) };
+}
+
+function solveLinearRatio(
+  solver: Solver,
+  { costs, index }: Problem,
+  { slopes }: LinearNumerator,
+  rows: Program,
+  options: GoalOptions,
+): GoalAnswer | undefined {
+  const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: rows.ridge / 2 };
+  const priced = withLinearCost(free, costs);
+  const numeratorOf = (x: Float64Array) =>
+    dot(slopes, x) - costOf(costs, x) - pricesOf(rows, x) - (options.charge ?? 0);
+  let isPositive = false;
+  let iterations = 0;
+  const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
+    const program = { ...withPricesTimes(priced, price), linear: slopes.map((slope) => -price * slope) };
+    const own = { ...options, warm: last ?? options.warm };
+    const found =
+      costs !== null && costs.impact > 0
+        ? solveSeparable(solver, program, impactOf(costs, price), withStart(own, costs.reference))
+        : solvePlain(solver, program, own);
+    if (found === undefined) return undefined;
+    iterations += found.answer.iterations;
+    const { x } = found.answer.point;
+    const numerator = numeratorOf(x);
+    isPositive ||=
+      numerator > 0 || isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, numeratorOf);
+    return isPositive ? { ...found, price, variance: varianceOf(program, x), numerator } : undefined;
+  };
+  const guess = startPrice(rows, { weights: index, slopes, numerator: numeratorOf(index) });
+  const point = solveRatio(at, guess, costs !== null && costs.impact > 0 ? CURVED : undefined);
+  if (point === undefined || !(point.numerator > 0)) return undefined;
+  const { variance, numerator } = point;
+  const isHomogeneous = costs === null && pricesOf(rows, point.answer.point.x) === 0 && (options.charge ?? 0) === 0;
+  const scale = isHomogeneous ? largestScale(point.program, point.answer) : 1;
+  const { program, answer } = scale > 1 ? scaledBy(scale, point) : point;
+  return {
+    program,
+    answer: { ...answer, iterations },
+    priceScale: numerator / (scale * scale * variance ** 1.5),
+    penaltyScale: (scale * variance) / numerator,
+  };
+}
+
+/** Portfolios with curved costs or budgets are exact to this. */
+const CURVED = 1e-12;
+
+/** Prices beyond this many times the mean variance over the steepest slope begin nowhere useful. */
+const PRICE_RANGE = 1e3;
+
+interface Beginning {
+  readonly weights: Float64Array;
+  readonly slopes: Float64Array;
+  readonly numerator: number;
+}
+
+/** The price at which the index would be the answer, where that is one; else one of the size of the problem. */
+function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): number {
+  const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;
+  const typical =
+    varianceOf(
+      rows,
+      weights.map(() => 1 / weights.length),
+    ) / steepest;
+  const guess = varianceOf(rows, weights) / numerator;
+  return guess > typical / PRICE_RANGE && guess < typical * PRICE_RANGE ? guess : typical;
+}
+
+/** Whether any portfolio has a positive numerator. @param program of the largest numerator */
+function isAttainable(solver: Solver, program: Program, numeratorOf: (x: Float64Array) => number): boolean {
+  const { point, status } = solver.solve({ ...program, curvature: 0, ridge: 0 });
+  return status === 'failed' || numeratorOf(point.x) > 0;
+}
+
+/** The same portfolio with more invested, which has the same ratio. */
+function scaledBy(scale: number, { program, answer }: RatioPoint): Pick<GoalAnswer, 'program' | 'answer'> {
+  const times = (values: Float64Array) => values.map((value) => value * scale);
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
+  const point = {
+    x: times(x),
+    rowMultipliers: times(rowMultipliers),
+    kinkMultipliers: times(kinkMultipliers),
+    normMultipliers,
+  };
+  const scaled = { ...program, linear: times(program.linear) };
+  return { program: scaled, answer: { ...answer, point, kkt: checkKkt(scaled, point) } };
+}
+
+/** Prices of the barrier tried in one search for those that agree with their own portfolio; one without costs. */
+const ROUNDS_MAX = 40;
+
+/** Change of a price that is none, relative to it. */
+const SETTLED = 1e-11;
+
+/**
+ * Budgets of risk within rows: at the optimum of evenness over volatility the least of half the variance less its own variance times the
+ * budgets' logarithms. Costs are taken off the evenness, so that the weights of barrier and costs follow from the portfolio itself.
+ */
+function solveParity(
+  solver: Solver,
+  problem: Problem,
+  { budgets, parity }: EvennessNumerator,
+  rows: Program,
+  options: GoalOptions,
+): GoalAnswer | undefined {
+  const { costs } = problem;
+  for (let i = 0; i < rows.n; i++) if (budgets[i]! > 0 && !(rows.upper[i]! > 0)) return undefined;
+  const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: 0, linear: new Float64Array(rows.n) };
+  const isFree = costs === null && pricesOf(rows, parity) === 0 && (options.charge ?? 0) === 0;
+  const own = isFree ? atParity(free, parity, budgets) : undefined;
+  if (own !== undefined) return own;
+  const offOf = (x: Float64Array) => costOf(costs, x) + pricesOf(rows, x) + (options.charge ?? 0);
+  let start = parity;
+  let variance = varianceOf(rows, parity);
+  let warm = options.warm;
+  let off = 0;
+  let evenness = 1;
+  let iterations = 0;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    // (evenness - off) has the gradient evenness times that of the logarithms, less that of the costs.
+    const net = evenness - off;
+    if (!(net > 0)) return undefined;
+    const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
+      const program = withPricesTimes(withLinearCost(free, costs), price / net);
+      const barrier = barrierOf(budgets.map((budget) => (price * budget * evenness) / net));
+      const parts = costs !== null && costs.impact > 0 ? [barrier, impactOf(costs, price / net)] : [barrier];
+      const found = solveSeparable(solver, program, sumOf(parts), withStart({ ...options, warm: last ?? warm }, start));
+      if (found === undefined) return undefined;
+      start = found.answer.point.x;
+      iterations += found.answer.iterations;
+      return { ...found, price, variance: varianceOf(program, start), numerator: 1 };
+    };
+    const point = solveRatio(at, variance, CURVED);
+    if (point === undefined) return undefined;
+    const { x } = point.answer.point;
+    const before = evenness / net;
+    variance = point.variance;
+    warm = point.answer.state;
+    off = offOf(x);
+    evenness = off === 0 ? 1 : evennessOf(budgets, x);
+    if (Math.abs(before - evenness / (evenness - off)) <= SETTLED * before)
+      return {
+        program: point.program,
+        answer: { ...point.answer, iterations },
+        priceScale: 1 / variance,
+        penaltyScale: variance / (evenness - off),
+      };
+  }
+  return undefined;
+}
+
+/** The weights at parity as the answer, where the rows hold there: none of them exerts a force. */
+function atParity(free: Program, parity: Float64Array, budgets: Float64Array): GoalAnswer | undefined {
+  const variance = varianceOf(free, parity);
+  const linear = Float64Array.from(budgets, (budget, i) => (budget === 0 ? 0 : (-variance * budget) / parity[i]!));
+  const program = { ...free, linear };
+  const state = coldState(program);
+  const point = {
+    x: parity,
+    rowMultipliers: new Float64Array(free.rows.count),
+    kinkMultipliers: Float64Array.from(free.kinks, ({ limit }) => (limit === null ? 1 : 0)),
+    normMultipliers: new Float64Array(free.norms.length),
+  };
+  const kkt = checkKkt(program, point);
+  if (!isOptimal(kkt)) return undefined;
+  const scale = largestScale(program, { point });
+  const answer: ProgramAnswer = { status: 'solved', point, state, kkt, iterations: 1, route: 'active-set' };
+  if (scale === 1) return { program, answer, priceScale: 1 / variance, penaltyScale: variance };
+  const scaled = scaledBy(scale, { program, answer, price: variance, variance, numerator: 1 });
+  return { ...scaled, priceScale: 1 / (scale * scale * variance), penaltyScale: scale * scale * variance };
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
+  return total;
+}

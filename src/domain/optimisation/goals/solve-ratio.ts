@@ -1,0 +1,102 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+
+/** A portfolio of the family that a ratio is followed along. */
+export interface RatioPoint {
+  /** Price of the numerator: the portfolio is the least of half the variance less the price times the numerator. */
+  readonly price: number;
+  readonly variance: number;
+  readonly numerator: number;
+  /** The programme it is the optimum of, curved parts replaced by their tangents. */
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+}
+
+/** Portfolios looked at in one search; five to eight are usual. */
+const POINTS_MAX = 60;
+
+/** Growth of a price that is too low. */
+const GROWTH = 4;
+
+/** Every so many points the bracket is halved, whatever a secant says. */
+const HALVED = 8;
+
+/** Distance from the root, relative to the variance, that is rounding. */
+const ROUNDING = 1e-14;
+
+/**
+ * The portfolio of the largest numerator per unit of volatility: the price at which variance is price times numerator. Between changes
+ * of its active set weights are linear in the price and variance less price times numerator is too, so that secants end on the root
+ * exactly: the portfolio is that of the homogenised programme, with any convex rows.
+ *
+ * @param at        The portfolio of a price, undefined where there is none.
+ * @param guess     A price to begin with.
+ * @param rounding  Distance from the root, relative to the variance, that portfolios are exact to.
+ * @returns         undefined where a price has no portfolio or none has a positive numerator.
+ * @source          Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7); Schaible (1976), Fractional programming I, Management Science 22(8).
+ */
+export function solveRatio(
+  at: (price: number, warm: ActiveState | undefined) => RatioPoint | undefined,
+  guess: number,
+  rounding = ROUNDING,
+): RatioPoint | undefined {
+  let low: RatioPoint | undefined;
+  let high: RatioPoint | undefined;
+  let last: RatioPoint | undefined;
+  let price = guess;
+  for (let k = 0; k < POINTS_MAX; k++) {
+    const point = at(price, last?.answer.state);
+    if (point === undefined || !(price < Number.MAX_VALUE)) return undefined;
+    const excess = excessOf(point);
+    if (Math.abs(excess) <= rounding * (point.variance + Math.abs(price * point.numerator))) return point;
+    const before = last;
+    last = point;
+    if (excess > 0) low = point;
+    else high = point;
+    const next = nextPrice({ low, high, point, before: k % HALVED === HALVED - 1 ? undefined : before });
+    if (next === price || next === low?.price || next === high?.price) return nearer(low, high) ?? point;
+    price = next;
+  }
+  return nearer(low, high);
+}
+
+/** Variance less price times numerator: positive below the root. */
+function excessOf({ price, variance, numerator }: RatioPoint): number {
+  return variance - price * numerator;
+}
+
+function nearer(low: RatioPoint | undefined, high: RatioPoint | undefined): RatioPoint | undefined {
+  if (low === undefined || high === undefined) return undefined;
+  return Math.abs(excessOf(low)) <= Math.abs(excessOf(high)) ? low : high;
+}
+
+interface Bracket {
+  readonly low: RatioPoint | undefined;
+  readonly high: RatioPoint | undefined;
+  readonly point: RatioPoint;
+  readonly before: RatioPoint | undefined;
+}
+
+/** The root of the line through the last two points where it lies between the ends, else a step that closes in. */
+function nextPrice({ low, high, point, before }: Bracket): number {
+  const own = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
+  let wanted = own;
+  if (before !== undefined && before.price !== point.price) {
+    const [here, there] = [excessOf(point), excessOf(before)];
+    wanted = point.price - (here * (point.price - before.price)) / (here - there);
+  }
+  if (high === undefined) {
+    const most = GROWTH ** 3 * point.price;
+    return wanted > point.price && wanted < most ? wanted : Math.min(Math.max(own, GROWTH * point.price), most);
+  }
+  const least = low?.price ?? 0;
+  if (wanted > least && wanted < high.price) return wanted;
+  return own > least && own < high.price ? own : low === undefined ? high.price / GROWTH : (least + high.price) / 2;
+}
+
+/** Variance of some weights. */
+export function varianceOf(program: Program, weights: Float64Array): number {
+  return Math.max(0, metricSquare(program.metric!, weights)); // A ratio's programme has a metric.
+}

@@ -1,0 +1,287 @@
+import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { checkKkt, isOptimal, type KktReport } from '#kernels/optimisation/program/kkt.js';
+import { factorMetric, metricDiagonal, metricPlusDiagonal } from '#kernels/optimisation/program/metric.js';
+import { normLength } from '#kernels/optimisation/program/norms.js';
+import type { Norm, Point, Program } from '#kernels/optimisation/program/program.js';
+import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { metricProduct } from '../metric-product.js';
+import { pricesOf } from './prices.js';
+import type { Separable } from './separable.js';
+
+/** An optimum of a programme with a separable function added. */
+export interface SeparableAnswer {
+  /** The programme with the function's tangent at the optimum: the same conditions of optimality there. */
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+}
+
+export interface SeparableOptions {
+  /** Where the first model is made: inside the domain of the function, feasible or not. */
+  readonly start: Float64Array;
+  readonly warm?: ActiveState | undefined;
+  readonly effort?: 'quick' | 'thorough';
+}
+
+/** Models of one solve; six to ten are usual. */
+const MODELS_MAX = 60;
+
+/** Residual of the conditions of optimality from which nothing is left to gain. */
+const EXACT = 1e-13;
+
+/** Halvings of a step that does not lower the objective. */
+const HALVINGS = 40;
+
+/** Change of an objective that is rounding, relative to it: rows hold to 1e-10. */
+const ROUNDING = 1e-10;
+
+/** Share of the way to the edge of the domain that a step goes. */
+const INSIDE = 0.9;
+
+/**
+ * The least of a programme's objective plus a smooth separable function within its rows: a quadratic model of the function near each
+ * point, whose optimum is the next one. Once a point is feasible, every step lowers the objective.
+ *
+ * @returns  undefined where a model has no answer or the steps do not settle.
+ * @cost     a programme without the function where it tells where to begin, then one for each model, warm.
+ * @source   Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 18.1.
+ */
+export function solveSeparable(
+  solver: Solver,
+  base: Program,
+  smooth: Separable,
+  options: SeparableOptions,
+): SeparableAnswer | undefined {
+  return (
+    solveModels(solver, base, smooth, options) ??
+    (base.norms.length === 0 ? undefined : byPrice(solver, base, smooth, options))
+  );
+}
+
+function solveModels(
+  solver: Solver,
+  base: Program,
+  smooth: Separable,
+  { start, warm, effort }: SeparableOptions,
+): SeparableAnswer | undefined {
+  const options = effort === undefined ? {} : { effort };
+  const merit = (x: Float64Array) => objectiveOf(base, x) + smooth.valueAt(x);
+  const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
+  const isSolved = plain?.status === 'solved';
+  let x = isSolved ? plain.point.x : start;
+  let around = isSolved ? settled(plain, base, smooth.settle!) : start; // Solved where there is one.
+  let state = isSolved ? plain.state : warm;
+  let isFeasible = isSolved;
+  let iterations = plain?.iterations ?? 0;
+  let best: SeparableAnswer | undefined;
+  for (let k = 0; k < MODELS_MAX; k++) {
+    let found = solver.solve(modelOf(base, smooth, { x, around, isBounded: true }), { warm: state, ...options });
+    iterations += found.iterations;
+    if (found.status === 'failed' && smooth.leastFrom !== undefined) {
+      found = solver.solve(modelOf(base, smooth, { x, around, isBounded: false }), { warm: state, ...options });
+      iterations += found.iterations;
+    }
+    if (found.status === 'failed') break;
+    const from: Float64Array = x;
+    const whole = stepLength(from, found.point.x, smooth);
+    const length: number = isFeasible && whole === 1 ? loweringLength(from, found.point.x, merit) : whole;
+    state = found.state;
+    x = length === 1 ? found.point.x : from.map((value, i) => value + length * (found.point.x[i]! - value));
+    isFeasible ||= length === 1;
+    const judged = judge(base, smooth, { ...found.point, x }, found, iterations);
+    around = smooth.settle === undefined ? x : settled(judged.answer, base, smooth.settle);
+    if (length < 1) continue;
+    const isBetter = best === undefined || residualOf(judged.answer.kkt) < residualOf(best.answer.kkt) / 2;
+    if (isBetter || residualOf(judged.answer.kkt) < residualOf(best!.answer.kkt)) best = judged;
+    if (residualOf(best!.answer.kkt) <= EXACT || (best!.answer.status === 'solved' && !isBetter)) break;
+  }
+  return best?.answer.status === 'solved' ? best : undefined;
+}
+
+/** Prices tried for a norm. */
+const PRICES_MAX = 80;
+
+/** Distance of a length from its radius, relative to it, that is none. */
+const HELD = 1e-11;
+
+/** The same with the first norm priced in the objective, at the price at which it has its radius: steadier where all curvature is the function's own. */
+function byPrice(
+  solver: Solver,
+  base: Program,
+  smooth: Separable,
+  options: SeparableOptions,
+): SeparableAnswer | undefined {
+  const norm = base.norms[0]!; // Called with norms.
+  const others = { ...base, norms: base.norms.slice(1) };
+  const loose =
+    others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
+  if (loose !== undefined && normLength(base, norm, loose.answer.point.x) <= norm.radius)
+    return withFirstNorm(base, smooth, { found: loose, price: 0, iterations: loose.answer.iterations });
+  let [low, high] = [0, Number.POSITIVE_INFINITY];
+  let price = priceScale(base, norm);
+  let start = options.start;
+  let warm: ActiveState | undefined;
+  let iterations = 0;
+  for (let k = 0; k < PRICES_MAX; k++) {
+    const found = solveSeparable(solver, withPrice(base, 0, price), smooth, { ...options, start, warm });
+    if (found === undefined) return undefined;
+    start = found.answer.point.x;
+    warm = found.answer.state;
+    iterations += found.answer.iterations;
+    const excess = normLength(base, norm, start) / norm.radius - 1;
+    if (Math.abs(excess) <= HELD) return withFirstNorm(base, smooth, { found, price, iterations });
+    if (excess > 0) low = price;
+    else high = price;
+    // Lengths fall about as the price grows.
+    const wanted = price * (1 + excess);
+    price = wanted > low && wanted < high && k % 4 < 2 ? wanted : high < Infinity ? (low + high) / 2 : 4 * price;
+    if (price === low || price === high || !Number.isFinite(price)) return undefined;
+  }
+  return undefined;
+}
+
+interface Priced {
+  readonly found: SeparableAnswer;
+  readonly price: number;
+  readonly iterations: number;
+}
+
+/** An answer of the programme with its first norm priced, for the one with the norm itself. */
+function withFirstNorm(
+  base: Program,
+  smooth: Separable,
+  { found, price, iterations }: Priced,
+): SeparableAnswer | undefined {
+  const { point, state } = found.answer;
+  const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
+  const held = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
+  const judged = judge(base, smooth, whole, { ...found.answer, state: held }, iterations);
+  return judged.answer.status === 'solved' ? judged : undefined;
+}
+
+/** Distance from a kink, relative to 1 + its size, that is rounding. */
+const AT_KINK = 1e-12;
+
+/**
+ * Where the function is modelled next: each weight at its own optimum by the forces of the last answer, within its bounds and on the side
+ * of a kink that it moves to.
+ */
+function settled(
+  { point }: Pick<ProgramAnswer, 'point'>,
+  base: Program,
+  settle: NonNullable<Separable['settle']>,
+): Float64Array {
+  const { metric, curvature, ridge, kinks, n } = base;
+  const { x, kinkMultipliers } = point;
+  const smooth = lagrangianSlopes({ ...base, kinks: [] }, { ...point, kinkMultipliers: new Float64Array(0) });
+  const [left, right] = [smooth.left, smooth.left.slice()];
+  const [lower, upper] = [base.lower.slice(), base.upper.slice()];
+  kinks.forEach(({ at, left: below, right: above }, k) => {
+    const price = kinkMultipliers[k]!;
+    for (let i = 0; i < n; i++) {
+      if (price === 0 || below[i] === above[i]) continue;
+      const isAt = Math.abs(x[i]! - at[i]!) <= AT_KINK * (1 + Math.abs(at[i]!));
+      const isAbove = x[i]! > at[i]!;
+      left[i]! += price * (isAt || !isAbove ? below[i]! : above[i]!);
+      right[i]! += price * (isAt || isAbove ? above[i]! : below[i]!);
+      if (isAt) continue;
+      if (isAbove) lower[i] = Math.max(lower[i]!, at[i]!);
+      else upper[i] = Math.min(upper[i]!, at[i]!);
+    }
+  });
+  const variances = metric === null || curvature === 0 ? undefined : metricDiagonal(metric);
+  const stiffness = Float64Array.from({ length: n }, (_, i) => curvature * (variances?.[i] ?? 0) + ridge);
+  return settle(x, { left, right, stiffness }).map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
+}
+
+interface ModelPlace {
+  /** Centre of the programme, [N]. */
+  readonly x: Float64Array;
+  /** Point of the function's derivatives, [N]. */
+  readonly around: Float64Array;
+  readonly isBounded: boolean;
+}
+
+/** The programme with a quadratic model of the function, around x. */
+function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: ModelPlace): Program {
+  const { n, metric, curvature } = base;
+  const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
+  smooth.addModel(around, model);
+  const own = model.curvature;
+  const isCurved = metric !== null && curvature > 0;
+  const least = isBounded ? smooth.leastFrom?.(x) : undefined;
+  return {
+    ...base,
+    metric: isCurved
+      ? metricPlusDiagonal(
+          metric,
+          own.map((value) => value / curvature),
+        )
+      : factorMetric(new Float64Array(0), own),
+    curvature: isCurved ? curvature : 1,
+    centre: x,
+    linear: gradientOf(base, x).map((value, i) => value + model.slope[i]! + own[i]! * (x[i]! - around[i]!)),
+    lower: least === undefined ? base.lower : base.lower.map((bound, i) => Math.max(bound, least[i]!)),
+    norms: base.norms.map((norm): Norm => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // A norm of the metric has one.
+  };
+}
+
+/** Gradient of the quadratic objective, [n]. */
+function gradientOf({ metric, curvature, ridge, centre, linear }: Program, x: Float64Array): Float64Array {
+  const offset = x.map((value, i) => value - centre[i]!);
+  const force = metric === null || curvature === 0 ? undefined : metricProduct(metric, offset);
+  return linear.map((value, i) => value + curvature * (force?.[i] ?? 0) + ridge * offset[i]!);
+}
+
+/** Objective with its prices. */
+function objectiveOf(program: Program, x: Float64Array): number {
+  const { n, metric, curvature, ridge, centre, linear } = program;
+  const offset = x.map((value, i) => value - centre[i]!);
+  const force = metric === null || curvature === 0 ? undefined : metricProduct(metric, offset);
+  let total = 0;
+  for (let i = 0; i < n; i++)
+    total += linear[i]! * x[i]! + (offset[i]! / 2) * (curvature * (force?.[i] ?? 0) + ridge * offset[i]!);
+  return total + pricesOf(program, x);
+}
+
+/** One, or less where the whole step would leave the domain. */
+function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable): number {
+  const least = leastFrom?.(x);
+  if (least === undefined) return 1;
+  let length = 1;
+  for (let i = 0; i < x.length; i++)
+    if (least[i]! > Number.NEGATIVE_INFINITY && to[i]! <= 0)
+      length = Math.min(length, (INSIDE * x[i]!) / (x[i]! - to[i]!));
+  return length;
+}
+
+/** The longest of the halved steps that lowers the objective, one where none does: what is left is rounding. */
+function loweringLength(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
+  const before = merit(x);
+  const enough = before + ROUNDING * Math.abs(before);
+  for (let length = 1, k = 0; k < HALVINGS; length /= 2, k++) {
+    if (merit(x.map((value, i) => value + length * (to[i]! - value))) <= enough) return length;
+  }
+  return 1;
+}
+
+/** The point against the conditions of optimality of the programme with the function's tangent there. */
+function judge(
+  base: Program,
+  smooth: Separable,
+  point: Point,
+  { state, route }: ProgramAnswer,
+  iterations: number,
+): SeparableAnswer {
+  const slope = Float64Array.from(base.linear);
+  smooth.addModel(point.x, { slope, curvature: new Float64Array(base.n) });
+  const program = { ...base, linear: slope };
+  const kkt = checkKkt(program, point);
+  return { program, answer: { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route } };
+}
+
+function residualOf({ primal, stationarity, multipliers }: KktReport): number {
+  return Math.max(primal, stationarity, multipliers);
+}

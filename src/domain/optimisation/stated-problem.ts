@@ -1,0 +1,81 @@
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import type { ConstraintRow } from '../documents/index-document.js';
+import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { TRACKING } from '../objectives/objective.js';
+import type { TradeCosts } from '../objectives/goal.js';
+import type { CrossSection } from '../rules/datapoints/cross-section.js';
+import type { RiskEstimate } from './covariance.js';
+import { datapointsOf } from './datapoints.js';
+import { createProblem, type PreviousWeights, type Problem } from './problem.js';
+
+/** Weights before the trades of a rebalance. */
+export interface HeldWeights {
+  /** Of the names of the problem, [N]. */
+  readonly weights: Float64Array;
+  /** Of names that are not in it. */
+  readonly leavers: readonly number[];
+}
+
+export interface StatedInput {
+  readonly spec: OptimisationSpec;
+  readonly rows: readonly ConstraintRow[];
+  /** Columns of the market, ascending, [N], with their names. */
+  readonly columns: Int32Array;
+  readonly identifiers: readonly string[];
+  /** Index weights, [N]. */
+  readonly index: Float64Array;
+  /** Solved weights before, null where there are none yet. */
+  readonly previous: PreviousWeights | null;
+  /** What those have become until the decision: what costs of trades are measured from. */
+  readonly held: HeldWeights | null;
+  readonly risk: RiskEstimate;
+  readonly cross: CrossSection;
+  readonly algebra: DenseAlgebra;
+}
+
+/** The problem of an objective at a decision, with its expected returns and costs. @throws Refusal VALIDATION_FAILED where views contradict each other */
+export function statedProblem(input: StatedInput): Problem {
+  const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
+  const objective = objectiveOf(spec.objective);
+  const returns = returnsOf(spec);
+  const warnings: string[] = [];
+  const expectedReturns =
+    returns === null
+      ? null
+      : returns.entry.returns(returns.params, {
+          identifiers,
+          index,
+          metric: risk.metric,
+          means: () => risk.means,
+          numbers: (field) => cross.numbers(field, columns),
+          warn: (message) => warnings.push(message),
+        });
+  return createProblem({
+    identifiers,
+    index,
+    previous,
+    metric: risk.metric,
+    rows,
+    datapoints: datapointsOf(cross, columns),
+    objective,
+    expectedReturns,
+    costs: costsOf(spec.costs, held ?? { weights: index, leavers: [] }),
+    algebra,
+    warnings,
+    // Without an estimate the mean variance stands for a name's: enough to keep it at its index weight, not to choose it by.
+    excluded: objective.entry.type === TRACKING.entry.type ? [] : uncoveredNames(risk, columns),
+  });
+}
+
+/** Positions of names without a risk estimate. */
+function uncoveredNames({ coverage }: RiskEstimate, columns: Int32Array): number[] {
+  return Array.from(columns.keys()).filter((place) => coverage.excluded.has(columns[place]!));
+}
+
+function costsOf(costs: CostsSpec | null | undefined, { weights, leavers }: HeldWeights): TradeCosts | null {
+  if (costs === null || costs === undefined) return null;
+  const linear = costs.linear_bps / 1e4;
+  const impact = costs.impact_coefficient;
+  const fixed = leavers.reduce((sum, weight) => sum + linear * Math.abs(weight) + impact * Math.abs(weight) ** 1.5, 0);
+  return { linear, impact, reference: weights, fixed };
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { ConstraintRow } from '#domain/documents/index-document.js';
+import { createProblem, type Problem } from '#domain/optimisation/problem.js';
+import { objectiveOf } from '../optimisation/small-problems.js';
+
+/** A problem of test/golden/objectives with the optimum of each objective: see make.py there. */
+export interface GoldenCase {
+  readonly seed: number;
+  readonly covariance: readonly (readonly number[])[];
+  readonly index: readonly number[];
+  readonly previous: readonly number[];
+  readonly expected_returns: readonly number[];
+  readonly sectors: readonly string[];
+  readonly rows: readonly object[];
+  readonly costs: { readonly bps: number; readonly impact: number } | null;
+  readonly answers: readonly GoldenAnswer[];
+}
+
+export interface GoldenAnswer {
+  readonly objective: { readonly type: string };
+  readonly value: number;
+  readonly weights: readonly number[];
+}
+
+const file = new URL('../../../../test/golden/objectives/objectives.json', import.meta.url);
+
+export const goldenCases: readonly GoldenCase[] = (JSON.parse(readFileSync(file, 'utf8')) as { cases: GoldenCase[] })
+  .cases; // Written by make.py.
+
+export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAnswer['objective']): Problem {
+  const n = golden.index.length;
+  const previous = Float64Array.from(golden.previous);
+  const costs = type === 'risk_parity' ? null : golden.costs;
+  return createProblem({
+    identifiers: golden.index.map((_, i) => `N${String(i).padStart(2, '0')}`),
+    index: Float64Array.from(golden.index),
+    previous: { weights: previous, outside: 0 },
+    metric: denseMetric(Float64Array.from(golden.covariance.flat()), n),
+    rows: golden.rows.map((row) => ConstraintRow.parse(row)),
+    datapoints: {
+      numbers: () => previous,
+      categories: () => golden.sectors,
+      medianValueTraded: () => previous,
+    },
+    objective: objectiveOf({ type, ...params }),
+    expectedReturns: Float64Array.from(golden.expected_returns),
+    costs: costs === null ? null : { linear: costs.bps / 1e4, impact: costs.impact, reference: previous, fixed: 0 },
+  });
+}

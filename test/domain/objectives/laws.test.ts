@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'vitest';
+import { metricDiagonal, metricMatrix, metricSquare, denseMetric } from '#kernels/optimisation/program/metric.js';
+import { findObjectiveClass } from '#domain/objectives/catalogue.js';
+import { frontierOf } from '#domain/optimisation/frontier.js';
+import { metricProduct } from '#domain/optimisation/metric-product.js';
+import { createProblem, type Problem } from '#domain/optimisation/problem.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { smallProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
+
+const NAMES = 16;
+const CAPS = [{ type: 'PositionBounds', params: { upper: 0.15 } }];
+
+const solved = (problem: Problem) => {
+  const solution = solveConvex(solvers.solver, problem);
+  if (solution === undefined) throw new Error('no answer');
+  return solution;
+};
+const market = (objective: SmallMarket['objective'], more: Partial<SmallMarket> = {}) =>
+  smallProblem({ names: NAMES, seed: 5, rows: [], objective: objective!, ...more });
+const distance = (a: Float64Array, b: Float64Array) =>
+  a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
+const dot = (a: Float64Array, b: Float64Array) => a.reduce((total, value, i) => total + value * b[i]!, 0);
+const sumOf = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+
+/** Shares of the variance by name. */
+function sharesOf({ metric }: Problem, weights: Float64Array): Float64Array {
+  const product = metricProduct(metric, weights);
+  const variance = dot(weights, product);
+  return weights.map((weight, i) => (weight * product[i]!) / variance);
+}
+
+describe('the least variance', () => {
+  test('is the largest utility at a risk aversion beyond all returns', () => {
+    for (const rows of [[], CAPS]) {
+      const least = solved(market({ type: 'min_variance' }, { rows })).weights;
+      const averse = solved(market({ type: 'max_utility', risk_aversion: 1e9 }, { rows })).weights;
+      expect(distance(least, averse)).toBeLessThan(1e-8);
+    }
+  });
+});
+
+describe('the largest Sharpe ratio', () => {
+  const objective = { type: 'max_sharpe', risk_free_rate: 0.01 };
+  const problem = market(objective, { rows: CAPS });
+  const { weights } = solved(problem);
+  const means = problem.expectedReturns!;
+  const excess = dot(means, weights) - 0.01;
+  const variance = metricSquare(problem.metric, weights);
+  const sharpe = excess / Math.sqrt(variance);
+
+  test('is that of the tangent of the frontier, and no point of the frontier has more', () => {
+    const { points, tangency } = frontierOf({ solver: solvers.solver, problem, means, riskFreeRate: 0.01 })!;
+    expect(Math.abs(tangency!.sharpe / sharpe - 1)).toBeLessThan(1e-9);
+    expect(tangency!.sharpe).toBeLessThanOrEqual(sharpe * (1 + 1e-13));
+    for (const { expected_return, volatility } of points)
+      expect((expected_return - 0.01) / volatility).toBeLessThanOrEqual(sharpe * (1 + 1e-13));
+  });
+
+  test('is the largest utility at the risk aversion of its own excess return over variance', () => {
+    const utility = solved(market({ type: 'max_utility', risk_aversion: excess / variance }, { rows: CAPS })).weights;
+    expect(distance(weights, utility)).toBeLessThan(1e-8);
+  });
+
+  test('is not there where nothing earns more than the rate', () => {
+    expect(solveConvex(solvers.solver, market({ type: 'max_sharpe', risk_free_rate: 0.2 }))).toBeUndefined();
+  });
+
+  test('invests as much as the rows allow of portfolios that are alike', () => {
+    const cash = [{ type: 'WeightSum', params: { lower: 0.5, upper: 0.9 } }];
+    const less = solved(market(objective, { rows: cash })).weights;
+    const whole = solved(market(objective)).weights;
+    expect(sumOf(less)).toBeCloseTo(0.9, 10);
+    expect(
+      distance(
+        less.map((weight) => weight / 0.9),
+        whole,
+      ),
+    ).toBeLessThan(1e-9);
+  });
+});
+
+describe('risk parity', () => {
+  test('has equal contributions', () => {
+    const problem = market({ type: 'risk_parity' });
+    const solution = solved(problem);
+    for (const share of sharesOf(problem, solution.weights)) expect(Math.abs(share * NAMES - 1)).toBeLessThan(1e-10);
+    expect(Math.abs(solution.objective)).toBeLessThan(1e-12);
+  });
+
+  test('has the contributions of its budgets, by name and by group', () => {
+    const budgets = { S0: 0.3, S1: 0.1, S2: 0.25, S3: 0.05, S4: 0.1, N003: 0.2 };
+    const problem = market({ type: 'risk_parity', budgets });
+    const shares = sharesOf(problem, solved(problem).weights);
+    expect(shares[3]).toBeCloseTo(0.2, 10);
+    for (const [sector, budget] of [0.3, 0.1, 0.25, 0.05, 0.1].entries()) {
+      const members = shares.filter((_, i) => i % 5 === sector && i !== 3);
+      expect(sumOf(members)).toBeCloseTo(budget, 10);
+      for (const share of members) expect(share).toBeCloseTo(budget / members.length, 10);
+    }
+  });
+
+  test('shares what an excluded name leaves, and says so of a budget that nobody has', () => {
+    const rows = [{ type: 'Exclude', params: { identifiers: ['N003'] } }];
+    const equal = market({ type: 'risk_parity' }, { rows });
+    const shares = sharesOf(equal, solved(equal).weights);
+    expect(shares[3]).toBeCloseTo(0, 14);
+    for (const [i, share] of shares.entries()) if (i !== 3) expect(share).toBeCloseTo(1 / (NAMES - 1), 10);
+    const budgets = { N003: 0.4, N004: 0.2, S1: 0.4 };
+    const lost = market({ type: 'risk_parity', budgets }, { rows });
+    expect(lost.warnings.join()).toContain('N003');
+    expect(sharesOf(lost, solved(lost).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
+  });
+
+  test('leaves its contributions by as much as a row that binds forces it to', () => {
+    const rows = [{ type: 'PositionBounds', params: { upper: 0.07 } }];
+    const problem = market({ type: 'risk_parity' }, { rows });
+    const { weights, objective } = solved(problem);
+    expect(objective).toBeGreaterThan(1e-6);
+    const shares = sharesOf(problem, weights);
+    // Names short of the cap have more than their budget by one factor: what the capped ones may not contribute.
+    const ratios = shares.filter((_, i) => weights[i]! < 0.07 - 1e-9).map((share) => share * NAMES);
+    expect(ratios.length).toBeGreaterThan(2);
+    expect(ratios.length).toBeLessThan(NAMES);
+  });
+});
+
+describe('the largest diversification', () => {
+  test('is the largest decorrelation divided by volatilities and rescaled', () => {
+    const problem = market({ type: 'max_diversification' });
+    const volatilities = metricDiagonal(problem.metric).map(Math.sqrt);
+    const decorrelated = solved(market({ type: 'max_decorrelation' })).weights.map(
+      (weight, i) => weight / volatilities[i]!,
+    );
+    const rescaled = decorrelated.map((weight) => weight / sumOf(decorrelated));
+    expect(distance(solved(problem).weights, rescaled)).toBeLessThan(1e-9);
+  });
+
+  test('does not depend on the unit of the covariance, nor do the other objectives without returns', () => {
+    for (const type of [
+      'min_variance',
+      'risk_parity',
+      'max_diversification',
+      'max_decorrelation',
+      'min_tracking_error',
+    ]) {
+      const problem = market({ type }, { rows: CAPS });
+      const scaled = createProblem({
+        ...problem,
+        metric: denseMetric(
+          metricMatrix(problem.metric).map((value) => 7 * value),
+          NAMES,
+        ),
+        objective: { entry: findObjectiveClass(type)!, params: problem.objective.params },
+        rows: CAPS.map((row) => ({ id: '', ...row })),
+        datapoints: { numbers: () => problem.index, categories: () => [], medianValueTraded: () => problem.index },
+      });
+      expect(distance(solved(problem).weights, solved(scaled).weights), type).toBeLessThan(1e-9);
+    }
+  });
+});
+
+describe('costs', () => {
+  const objectives = [
+    { type: 'min_variance' },
+    { type: 'max_utility', risk_aversion: 3 },
+    { type: 'max_sharpe' },
+    { type: 'max_diversification' },
+    { type: 'max_decorrelation' },
+    { type: 'max_return' },
+    { type: 'min_tracking_error' },
+    { type: 'risk_parity' },
+  ];
+
+  test.each(objectives)('of nought change nothing: $type', (objective) => {
+    const free = solved(market(objective, { rows: CAPS, hasPrevious: true })).weights;
+    const costless = solved(market(objective, { rows: CAPS, hasPrevious: true, costs: { bps: 0, impact: 0 } })).weights;
+    expect(distance(free, costless)).toBeLessThan(1e-9);
+  });
+
+  // Of risk parity a cost is taken off its evenness, which falls without bound as a weight goes to nought.
+  test.each(objectives.slice(0, -1))('beyond all gain leave what is held: $type', (objective) => {
+    const problem = market(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });
+    expect(distance(solved(problem).weights, problem.previous!.weights)).toBeLessThan(1e-9);
+  });
+
+  test.each([
+    { bps: 40, impact: 0 },
+    { bps: 0, impact: 0.05 },
+  ])('lower the trades: %j', (costs) => {
+    for (const objective of objectives) {
+      const traded = (own: SmallMarket['costs']) => {
+        const problem = market(objective, { hasPrevious: true, ...(own === undefined ? {} : { costs: own }) });
+        return solved(problem).weights.reduce(
+          (sum, weight, i) => sum + Math.abs(weight - problem.previous!.weights[i]!),
+          0,
+        );
+      };
+      expect(traded(costs), objective.type).toBeLessThan(traded(undefined) + 1e-12);
+    }
+  });
+});

@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest';
+import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { goalValue } from '#domain/optimisation/goals/goal-value.js';
+import { rowSides } from '#domain/optimisation/report.js';
+import { restrictionOf } from '#domain/optimisation/restriction.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { certify } from '../../kernels/optimisation/duality-gap.js';
+import { smallProblem, solvers } from '../optimisation/small-problems.js';
+
+const NAMES = 20;
+
+/** A row of each convex class that most objectives meet. */
+const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  FullInvestment: {},
+  WeightSum: { lower: 0.9, upper: 0.95 },
+  LongOnly: {},
+  PositionBounds: { lower: 0.01, upper: 0.08 },
+  RelativePositionBounds: { lower: 0.5, upper: 2 },
+  ActiveBounds: { lower: -0.02, upper: 0.03 },
+  GroupBounds: { field: 'SECTOR', lower: 0.15, upper: 0.25 },
+  ActiveGroupBounds: { field: 'SECTOR', groups: ['S3'], lower: 0.04, upper: 0.1 },
+  Turnover: { limit: 0.2, reference: 'previous' },
+  TradeSize: { upper: 0.03, reference: 'previous' },
+  TrackingError: { limit: 0.06 },
+  Volatility: { limit: 0.1 },
+  ActiveShare: { limit: 0.2 },
+  EffectiveNumber: { minimum: 15 },
+  FactorExposure: { field: 'X', lower: 0.4 },
+  WeightedAverage: { field: 'X', upper: 35 },
+  Beta: { lower: 0.95, upper: 1 },
+  Liquidity: { notional: 1e9, participation: 0.5, days: 2 },
+  LinearConstraint: { coefficients: { N000: 2, N001: -1 }, lower: 0.1, upper: 0.2 },
+  Exclude: { identifiers: ['N003'] },
+  Freeze: { identifiers: ['N006'], reference: 'previous' },
+};
+
+const OBJECTIVES = OBJECTIVE_CLASSES.map(({ type }) =>
+  type === 'max_sharpe' ? { type, risk_free_rate: -0.01 } : { type },
+);
+
+const problemOf = (objective: { type: string }, rows: readonly object[], costs?: { bps: number; impact: number }) =>
+  smallProblem({
+    names: NAMES,
+    seed: 21,
+    hasPrevious: true,
+    rows,
+    objective,
+    ...(costs === undefined ? {} : { costs }),
+  });
+
+test('the list has every convex class', () => {
+  expect(Object.keys(ROWS)).toEqual(CONSTRAINT_CLASSES.filter(({ convex }) => convex).map(({ type }) => type));
+});
+
+describe('a convex row holds with every objective, at an optimum that nothing feasible is better than', () => {
+  test.each(Object.entries(ROWS))('%s', (type, params) => {
+    const rows = [{ type, params }];
+    const answers = OBJECTIVES.map((objective) => {
+      const problem = problemOf(objective, rows, { bps: 5, impact: 0.005 });
+      const solution = solveConvex(solvers.solver, problem);
+      expect(solution, objective.type).toBeDefined();
+      return { problem, solution: solution! };
+    });
+    for (const { problem, solution } of answers) {
+      const { type: objective } = problem.objective.entry;
+      const { violation } = certify(withFiniteBounds(solution.assembled.program), solution.answer.point);
+      expect(violation, objective).toBeLessThan(2e-9);
+      const least = goalValue(problem, solution.weights);
+      // The optima of the other objectives are feasible, and so is everything between.
+      for (const other of answers) {
+        for (const share of [0.01, 1]) {
+          const mixed = solution.weights.map((weight, i) => weight + share * (other.solution.weights[i]! - weight));
+          expect(goalValue(problem, mixed), objective).toBeGreaterThanOrEqual(least - 1e-10 * (1 + Math.abs(least)));
+        }
+      }
+    }
+  });
+});
+
+function withFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>(program: P): P {
+  const finite = (values: Float64Array) => values.map((value) => Math.min(Math.max(value, -10), 10));
+  return { ...program, lower: finite(program.lower), upper: finite(program.upper) };
+}
+
+describe('a shadow price is the change of the objective, in its own terms', () => {
+  const cases: [string, Record<string, unknown>, string][] = [
+    ['PositionBounds', { upper: 0.09 }, 'upper'],
+    ['GroupBounds', { field: 'SECTOR', groups: ['S0'], upper: 0.1 }, 'upper'],
+    ['Turnover', { limit: 0.2, reference: 'previous' }, 'limit'],
+    ['Volatility', { limit: 0.1 }, 'limit'],
+    ['TrackingError', { limit: 0.06 }, 'limit'],
+    ['EffectiveNumber', { minimum: 16 }, 'minimum'],
+    ['WeightedAverage', { field: 'X', upper: 30 }, 'upper'],
+  ];
+
+  test.each(cases)('%s %j', (type, params, parameter) => {
+    let binding = 0;
+    for (const objective of OBJECTIVES.filter((entry) => entry.type !== 'min_tracking_error')) {
+      for (const costs of [undefined, { bps: 10, impact: 0.01 }]) {
+        const problem = problemOf(objective, [{ type, params }], costs);
+        const solution = solveConvex(solvers.solver, problem)!;
+        const side = parameter === 'minimum' ? 'lower' : 'upper';
+        const own = rowSides(problem, solution).filter(
+          ({ placed, side: at }) => placed.origin.index === 0 && at === side,
+        );
+        const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
+        const value = params[parameter] as number;
+        const step = 1e-5 * value;
+        const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
+        const at = (to: number) =>
+          sign *
+          solveConvex(solvers.solver, problem, { changes: [{ origin: problem.origins[0]!, parameter, to }] })!
+            .objective;
+        const difference = (at(value + step) - at(value - step)) / (2 * step);
+        if (Math.abs(price) > 1e-6) binding++;
+        expect(Math.abs(price - difference), objective.type).toBeLessThan(0.01 * Math.abs(price) + 1e-7);
+      }
+    }
+    expect(binding).toBeGreaterThan(1);
+  });
+});
+
+describe('a choice of names', () => {
+  const SMALL = 10;
+  const small = (objective: { type: string }, maximum: number) =>
+    smallProblem({ names: SMALL, seed: 3, rows: [{ type: 'Cardinality', params: { maximum } }], objective });
+
+  function byEnumeration(problem: ReturnType<typeof small>, size: number): number {
+    let best = Infinity;
+    for (let set = 0; set < 1 << SMALL; set++) {
+      const held = Uint8Array.from({ length: SMALL }, (_, i) => (set >> i) & 1);
+      if (held.reduce((sum, value) => sum + value, 0) !== size) continue;
+      const choice = { held, short: new Uint8Array(SMALL), large: [], isFinal: false };
+      const options = { restriction: restrictionOf([], choice), effort: 'quick' } as const;
+      best = Math.min(best, solveConvex(solvers.solver, problem, options)?.value ?? Infinity);
+    }
+    return best;
+  }
+
+  test.each(OBJECTIVES.filter(({ type }) => type !== 'risk_parity'))('is the best of all: $type', (objective) => {
+    const problem = small(objective, 3);
+    const outcome = solveProblem(solvers, problem);
+    if (outcome.kind !== 'solved') throw new Error(outcome.kind);
+    expect(outcome.solution.isHeuristic).toBe(false);
+    expect(Math.abs(outcome.solution.value / byEnumeration(problem, 3) - 1)).toBeLessThan(1e-9);
+  });
+
+  test('has no answer where every name has a budget of risk', () => {
+    expect(solveProblem(solvers, small({ type: 'risk_parity' }, 3))).toMatchObject({
+      kind: 'no-choice',
+      isProven: true,
+    });
+  });
+
+  test('has a bound that the answer keeps, where it is not proven', () => {
+    for (const type of ['min_variance', 'max_sharpe', 'max_diversification']) {
+      const problem = smallProblem({
+        names: 60,
+        seed: 2,
+        rows: [{ type: 'Cardinality', params: { maximum: 5 } }],
+        objective: { type },
+      });
+      const outcome = solveProblem(solvers, problem);
+      if (outcome.kind !== 'solved') throw new Error(outcome.kind);
+      expect(outcome.solution.weights.filter((weight) => weight !== 0).length).toBeLessThanOrEqual(5);
+      expect(outcome.solution.bound, type).toBeLessThanOrEqual(outcome.solution.objective);
+    }
+  });
+});
+
+test('correlations with loadings are those of the matrix', () => {
+  const problem = problemOf({ type: 'max_decorrelation' }, []);
+  const { weights } = solveConvex(solvers.solver, problem)!;
+  const matrix = metricMatrix(problem.metric);
+  let total = 0;
+  for (let i = 0; i < NAMES; i++)
+    for (let j = 0; j < NAMES; j++)
+      total +=
+        (weights[i]! * weights[j]! * matrix[i * NAMES + j]!) /
+        Math.sqrt(matrix[i * NAMES + i]! * matrix[j * NAMES + j]!);
+  expect(goalValue(problem, weights)).toBeCloseTo(total, 14);
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { leastViolation } from '#kernels/optimisation/feasibility.js';
+import {
+  denseMetric,
+  factorMetric,
+  metricDiagonal,
+  metricMatrix,
+  metricPlusDiagonal,
+  sumOfMetrics,
+  type Metric,
+} from '#kernels/optimisation/program/metric.js';
+import { normLength } from '#kernels/optimisation/program/norms.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { seeded } from '../../seeded.js';
+import { certify, farkasMargin } from './duality-gap.js';
+import { randomProgram } from './random-programs.js';
+
+const solver = createSolver(plainAlgebra);
+
+/** The programme with the correlations of its metric in the objective and the metric itself in its norms. */
+function onCorrelations(program: Program): Program {
+  const { metric, n } = program;
+  const matrix = metricMatrix(metric!);
+  const deviations = metricDiagonal(metric!).map(Math.sqrt);
+  return {
+    ...program,
+    metric: denseMetric(
+      matrix.map((value, e) => value / (deviations[Math.floor(e / n)]! * deviations[e % n]!)),
+      n,
+    ),
+    norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)),
+  };
+}
+
+describe('a norm with a metric of its own', () => {
+  test('equal to that of the programme has the answer of a norm of the programme', () => {
+    let compared = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const program = randomProgram(seed, { withKinks: seed % 2 === 0 });
+      if (!program.norms.some(({ metric }) => metric === 'metric')) continue;
+      const norms = program.norms.map((norm) =>
+        norm.metric === 'metric'
+          ? { ...norm, metric: denseMetric(metricMatrix(program.metric!).slice(), program.n) }
+          : norm,
+      );
+      const [shared, own] = [solver.solve(program), solver.solve({ ...program, norms })];
+      expect(own.status, `seed ${seed}`).toBe(shared.status);
+      if (shared.status === 'failed') continue;
+      compared++;
+      own.point.x.forEach((value, i) =>
+        expect(Math.abs(value - shared.point.x[i]!), `seed ${seed}`).toBeLessThan(1e-7),
+      );
+    }
+    expect(compared).toBeGreaterThan(3);
+  });
+
+  test('binds or contradicts the rows, and either is proven by duality', () => {
+    let [bound, contradicted] = [0, 0];
+    for (let seed = 1; seed <= 60; seed++) {
+      const program = onCorrelations(randomProgram(seed, { namesMax: 14 }));
+      const q = program.norms.findIndex(({ metric }) => typeof metric !== 'string');
+      const free = solver.solve({ ...program, norms: [] });
+      if (q < 0 || free.status !== 'solved') continue;
+      const length = normLength(program, program.norms[q]!, free.point.x);
+      for (const share of [0.98, 0.2]) {
+        const tight = {
+          ...program,
+          norms: program.norms.map((norm, k) => (k === q ? { ...norm, radius: share * length } : norm)),
+        };
+        const answer = solver.solve(tight);
+        if (answer.status === 'solved') {
+          const { gap, violation } = certify(tight, answer.point);
+          expect(violation, `seed ${seed}`).toBeLessThan(2e-9);
+          expect(gap, `seed ${seed}`).toBeLessThan(1e-8);
+          bound++;
+          continue;
+        }
+        const { certificate } = leastViolation(solver, tight);
+        expect(certificate, `seed ${seed}`).not.toBeNull();
+        expect(farkasMargin(tight, certificate!), `seed ${seed}`).toBeGreaterThan(0);
+        contradicted++;
+      }
+    }
+    expect(bound).toBeGreaterThan(1);
+    expect(contradicted).toBeGreaterThan(1);
+  });
+});
+
+test('a norm in the objective at its own multiplier has the optimum of the norm', () => {
+  let compared = 0;
+  for (let seed = 1; seed <= 60; seed++) {
+    const loose = onCorrelations(randomProgram(seed, { namesMax: 12, withKinks: false }));
+    const q = loose.norms.findIndex(({ metric }) => typeof metric !== 'string');
+    const free = solver.solve({ ...loose, norms: [] });
+    if (q < 0 || free.status !== 'solved') continue;
+    const norm = { ...loose.norms[q]!, radius: 0.98 * normLength(loose, loose.norms[q]!, free.point.x) };
+    const program = { ...loose, norms: [norm] };
+    const { status, point } = solver.solve(program);
+    if (status !== 'solved') continue;
+    compared++;
+    const priced = solver.solve(withPrice(program, 0, point.normMultipliers[0]!));
+    priced.point.x.forEach((value, i) => expect(Math.abs(value - point.x[i]!), `seed ${seed}`).toBeLessThan(1e-6));
+    expect(priceScale(program, norm)).toBeGreaterThan(0);
+  }
+  expect(compared).toBeGreaterThan(1);
+});
+
+describe('a sum of metrics', () => {
+  const random = seeded(7);
+  const numbers = (length: number) => Float64Array.from({ length }, () => random());
+  const n = 6;
+  const loadings = numbers(n * 2);
+  const factors = factorMetric(loadings, numbers(n));
+  const shared = factorMetric(loadings, numbers(n));
+  const other = factorMetric(numbers(n * 3), numbers(n));
+  const dense = denseMetric(metricMatrix(other), n);
+
+  test.each<[string, Metric, Metric]>([
+    ['loadings', factors, other],
+    ['the same loadings', factors, shared],
+    ['loadings and a matrix', factors, dense],
+    ['matrices', dense, dense],
+  ])('of %s is the sum of their matrices', (_, a, b) => {
+    const sum = metricMatrix(
+      sumOfMetrics([
+        { metric: a, weight: 2 },
+        { metric: b, weight: 0.5 },
+      ]),
+    );
+    const [x, y] = [metricMatrix(a), metricMatrix(b)];
+    sum.forEach((value, e) => expect(Math.abs(value - 2 * x[e]! - 0.5 * y[e]!)).toBeLessThan(1e-14));
+  });
+
+  test.each<[string, Metric]>([
+    ['loadings', factors],
+    ['a matrix', dense],
+  ])('and of a diagonal, for %s', (_, metric) => {
+    const added = numbers(n);
+    const before = metricMatrix(metric).slice();
+    metricMatrix(metricPlusDiagonal(metric, added)).forEach((value, e) =>
+      expect(Math.abs(value - before[e]! - (e % (n + 1) === 0 ? added[e / (n + 1)]! : 0))).toBeLessThan(1e-14),
+    );
+  });
+});

@@ -1,0 +1,253 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import type { BacktestRunResult } from '#contract/analytics/run.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { ObjectiveTypes, OptimisationRunResult } from '#contract/optimise.js';
+import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import type { JobStatus } from '#jobs/status.js';
+import { marketRows, service } from './set-up.js';
+
+type Result = z.infer<typeof OptimisationRunResult>;
+
+const CAPM = { type: 'capm', risk_aversion: 2.5 };
+
+async function finished(request: object): Promise<JobStatus> {
+  const body = { index_id: 'BROAD', constraint_set_id: 'caps', ...request };
+  const { status, body: job } = await service.ask<JobStatus>('POST', '/optimise/runs', body);
+  expect(status, JSON.stringify(job)).toBe(202);
+  return service.finished(job.job_id);
+}
+
+async function solved(request: object): Promise<Result> {
+  const { error, result } = await finished(request);
+  expect(error, JSON.stringify(error)).toBeNull();
+  return result as unknown as Result;
+}
+
+export function describeObjectives(): void {
+  describe('a run for an objective', () => {
+    beforeAll(async () => {
+      const constraints = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
+      const { status } = await service.ask('PUT', '/optimise/constraint-sets/caps', {
+        id: 'caps',
+        name: 'Caps',
+        constraints,
+      });
+      expect(status).toBe(200);
+    });
+
+    test.each(OBJECTIVE_CLASSES.map(({ type, needsReturns }) => [type, needsReturns] as const))(
+      'for %s keeps its rows and tells its objective in its own terms',
+      async (type, needsReturns) => {
+        const run = await solved({ objective: type, ...(needsReturns ? { expected_returns: CAPM } : {}) });
+        const weights = run.weights.map(({ weight }) => weight);
+        expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
+        expect(Math.max(...weights)).toBeLessThanOrEqual(0.2 + 1e-9);
+        expect([run.converged, run.objective_type, run.heuristic, run.gap]).toEqual([true, type, false, 0]);
+        expect(run.bound).toBe(run.objective_value);
+        expect(run.objective).toBeCloseTo(run.tracking_error ** 2, 14);
+        expect(run.weights.reduce((sum, { variance_share }) => sum + variance_share, 0)).toBeCloseTo(1, 12);
+        if (type === 'min_tracking_error') expect(run.objective_value).toBe(run.objective);
+        if (type === 'min_variance') expect(run.objective_value).toBeCloseTo(run.volatility ** 2, 14);
+        if (type === 'max_return') expect(run.objective_value).toBeCloseTo(run.expected_return!, 14);
+        if (type === 'max_sharpe') expect(run.objective_value).toBeCloseTo(run.expected_return! / run.volatility, 12);
+        if (type === 'max_utility')
+          expect(run.objective_value).toBeCloseTo(run.expected_return! - 1.25 * run.volatility ** 2, 12);
+      },
+    );
+
+    test('has the contributions of its budgets of risk', async () => {
+      const budgets = { Energy: 0.5, Health: 0.2, N02: 0.3 };
+      const { weights } = await solved({
+        constraint_set_id: 'free',
+        objective: { type: 'risk_parity', budgets },
+        ...(await free()),
+      });
+      const share = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
+      expect(share('N02')).toBeCloseTo(0.3, 10);
+      // N00, N03, N06 and N09 are of Energy; what is not in the index has no share.
+      expect(share('N03') + share('N06') + share('N09') + share('N00')).toBeCloseTo(0.5, 10);
+      expect(share('N05')).toBeCloseTo(0, 10);
+    });
+
+    async function free(): Promise<object> {
+      const set = { id: 'free', name: 'Free', constraints: [] };
+      expect((await service.ask('PUT', '/optimise/constraint-sets/free', set)).status).toBe(200);
+      return {};
+    }
+
+    test('counts the costs of its trades from the index weights', async () => {
+      const costs = { linear_bps: 20, impact_coefficient: 0.03 };
+      const run = await solved({ objective: 'min_variance', costs });
+      const expected = run.weights.reduce((sum, { active_weight }) => {
+        const trade = Math.abs(active_weight);
+        return sum + 0.002 * trade + 0.03 * trade ** 1.5;
+      }, 0);
+      expect(run.costs).toBeCloseTo(expected, 12);
+      expect(run.objective_value).toBeCloseTo(run.volatility ** 2 + expected, 12);
+      expect(run.turnover).toBeLessThan((await solved({ objective: 'min_variance' })).turnover);
+    });
+
+    test('takes expected returns from a datapoint', async () => {
+      const field = { node: 'field', name: 'SCORE' };
+      const run = await solved({ objective: 'max_return', expected_returns: { type: 'field', field } });
+      // SCORE grows with the number of a name: the five last of the index are at the cap.
+      const held = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
+      expect(held.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
+      expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
+    });
+
+    test('that no weights can have what it asks for says so with the most there is', async () => {
+      const { error } = await finished({
+        objective: { type: 'max_sharpe', risk_free_rate: 0.9 },
+        expected_returns: CAPM,
+      });
+      expect(error).toMatchObject({ code: 'OBJECTIVE_UNATTAINABLE', detail: { objective: 'max_sharpe' } });
+      const { largest } = error!.detail as { largest: number };
+      const { expected_return } = await solved({ objective: 'max_return', expected_returns: CAPM });
+      expect(largest).toBeCloseTo(expected_return! - 0.9, 10);
+    });
+
+    test('is refused with the field and both numbers', async () => {
+      const told = async (request: object) => {
+        const { status, detail } = await service.refusal('POST', '/optimise/runs', {
+          index_id: 'BROAD',
+          constraint_set_id: 'caps',
+          ...request,
+        });
+        const { findings } = detail as { findings: { code: string; path: string; message: string }[] };
+        return [status, ...findings.map(({ code, path }) => `${code} ${path}`), findings[0]!.message];
+      };
+      expect(await told({ objective: 'max_utility' })).toEqual([
+        422,
+        'REQUIRED expected_returns',
+        'expected_returns is required by the objective max_utility.',
+      ]);
+      expect(
+        await told({ objective: { type: 'max_utility', risk_aversion: -1 }, expected_returns: { type: 'alpha' } }),
+      ).toEqual([
+        422,
+        'UNKNOWN_TYPE expected_returns.type',
+        'OUT_OF_RANGE objective.risk_aversion',
+        'alpha is no model of expected returns; the accepted set is field, historical, capm, black_litterman.',
+      ]);
+      expect(await told({ objective: { type: 'risk_parity', budgets: { Energy: 0.5, Tech: 0.3 } } })).toEqual([
+        422,
+        'WEIGHTS_NOT_ONE objective.budgets',
+        'objective.budgets has a sum of 0.8, and 1 is needed; it is {"Energy":0.5,"Tech":0.3}.',
+      ]);
+      const field = { node: 'field', name: 'ALPHA' };
+      expect((await told({ expected_returns: { type: 'field', field } })).slice(0, 2)).toEqual([
+        422,
+        'UNKNOWN_FIELD_NAME expected_returns.field',
+      ]);
+      expect((await told({ costs: { linear_bps: -3 } })).at(-1)).toBe('costs.linear_bps is -3; at least 0 is needed.');
+    });
+  });
+
+  test('the catalogue has every objective and model of expected returns with a valid example', async () => {
+    const { body } = await service.ask<ObjectiveTypes>('GET', '/optimise/objective-types');
+    expect(body.objectives.map(({ type }) => type)).toEqual(OBJECTIVE_CLASSES.map(({ type }) => type));
+    expect(body.expected_returns.map(({ type }) => type)).toEqual(RETURNS_CLASSES.map(({ type }) => type));
+    for (const entry of [...OBJECTIVE_CLASSES, ...RETURNS_CLASSES]) {
+      const { type, ...params } = entry.example;
+      expect(type).toBe(entry.type);
+      expect(entry.params.safeParse(params).error, entry.type).toBeUndefined();
+      expect(entry.help).toMatch(/\.$/);
+    }
+  });
+
+  describe('a derived index with an objective', () => {
+    const derive = (id: string, body: object) =>
+      service.ask('POST', '/indices/BROAD/optimise', { id, name: id, ...body });
+    const backtest = async (id: string) => {
+      const { body } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});
+      const { result, error } = await service.finished(body.job_id);
+      expect(error, JSON.stringify(error)).toBeNull();
+      return result as unknown as z.infer<typeof BacktestRunResult>;
+    };
+
+    test('is previewed at each rebalance as its run has it, costs and the drift before them included', async () => {
+      const body = {
+        objective: { type: 'max_utility', risk_aversion: 4 },
+        expected_returns: { type: 'historical', shrinkage: 0.5 },
+        costs: { linear_bps: 30, impact_coefficient: 0.02 },
+      };
+      expect((await derive('UTILITY', body)).status).toBe(200);
+      const { rebalances } = await backtest('UTILITY');
+      expect(rebalances.length).toBeGreaterThan(4);
+      for (const { date: day, weights } of rebalances.slice(0, 4)) {
+        const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/UTILITY/preview', {
+          as_of: day,
+        });
+        expect(preview.solve?.objective).toBe('max_utility');
+        for (const [name, weight] of Object.entries(weights))
+          expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
+      }
+    });
+
+    test('with costs beyond all gain keeps what its weights have become', async () => {
+      expect((await derive('KEPT', { objective: 'min_variance', costs: { linear_bps: 9000 } })).status).toBe(200);
+      const { rebalances } = await backtest('KEPT');
+      const closes = new Map(marketRows().map(([name, day, close]) => [`${name} ${day}`, close as number]));
+      const [first, second] = rebalances;
+      const grown = Object.entries(first!.weights).map(([name, weight]): [string, number] => [
+        name,
+        (weight * closes.get(`${name} ${second!.date}`)!) / closes.get(`${name} ${first!.date}`)!,
+      ]);
+      const total = grown.reduce((sum, [, value]) => sum + value, 0);
+      // A name that left is sold whatever it costs, one that came is not bought.
+      for (const [name, value] of grown) {
+        const weight = second!.weights[name];
+        if (weight !== undefined) expect(Math.abs(weight - value / total)).toBeLessThan(1e-9);
+      }
+      expect(Object.keys(second!.weights).length).toBeGreaterThan(5);
+    });
+
+    test('waits where its history is too short for an objective that chooses by covariance', async () => {
+      const early = {
+        ...(await service.ask<object>('GET', '/indices/BROAD')).body,
+        id: 'TOO-EARLY',
+        base_date: '2023-01-10',
+      };
+      expect((await service.ask('POST', '/indices', early)).status).toBe(200);
+      const body = { id: 'TOO-EARLY-LOW', name: 'Early', objective: 'min_variance' };
+      expect((await service.ask('POST', '/indices/TOO-EARLY/optimise', body)).status).toBe(200);
+      const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TOO-EARLY-LOW/backtest', {});
+      const { error } = await service.finished(job.job_id);
+      expect(error).toMatchObject({ code: 'RISK_INSUFFICIENT_DATA' });
+      expect(error!.message).toContain('20 are needed');
+    });
+
+    test('has its objective in the sentences of its methodology', async () => {
+      const { body } = await service.ask<{ methodology: string[] }>('GET', '/indices/UTILITY/methodology');
+      expect(JSON.stringify(body)).toContain('the largest expected return less 4/2 times the variance');
+      expect(JSON.stringify(body)).toContain('historical means of the window of the risk model, shrunk by 0.5');
+      expect(JSON.stringify(body)).toContain('30 basis points of each traded weight');
+    });
+
+    test('explains a weight between its bounds by forces that are none at rest', async () => {
+      const { body } = await service.ask<Explained>('GET', '/indices/UTILITY/explain/N05?as_of=2024-06-28');
+      const { solve } = body.derivation;
+      expect(solve.centre).toBe(0);
+      if (solve.held_by === 'free')
+        expect(
+          Math.abs(solve.centre - (solve.pull + solve.force) / solve.stiffness - solve.solved_weight),
+        ).toBeLessThan(1e-12);
+    });
+  });
+}
+
+interface Explained {
+  readonly derivation: {
+    readonly solve: {
+      readonly centre: number;
+      readonly pull: number;
+      readonly force: number;
+      readonly stiffness: number;
+      readonly held_by: string;
+      readonly solved_weight: number;
+    };
+  };
+}

@@ -90,7 +90,14 @@ export const riskModelRoutes = routes({
       example: { index_id: 'LARGE-100', intensity_method: 'ledoit_wolf' },
     },
     success: { status: 202, description: 'The job; see Location.', schema: RiskModelJobStatus },
-    errors: ['UNIVERSE_REQUIRED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE', 'JOB_RUNNING', 'NO_DATA_SOURCE'],
+    errors: [
+      'UNIVERSE_REQUIRED',
+      'INVALID_RANGE',
+      'DOCUMENT_UNREADABLE',
+      'JOB_RUNNING',
+      'NO_DATA_SOURCE',
+      'STORE_MISMATCH',
+    ],
   },
   deleteRiskModel: {
     method: 'DELETE',

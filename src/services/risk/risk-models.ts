@@ -16,6 +16,7 @@ import type { ArtifactStore, DocumentStore, StoredDocument } from '#store/port.j
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload } from './risk-model-job.js';
 import { requireRun } from '../runs/run-documents.js';
+import type { RunStates } from '../runs/run-states.js';
 import { findIndex } from '../indices/stored-indices.js';
 
 export interface RiskModelsDependencies {
@@ -24,6 +25,7 @@ export interface RiskModelsDependencies {
   readonly jobs: Jobs;
   readonly kind: JobKind<RiskModelPayload>;
   readonly markets: Markets;
+  readonly states: Pick<RunStates, 'requireMarket'>;
 }
 
 /** A stored model on its way out. */
@@ -44,7 +46,7 @@ export interface RiskModels {
   get(modelId: string): Promise<RiskModelReading>;
   /**
    * Queues an estimate after every check that needs no returns.
-   * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
+   * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
   estimate(modelId: string, request: RiskModelRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
@@ -59,7 +61,14 @@ const NUMBERS_PER_PART = 100_000;
 /** The request of an absent body. */
 const DEFAULTS = canonicalJson(RiskModelRequest.parse({}));
 
-export function createRiskModels({ documents, artifacts, jobs, kind, markets }: RiskModelsDependencies): RiskModels {
+export function createRiskModels({
+  documents,
+  artifacts,
+  jobs,
+  kind,
+  markets,
+  states,
+}: RiskModelsDependencies): RiskModels {
   async function stored(modelId: string): Promise<{ readonly document: RiskModelDocument; readonly etag: string }> {
     const found = await documents.get('risk-model', modelId);
     if (found === undefined) throw notFound(modelId);
@@ -125,7 +134,9 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
       ]);
     if ((await documents.get('run', runId)) === undefined)
       throw finding(`${runId} has no stored run to take names from.`);
-    const document = await findIndex(documents, (await requireRun(documents, runId)).index_id);
+    const run = await requireRun(documents, runId);
+    await states.requireMarket(run); // Names of another store would be missing without a word.
+    const document = await findIndex(documents, run.index_id);
     if (document === undefined) throw finding(`The index of the run of ${runId} is not stored any more.`);
     return document;
   }

@@ -261,6 +261,10 @@ describe('while another store is served than that of the run', () => {
       (await service.ask('POST', '/analytics/BASE/simulate', { method: 'gaussian_factor', horizon: 20, paths: 1000 }))
         .status,
     ).toBe(409);
+    expect(
+      (await service.ask<{ error: ErrorDetail }>('POST', '/risk-models/OF-RUN/estimate', { index_id: 'BASE' })).body
+        .error,
+    ).toMatchObject({ code: 'STORE_MISMATCH', detail: { store_id: 'desk', served_store_id: 'other' } });
   });
 
   test('views of what the run stores are answered, and tell nothing of the other store', async () => {

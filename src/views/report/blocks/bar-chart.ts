@@ -129,8 +129,17 @@ function contributionBars({ attribution, nameOf }: RunFigures, limit: number): B
   const bars = shown.map(({ asset_id, contribution }) => percentBar(labelOf(asset_id, nameOf(asset_id)), contribution));
   const which = isWhole
     ? ''
-    : `${countText(contributors.length)} largest contributors and ${countText(detractors.length)} largest detractors of ${countText(contributions.length)} names, `;
+    : `${extremesText(contributors.length, detractors.length)} of ${countText(contributions.length)} names, `;
   return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
+}
+
+/** What a chart of some of the names shows: one side may have none. */
+function extremesText(contributors: number, detractors: number): string {
+  const sides = [
+    ...(contributors > 0 ? [`${countText(contributors)} largest contributors`] : []),
+    ...(detractors > 0 ? [`${countText(detractors)} largest detractors`] : []),
+  ];
+  return sides.join(' and ');
 }
 
 type Contribution = AttributionView['contributions'][number];

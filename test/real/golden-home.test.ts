@@ -28,6 +28,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
 /** Queries without which an operation answers nothing but a refusal. */
 const QUERIES: Readonly<Record<string, string>> = {
   compareRuns: 'ids=EVEN',
+  followJobs: 'seconds=0',
   getFactorRisk: 'benchmark=EVEN',
   getGroupAttribution: 'by=SECTOR',
   getWeights: 'risk=true&benchmark=EVEN',

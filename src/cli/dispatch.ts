@@ -49,6 +49,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./calendars.js')).CALENDARS_HELP,
     run: async (argv) => (await import('./calendars.js')).calendars(argv),
   },
+  export: {
+    summary: 'Write a table of a run as a file: CSV, Excel, Arrow or JSON.',
+    help: async () => (await import('./export.js')).EXPORT_HELP,
+    run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
+  },
   demo: {
     summary: 'Run the main job end to end on a generated market, and keep serving it.',
     help: async () => (await import('./demo.js')).DEMO_HELP,

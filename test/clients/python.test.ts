@@ -102,6 +102,38 @@ print(json.dumps([prices.column("CLOSE") == [row[0] for row in prices["data"]], 
     expect(said).toEqual([true, true, 1]);
   });
 
+  test('exports a table as rows, and as a file in the format of its ending', async () => {
+    const said = await told(`
+import csv, os
+rows = d.export("PY", "weights", start="2020-06-01", end="2020-06-30")
+d.export("PY", "weights", "weights.csv", start="2020-06-01", end="2020-06-30")
+d.export("PY", "weights", "weights.xlsx")
+with open("weights.csv", newline="") as file:
+    read = list(csv.DictReader(file))
+same = [(row["date"], row["identifier"], row["weight"]) for row in rows] == [(row["date"], row["identifier"], float(row["weight"])) for row in read]
+codes = []
+for path in ("weights.pdf", "nobody.csv"):
+    try:
+        d.export("NOBODY" if path == "nobody.csv" else "PY", "weights", path)
+    except DivisorError as refused:
+        codes.append(refused.code)
+with open("weights.xlsx", "rb") as file:
+    begins = file.read(2).decode()
+print(json.dumps([len(rows) > 100, same, begins, codes, sorted(name for name in os.listdir(".") if name.startswith(("weights", "nobody")))]))`);
+    expect(said).toEqual([true, true, 'PK', ['VALIDATION_FAILED', 'INDEX_NOT_FOUND'], ['weights.csv', 'weights.xlsx']]);
+  });
+
+  test.skipIf(!hasPandas)('exports a table as a frame, the same that pandas reads from CSV', async () => {
+    const said = await told(`
+import pandas
+d = Divisor()
+frame = d.export("PY", "levels")
+d.export("PY", "levels", "levels.csv")
+read = pandas.read_csv("levels.csv", parse_dates=["date"], float_precision="round_trip")
+print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"] == read["level"]).all()), str(frame["date"].dtype).startswith("datetime64"), frame["return"].isna().sum() == 1]))`);
+    expect(said).toEqual([true, true, true, true]);
+  });
+
   test('imports rows, dates and lists of dictionaries', async () => {
     const said = await told(`
 from datetime import date

@@ -109,6 +109,15 @@ describe('against a running service', () => {
       params: { identifier: names[0]! },
     });
     expect([...arrow.subarray(0, 4)]).toEqual([255, 255, 255, 255]);
+    const asked = { params: { index_id: 'CLIENT', table: 'weights' as const }, query: { end: '2020-06-30' } };
+    const { headers, bytes } = await client.stream('exportRun', 'text/csv', asked);
+    const parts: Uint8Array[] = [];
+    for await (const part of bytes) parts.push(part);
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    const lines = Buffer.concat(parts).toString().trim().split('\r\n');
+    expect(lines.length - 1).toBe((await client.call('exportRun', asked)).data.length);
+    const refused = await failureOf(client.stream('exportRun', 'image/png', asked));
+    expect((refused as DivisorError).code).toBe('NOT_ACCEPTABLE');
     expect(await client.call('deleteRecord', { params: { index_id: 'CLIENT' } })).toBeNull();
     expect(await client.call('getMetrics')).toContain('# HELP');
   });

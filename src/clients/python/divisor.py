@@ -16,9 +16,11 @@ service can be called with `request`; the methods below are the ones that are as
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import os
 import re
+import shutil
 import sys
 import time
 import urllib.error
@@ -41,6 +43,8 @@ except ImportError:
 __all__ = ["Divisor", "DivisorError", "JobFailed", "JobCancelled", "Unreachable", "Series", "Table", "progress_bar"]
 
 ARROW = "application/vnd.apache.arrow.stream"
+# What a connection ends with that is lost.
+LOST = (ConnectionError, TimeoutError, http.client.IncompleteRead)
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 #: Longest wait of one question about a job; the service allows 60. It answers at a change of state.
@@ -270,6 +274,37 @@ class Divisor:
         """Index levels as a series. Query: variant, start, end."""
         return self.request("GET", f"/analytics/{_word(index_id)}/levels", query=query)["levels"]
 
+    def export(self, index_id: str, table: str, path: Union[str, Path, None] = None, **query: Any) -> Any:
+        """A table of the run, its whole history: levels, weights, trades, events and so on. Query: start, end.
+
+        :param path: a file to write, in the format of its ending: .csv, .xlsx, .arrow or .json
+        :returns: the path; without one a DataFrame, or a list of dictionaries where pandas is not there
+        """
+        route = f"/analytics/{_word(index_id)}/exports/{_word(table)}"
+        if path is not None:
+            query["format"] = Path(path).suffix.lstrip(".").lower()
+            part = Path(f"{path}.part")
+            try:
+                with self._open("GET", route, None, query, "*/*") as response, open(part, "wb") as file:
+                    shutil.copyfileobj(response, file, 1 << 18)
+                os.replace(part, path)
+            except LOST as cause:
+                raise Unreachable(f"The connection to {self.url} was lost.") from cause
+            finally:
+                part.unlink(missing_ok=True)
+            return path
+        if self._frames and pyarrow is not None:
+            frame = self._arrow(route, query)[0].to_pandas()
+        else:
+            content, _ = self._send("GET", route, None, query, "application/json")
+            answer = json.loads(content)
+            if not self._frames:
+                return [dict(zip(answer["columns"], row)) for row in answer["data"]]
+            frame = pandas.DataFrame(answer["data"], columns=answer["columns"])
+        for column in frame.columns.intersection(["date", "decision_date"]):
+            frame[column] = pandas.to_datetime(frame[column])
+        return frame
+
     def compare(self, *index_ids: str) -> Any:
         return self.request("GET", "/analytics/compare", query={"ids": index_ids})
 
@@ -302,6 +337,13 @@ class Divisor:
     # How it is done ------------------------------------------------------------------------------------------------------
 
     def _send(self, method: str, path: str, body: Any, query: Optional[Mapping[str, Any]], accept: str, if_match: Optional[str] = None) -> tuple:
+        try:
+            with self._open(method, path, body, query, accept, if_match) as response:
+                return response.read(), response.headers
+        except LOST as cause:
+            raise Unreachable(f"The connection to {self.url} was lost.") from cause
+
+    def _open(self, method: str, path: str, body: Any, query: Optional[Mapping[str, Any]], accept: str, if_match: Optional[str] = None) -> Any:
         headers = {"Accept": accept}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -313,11 +355,10 @@ class Divisor:
             data = json.dumps(body, default=_text).encode()
         request = urllib.request.Request(self.url + path + _search(query), data=data, headers=headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-                return response.read(), response.headers
+            return urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
         except urllib.error.HTTPError as refused:
             raise _error_of(refused) from None
-        except (urllib.error.URLError, ConnectionError, TimeoutError) as cause:
+        except (urllib.error.URLError, *LOST) as cause:
             raise Unreachable(f"Nothing answers at {self.url}.") from cause
 
     def _arrow(self, path: str, query: Optional[Mapping[str, Any]]) -> tuple:

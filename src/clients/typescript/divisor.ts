@@ -84,6 +84,12 @@ export interface DivisorClient {
   events<K extends EventOperation>(operation: K, ...[request]: Arguments<K>): AsyncGenerator<ServerEvent>;
   /** The answer as bytes, for operations that offer another type than JSON: `application/vnd.apache.arrow.stream` for example. */
   download<K extends OperationId>(operation: K, type: string, ...[request]: Arguments<K>): Promise<Uint8Array>;
+  /** The same as it comes, for answers of any length. A connection that is lost on the way throws UnreachableError where it is read. */
+  stream<K extends OperationId>(
+    operation: K,
+    type: string,
+    ...[request]: Arguments<K>
+  ): Promise<{ readonly headers: Headers; readonly bytes: AsyncGenerator<Uint8Array> }>;
   /** Follows a job to its end. @returns its result @throws DivisorError with the job's own code when it failed, UNCLASSIFIED_FAILURE when it was cancelled */
   waitForJob<J extends AnyJob>(job: J, options?: WaitOptions): Promise<ResultOf<J>>;
   /** Starts a job and follows it to its end; where the result is answered at once, that. */
@@ -170,18 +176,25 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
 
   async function* events(operation: EventOperation, request: LooseRequest): AsyncGenerator<ServerEvent> {
     const { body } = await send(operation, request, 'text/event-stream');
-    const reader = body!.pipeThrough(new TextDecoderStream()).getReader(); // An answer of 200 to GET has a body.
+    const decoder = new TextDecoder();
     let rest = '';
+    for await (const part of bytesOf(body!, request.signal)) {
+      const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n');
+      rest = blocks.pop()!; // What was split has at least one part.
+      yield* blocks.map(eventOf);
+    }
+  }
+
+  /** A body as it comes: an answer of 200 to GET has one. */
+  async function* bytesOf(
+    body: ReadableStream<Uint8Array>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Uint8Array> {
+    const reader = body.getReader();
     try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        const blocks = (rest + value).split('\n\n');
-        rest = blocks.pop()!; // What was split has at least one part.
-        yield* blocks.map(eventOf);
-      }
+      for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
     } catch (cause) {
-      request.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       throw new UnreachableError(`The connection to ${url} was lost.`, { cause });
     } finally {
       reader.cancel().catch(() => undefined);
@@ -227,6 +240,10 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     events: (operation, ...request) => events(operation, (request[0] ?? {}) as LooseRequest),
     download: async (operation, type, ...request) =>
       new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
+    async stream(operation, type, ...[request = {}]) {
+      const { headers, body } = await send(operation, request as LooseRequest, type);
+      return { headers, bytes: bytesOf(body!, (request as LooseRequest).signal) }; // A success of these operations has a body.
+    },
     waitForJob,
     async run(operation, request, options) {
       const answer: unknown = await call(operation, request as LooseRequest);

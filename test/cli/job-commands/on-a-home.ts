@@ -170,4 +170,46 @@ export function describeOnAHome(): void {
       for (const { rate } of lines.filter(({ event }) => event === 'kernel')) expect(rate).toBeGreaterThan(0);
     });
   });
+
+  describe('exports on a home', () => {
+    test('a table goes to a pipe as CSV, cut to its dates', async () => {
+      await onHome(['backtest', 'EVEN', '--document', file('even.json'), '--cost-bps', '5']);
+      const { status, out, err } = await onHome(['export', 'weights', '--index', 'EVEN', '--start', '2022-12-29']);
+      expect([status, err]).toEqual([0, '']);
+      const [header, ...rows] = out.trim().split('\r\n');
+      expect(header).toBe('date,identifier,weight,index_weight');
+      expect(rows.map((row) => row.split(',').slice(0, 2).join(' '))).toEqual(
+        ['2022-12-29', '2022-12-30'].flatMap((date) => ['A', 'B', 'C', 'D'].map((name) => `${date} ${name}`)),
+      );
+    });
+
+    test('the ending of a file names the format, and the file is there when it is whole', async () => {
+      for (const [ending, begins] of [
+        ['csv', 'date,'],
+        ['xlsx', 'PK'],
+        ['json', '{"stale":null,'],
+        ['arrow', '\u00FF\u00FF\u00FF\u00FF'],
+      ] as const) {
+        const out = file(`levels.${ending}`);
+        const said = await onHome(['export', 'levels', '--index', 'EVEN', '--out', out]);
+        expect([said.status, said.err]).toEqual([0, '']);
+        const bytes = await readFile(out);
+        expect(bytes.subarray(0, begins.length).toString('latin1')).toBe(begins);
+        expect(linesOf(said.out)).toEqual([{ event: 'result', out, table: 'levels', bytes: bytes.length }]);
+        await expect(readFile(`${out}.part`)).rejects.toMatchObject({ code: 'ENOENT' });
+      }
+    });
+
+    test('what cannot be exported is refused, and leaves no file', async () => {
+      const refused = await onHome(['export', 'levels', '--index', 'NOBODY', '--out', file('nobody.csv')]);
+      expect(refused.status).toBe(2);
+      expect(refused.err).toContain('INDEX_NOT_FOUND');
+      await expect(readFile(file('nobody.csv'))).rejects.toMatchObject({ code: 'ENOENT' });
+      const misspelt = await onHome(['export', 'wieghts', '--index', 'EVEN']);
+      expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
+      expect((await onHome(['export', 'levels'])).err).toContain('--index');
+      const ending = await onHome(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
+      expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
+    });
+  });
 }

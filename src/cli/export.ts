@@ -1,0 +1,123 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { DivisorClient } from '#clients/typescript/divisor.js';
+import { EXPORT_NAMES, EXPORTS, type ExportTableName } from '#domain/exports/catalogue.js';
+import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
+import { didYouMean } from '#domain/nearest-name.js';
+import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
+import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { table as tableText } from './terminal.js';
+import { UsageError } from './usage-error.js';
+
+const GRAMMAR: Grammar = {
+  words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', ') }],
+  flags: {
+    index: { type: 'string', value: 'ID', help: 'The index or strategy whose run is exported.' },
+    start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
+    format: {
+      type: 'string',
+      value: 'FORMAT',
+      choices: FORMAT_NAMES,
+      help: `${FORMAT_NAMES.join(', ')}; that of the ending of --out unless given, else csv.`,
+    },
+  },
+};
+
+export const EXPORT_HELP = [
+  'divisor export: Write a table of a run as a file, its whole history.\n',
+  'Usage: divisor export TABLE --index ID [flags]\n',
+  `Tables\n${tableText(EXPORT_NAMES.map((name) => [name, EXPORTS[name].help]))}`,
+  `Flags\n${tableText([
+    ...Object.entries(GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
+    ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
+    ['--json', 'Say what was written as JSON, as on a pipe.'],
+    ...CONNECTION_HELP.map((row) => [...row]),
+  ])}`,
+  `Examples\n${tableText([['divisor export weights --index CORE-100 --out weights.csv'], ['divisor export trades --index CORE-100 --start 2024-01-01 | xsv stats']])}`,
+].join('\n');
+
+/** `divisor export`: a table of a stored run, to a file or to standard output. Resolves with the exit status. */
+export async function exportTable(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { words, flags, common } = readCommandLine('export', GRAMMAR, argv);
+  const { out } = common;
+  const request = requestOf(words[0]!, flags, out);
+  return connected(common, environment, async (client) => {
+    const { bytes, stale } = await asked(client, request);
+    if (stale !== null)
+      process.stderr.write(
+        `divisor: the run of ${request.indexId} is not current: ${stale}. Backtest it again to mend that.\n`,
+      );
+    if (out === undefined) {
+      await pipeline(Readable.from(bytes), process.stdout, { end: false });
+      return EXIT.done;
+    }
+    const written = await writeWhole(out, bytes);
+    const isPipe = common.json || !process.stdout.isTTY;
+    process.stdout.write(
+      isPipe
+        ? `${JSON.stringify({ event: 'result', out, table: request.table, bytes: written })}\n`
+        : `${out}: ${(written / 1e6).toFixed(1)} MB of ${request.table}\n`,
+    );
+    return EXIT.done;
+  });
+}
+
+interface ExportOrder {
+  readonly table: ExportTableName;
+  readonly indexId: string;
+  readonly format: ExportFormat;
+  readonly start: string | undefined;
+  readonly end: string | undefined;
+}
+
+function requestOf(word: string, flags: FlagValues, out: string | undefined): ExportOrder {
+  const table = EXPORT_NAMES.find((name) => name === word);
+  if (table === undefined)
+    throw new UsageError(
+      `there is no table ${word}.${didYouMean(word, EXPORT_NAMES) || ` The tables are ${EXPORT_NAMES.join(', ')}.`}`,
+    );
+  const indexId = flags.text('index');
+  if (indexId === undefined) throw new UsageError('divisor export takes --index ID. See divisor export --help');
+  const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
+  if (out === undefined && (format === 'xlsx' || format === 'arrow') && process.stdout.isTTY)
+    throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
+  return { table, indexId, format, start: flags.text('start'), end: flags.text('end') };
+}
+
+/** The format that the ending of a file names. */
+function formatOf(out: string): ExportFormat {
+  const extension = extname(out).slice(1).toLowerCase();
+  const format = FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);
+  if (format !== undefined) return format;
+  const endings = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
+  throw new UsageError(`the ending of ${out} names no format; ${endings} do, or --format`);
+}
+
+async function asked(
+  client: DivisorClient,
+  { table, indexId, format, start, end }: ExportOrder,
+): Promise<{ readonly bytes: AsyncGenerator<Uint8Array>; readonly stale: string | null }> {
+  const { headers, bytes } = await client.stream('exportRun', EXPORT_FORMATS[format].media, {
+    params: { index_id: indexId, table },
+    query: { format, ...(start === undefined ? {} : { start }), ...(end === undefined ? {} : { end }) },
+  });
+  return { bytes, stale: headers.get('x-run-stale') };
+}
+
+/** Writes a file beside its name, and gives it the name when it is whole. @returns how many bytes */
+async function writeWhole(path: string, bytes: AsyncGenerator<Uint8Array>): Promise<number> {
+  const part = `${path}.part`;
+  const file = createWriteStream(part);
+  try {
+    await pipeline(Readable.from(bytes), file);
+  } catch (failure) {
+    await rm(part, { force: true });
+    throw failure;
+  }
+  await rename(part, path);
+  return file.bytesWritten;
+}

@@ -157,7 +157,7 @@ test('on random markets with random signed weights index and portfolio are those
     }),
     { numRuns: 4 * RUNS },
   );
-  expect(compared).toBeGreaterThan(2 * RUNS);
-  expect(withShorts).toBeGreaterThan(RUNS);
-  expect(left).toBeGreaterThan(RUNS / 10);
+  expect(compared).toBeGreaterThan(RUNS);
+  expect(withShorts).toBeGreaterThan(RUNS / 3);
+  expect(left).toBeGreaterThan(RUNS / 30);
 });

@@ -17,7 +17,7 @@ export interface FieldSpec {
 
 /** What the catalogues say of a parameter, as a field. */
 export function fieldOf({ name, label, type, required, choices, help, default: otherwise }: ParameterSpec): FieldSpec {
-  const [words = '', unit = null] = (help ?? '').split(/\s*Unit: /);
+  const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
   return {
     name,
     label,

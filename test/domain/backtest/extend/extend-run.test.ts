@@ -123,9 +123,9 @@ describe('on random markets', () => {
       ),
       { numRuns: RUNS },
     );
-    expect(extended.index).toBeGreaterThan(RUNS / 8);
-    expect(extended.strategy).toBeGreaterThan(RUNS / 8);
-    expect(extended.cadence).toBeGreaterThan(RUNS / 8);
+    expect(extended.index).toBeGreaterThan(RUNS / 30);
+    expect(extended.strategy).toBeGreaterThan(RUNS / 30);
+    expect(extended.cadence).toBeGreaterThan(RUNS / 30);
   });
 
   test('the market up to a day is another one as soon as anything it tells of that day or before is', async () => {

@@ -27,6 +27,17 @@ export const PAGES: readonly Page[] = [
     load: async () => (await import('../pages/rebalance/rebalance-page.js')).RebalancePage,
   },
   { path: '/console/indices/:id', load: async () => (await import('../pages/index/index-page.js')).IndexPage },
+  {
+    path: '/console/optimise',
+    load: async () => (await import('../pages/optimise/optimise-page.js')).OptimisePage,
+  },
+  {
+    path: '/console/optimise/runs/:run',
+    load: async () => (await import('../pages/optimise/run-page.js')).RunPage,
+  },
+  { path: '/console/compare', load: async () => (await import('../pages/compare/compare-page.js')).ComparePage },
+  { path: '/console/sweeps', load: async () => (await import('../pages/sweeps/sweeps-page.js')).SweepsPage },
+  { path: '/console/sweeps/:id', load: async () => (await import('../pages/sweeps/sweep-page.js')).SweepPage },
 ];
 
 export interface Found {

@@ -8,6 +8,7 @@ import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
+import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
 import { service } from '../../state/service.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
@@ -84,6 +85,7 @@ interface AnswerProps<T> {
 function Answer<T>({ latest: { data, trouble, isBehind }, children }: AnswerProps<T>) {
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+      {isBehind && data === undefined && <Wait what="the preview" />}
       {trouble !== null && <Problem trouble={trouble} />}
       {data !== undefined && children(data)}
     </div>

@@ -1,0 +1,187 @@
+import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { isObject, moved, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { Badge } from '../badge.js';
+import { Button } from '../button.js';
+import { Select } from '../choice.js';
+import { Icon } from '../icon.js';
+import { Field, FieldGrid } from './field.js';
+import { fieldOf } from './field-spec.js';
+import './row-list.css';
+
+interface RowListProps {
+  /** What a row is: `rule`, `constraint`. */
+  readonly what: string;
+  readonly rows: readonly JsonObject[];
+  /** Classes that a row may be of. */
+  readonly types: readonly TypeSpec[];
+  /** Where the rows lie, as findings name it. */
+  readonly path: Path;
+  readonly findings: readonly Finding[];
+  readonly datapoints: readonly string[];
+  onChange(rows: readonly JsonObject[]): void;
+}
+
+/** Rows of a catalogue in their order: to be dragged, or moved by their buttons and by Alt with an arrow. */
+export function RowList({ what, rows, types, path, findings, datapoints, onChange }: RowListProps) {
+  const [dragged, setDragged] = useState<number | null>(null);
+  const move = (from: number, to: number) => {
+    onChange(moved(rows, from, to));
+    requestAnimationFrame(() => document.getElementById(`${what}-${to}`)?.focus());
+  };
+  return (
+    <>
+      {rows.length > 0 && (
+        <ol class="row-list">
+          {rows.map((row, at) => (
+            <Row
+              key={String(row['id'] ?? at)}
+              id={`${what}-${at}`}
+              row={row}
+              at={at}
+              last={rows.length - 1}
+              spec={types.find(({ type }) => type === row['type'])}
+              path={[...path, at]}
+              findings={findings}
+              datapoints={datapoints}
+              isDragged={dragged === at}
+              onChange={(next) => onChange(rows.map((own, i) => (i === at ? next : own)))}
+              onMove={(to) => move(at, to)}
+              onRemove={() => onChange(rows.filter((_, i) => i !== at))}
+              onDrag={setDragged}
+              onDrop={() => {
+                if (dragged !== null && dragged !== at) onChange(moved(rows, dragged, at));
+                setDragged(null);
+              }}
+            />
+          ))}
+        </ol>
+      )}
+      <Select
+        label={`Add a ${what}`}
+        options={[
+          { value: '', text: `+ Add a ${what}` },
+          ...types.map(({ type, label }) => ({ value: type, text: label })),
+        ]}
+        value=""
+        onChoose={(type) => type !== '' && onChange([...rows, { id: freshId(type, rows), type, params: {} }])}
+      />
+    </>
+  );
+}
+
+/** `top-n`, `top-n-2`: what no other row is called. */
+function freshId(type: string, rows: readonly JsonObject[]): string {
+  const base = type
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2')
+    .replaceAll('_', '-')
+    .toLowerCase();
+  const taken = new Set(rows.map(({ id }) => id));
+  let id = base;
+  for (let n = 2; taken.has(id); n++) id = `${base}-${n}`;
+  return id;
+}
+
+export const rowsIn = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+
+interface RowProps extends Pick<RowListProps, 'findings' | 'datapoints' | 'path'> {
+  readonly id: string;
+  readonly row: JsonObject;
+  readonly at: number;
+  readonly last: number;
+  readonly spec: TypeSpec | undefined;
+  readonly isDragged: boolean;
+  onChange(row: JsonObject): void;
+  onMove(to: number): void;
+  onRemove(): void;
+  onDrag(at: number | null): void;
+  onDrop(): void;
+}
+
+function Row({ id, row, at, spec, path, findings, datapoints, isDragged, ...act }: RowProps) {
+  const text = pathText(path);
+  const problems = findings.filter(({ path: own, severity }) => severity === 'error' && own.startsWith(`${text}.`));
+  const params = isObject(row['params']) ? row['params'] : {};
+  const findingsOf = (place: string) =>
+    findings.filter(({ path: own }) => own === `${text}.${place}` || own.startsWith(`${text}.${place}[`));
+  const setParameter = (name: string, value: Json | undefined) => {
+    const { [name]: _, ...others } = params;
+    act.onChange({ ...row, params: value === undefined ? others : { ...others, [name]: value } });
+  };
+  return (
+    <li
+      id={id}
+      class={isDragged ? 'row is-dragged' : 'row'}
+      tabIndex={-1}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={act.onDrop}
+      onKeyDown={(event) => {
+        if (!event.altKey || (event.key !== 'ArrowUp' && event.key !== 'ArrowDown')) return;
+        event.preventDefault();
+        act.onMove(event.key === 'ArrowUp' ? at - 1 : at + 1);
+      }}
+    >
+      <RowHead at={at} row={row} label={spec?.label} problems={problems.length} {...act} />
+      {spec?.help && <p class="quiet">{spec.help}</p>}
+      <FieldGrid>
+        {(spec?.parameters ?? []).map((parameter) => (
+          <Field
+            key={parameter.name}
+            spec={fieldOf(parameter)}
+            value={params[parameter.name]}
+            findings={findingsOf(`params.${parameter.name}`)}
+            datapoints={datapoints}
+            onChange={(value) => setParameter(parameter.name, value)}
+          />
+        ))}
+      </FieldGrid>
+      <details class="row-more">
+        <summary>Id</summary>
+        <Field
+          spec={{ name: 'id', label: 'Id', kind: 'text' }}
+          value={row['id']}
+          findings={findingsOf('id')}
+          onChange={(value) => act.onChange({ ...row, id: value })}
+        />
+      </details>
+    </li>
+  );
+}
+
+interface RowHeadProps extends Pick<RowProps, 'row' | 'at' | 'last' | 'onMove' | 'onRemove' | 'onDrag'> {
+  readonly label: string | undefined;
+  readonly problems: number;
+}
+
+function RowHead({ row, at, last, label, problems, onMove, onRemove, onDrag }: RowHeadProps) {
+  const name = String(row['id'] ?? `row ${at + 1}`);
+  return (
+    <header>
+      <span
+        class="row-handle"
+        draggable
+        onDragStart={() => onDrag(at)}
+        onDragEnd={() => onDrag(null)}
+        aria-hidden="true"
+      >
+        ⠿
+      </span>
+      <strong>
+        {at + 1}. {label ?? String(row['type'])}
+      </strong>
+      {problems > 0 && <Badge kind="bad">{problems}</Badge>}
+      <span class="row-buttons">
+        <Button kind="bare" aria-label={`Move ${name} up`} disabled={at === 0} onClick={() => onMove(at - 1)}>
+          <Icon name="up" />
+        </Button>
+        <Button kind="bare" aria-label={`Move ${name} down`} disabled={at === last} onClick={() => onMove(at + 1)}>
+          <Icon name="down" />
+        </Button>
+        <Button kind="bare" aria-label={`Remove ${name}`} onClick={onRemove}>
+          <Icon name="close" />
+        </Button>
+      </span>
+    </header>
+  );
+}

@@ -1,0 +1,42 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { cancelJob } from '../state/actions.js';
+import { may } from '../state/principal.js';
+import { jobTitle } from '../words/jobs.js';
+import { percent } from '../words/numbers.js';
+import { Banner } from './banner.js';
+import { Button } from './button.js';
+import { Progress } from './progress.js';
+
+/** A job that is under way, or how it ended where that is no result. */
+export function JobState({ job }: { readonly job: JobStatus }) {
+  const { status, progress, message, error } = job;
+  if (status === 'succeeded') return null;
+  if (status === 'cancelled') return <Banner kind="warning" title="The job was cancelled." />;
+  if (status === 'failed') {
+    return error?.code === 'INFEASIBLE' ? null : (
+      <Banner kind="bad" title={error?.message ?? 'The job failed.'}>
+        {error !== null && (
+          <p>
+            <code>{error.code}</code>
+          </p>
+        )}
+      </Banner>
+    );
+  }
+  return (
+    <Banner
+      kind="info"
+      title={status === 'pending' ? 'The job waits for its turn' : `Running: ${percent(progress, 0)}`}
+      action={
+        may('run') && (
+          <Button kind="bare" onClick={() => cancelJob(job.job_id)}>
+            Cancel
+          </Button>
+        )
+      }
+    >
+      <p>{message}</p>
+      <Progress value={progress} label={jobTitle(job)} />
+    </Banner>
+  );
+}

@@ -1,0 +1,122 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { cancelJob } from '../state/actions.js';
+import { jobOf } from '../state/live.js';
+import { may } from '../state/principal.js';
+import { duration, moment, secondsBetween } from '../words/dates.js';
+import { jobAddress, jobIdent, kindWord, STATUS_KINDS } from '../words/jobs.js';
+import { percent } from '../words/numbers.js';
+import { isObject, type Json } from '../words/paths.js';
+import { Badge } from './badge.js';
+import { Button } from './button.js';
+import { Progress } from './progress.js';
+import { Table } from './table/table.js';
+import type { Column } from './table/columns.js';
+
+interface JobTableProps {
+  readonly jobs: readonly JobStatus[];
+  readonly label: string;
+  readonly name?: string;
+  readonly height?: number;
+  readonly searches?: boolean;
+}
+
+/** Jobs, newest first; those that run move by themselves. */
+export function JobTable({ jobs, label, name, height = 560, searches = false }: JobTableProps) {
+  const rows = jobs.map((job) => jobOf(job.job_id) ?? job);
+  return (
+    <Table
+      label={label}
+      {...(name === undefined ? {} : { name })}
+      columns={COLUMNS}
+      rows={rows}
+      keyOf={({ job_id: id }) => id}
+      addressOf={jobAddress}
+      {...(searches ? { searchIn: textOf } : {})}
+      sort={{ column: 'created', direction: 'desc' }}
+      height={height}
+    />
+  );
+}
+
+const textOf = (job: JobStatus): string => `${job.job_id} ${subjectOf(job)} ${job.status} ${job.message}`;
+
+/** What the request is about, where that is not the id itself. */
+function subjectOf({ request }: JobStatus): string {
+  const asked = request as Json;
+  if (!isObject(asked)) return '';
+  return [asked['index_id'], asked['constraint_set_id'], asked['template_id']]
+    .filter((part) => typeof part === 'string')
+    .join(', ');
+}
+
+const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
+
+const COLUMNS: readonly Column<JobStatus>[] = [
+  { id: 'kind', title: 'Kind', width: 100, value: ({ kind }) => kindWord(kind) },
+  {
+    id: 'ident',
+    title: 'Of',
+    width: 120,
+    grow: 2,
+    value: jobIdent,
+    show: (job) => (
+      <>
+        <strong>{jobIdent(job)}</strong> <span class="quiet">{subjectOf(job)}</span>
+      </>
+    ),
+  },
+  {
+    id: 'status',
+    title: 'State',
+    width: 104,
+    value: ({ status }) => status,
+    show: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{status}</Badge>,
+  },
+  {
+    id: 'progress',
+    title: 'Progress',
+    width: 120,
+    priority: 3,
+    value: ({ progress }) => progress,
+    show: (job) => (isOver(job) ? percent(job.progress, 0) : <Progress value={job.progress} label={job.job_id} />),
+  },
+  {
+    id: 'message',
+    title: 'What',
+    width: 140,
+    grow: 2,
+    priority: 4,
+    value: ({ message, error }) => error?.message ?? message,
+    show: ({ message, error }) => <span title={error?.message ?? message}>{error?.message ?? message}</span>,
+  },
+  {
+    id: 'created',
+    title: 'Asked for',
+    width: 128,
+    priority: 2,
+    value: (job) => job.created_at,
+    show: (job) => moment(job.created_at),
+  },
+  {
+    id: 'took',
+    title: 'Took',
+    width: 84,
+    priority: 5,
+    align: 'right',
+    value: (job) => (job.started_at === null ? null : secondsBetween(job.started_at, job.finished_at)),
+    show: (job) => (job.started_at === null ? '–' : duration(secondsBetween(job.started_at, job.finished_at))),
+  },
+  {
+    id: 'cancel',
+    title: '',
+    width: 76,
+    value: () => null,
+    show: (job) =>
+      !isOver(job) &&
+      may('run') && (
+        <Button kind="bare" aria-label={`Cancel ${job.job_id}`} onClick={() => cancelJob(job.job_id)}>
+          Cancel
+        </Button>
+      ),
+  },
+];

@@ -1,0 +1,74 @@
+import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
+import { figure } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+
+interface InfeasibleProps {
+  readonly message: string;
+  readonly detail: Readonly<Record<string, unknown>> | null;
+  readonly rows: readonly JsonObject[];
+  onRows(rows: readonly JsonObject[]): void;
+}
+
+/** A change of one row that would let all of them hold. */
+interface Remedy {
+  readonly id: string;
+  readonly index: number;
+  readonly type: string;
+  readonly parameter: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Rows that cannot hold together, as the service tells them, with what would mend it. */
+export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
+  const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
+  const remedies = (listIn(detail, 'relaxations') as readonly Remedy[]).filter(
+    ({ index }) => rows[index] !== undefined,
+  );
+  const all = (listIn(detail, 'all_rows_relaxation') as readonly Remedy[]).filter(
+    ({ index }) => rows[index] !== undefined,
+  );
+  const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(withRemedy, rows));
+  return (
+    <Banner kind="bad" title={message}>
+      {conflict.length > 0 && <p>In conflict: {conflict.map(({ label }) => label).join(', ')}.</p>}
+      {remedies.length > 0 && (
+        <>
+          <p>Each of these alone would mend it:</p>
+          <ul class="remedies">
+            {remedies.map((remedy) => (
+              <li key={`${remedy.index} ${remedy.parameter}`}>
+                <span>
+                  <strong>{remedy.id || `row ${remedy.index + 1}`}</strong> {remedy.parameter} from{' '}
+                  {figure(remedy.from)} to {figure(remedy.to)}
+                </span>
+                <Button onClick={() => apply([remedy])}>Apply</Button>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {all.length > 1 && (
+        <p>
+          The least change of all together:{' '}
+          {all.map((remedy) => `${remedy.id || remedy.type} ${remedy.parameter} ${figure(remedy.to)}`).join(', ')}{' '}
+          <Button onClick={() => apply(all)}>Apply all</Button>
+        </p>
+      )}
+    </Banner>
+  );
+}
+
+function listIn(detail: InfeasibleProps['detail'], name: string): readonly unknown[] {
+  const list = detail?.[name];
+  return Array.isArray(list) ? list : [];
+}
+
+function withRemedy(rows: readonly JsonObject[], { index, parameter, to }: Remedy): readonly JsonObject[] {
+  return rows.map((row, i) => {
+    if (i !== index) return row;
+    const params: Json | undefined = row['params'];
+    return { ...row, params: { ...(isObject(params) ? params : {}), [parameter]: to } };
+  });
+}

@@ -1,0 +1,179 @@
+import type { ConstraintSet, IndexDocument, TypeSpec } from '#clients/typescript/divisor.js';
+import { useMemo, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Field } from '../../components/form/field.js';
+import { RowList } from '../../components/form/row-list.js';
+import { Page } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { attempt, start } from '../../state/actions.js';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { go, parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import type { JsonObject } from '../../words/paths.js';
+import { DeriveForm } from './derive-form.js';
+import { EarlierRuns } from './earlier-runs.js';
+import { asConstraints, asRows } from './rows.js';
+import { Solve } from './solve.js';
+import '../designer/designer.css';
+import './optimise.css';
+
+/** Weights near those of an index under constraints: rows, what they come to, a run, an index of its own. */
+export function OptimisePage() {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+    follows: false,
+  });
+  return (
+    <Page title="Optimise" subtitle="The weights nearest to an index that keep constraints">
+      <Answered resource={indices} what="the indices">
+        {({ indices: all }) => {
+          const ids = all.map(({ id }) => id);
+          const id = parameter('index') ?? ids[0];
+          if (id === undefined)
+            return <EmptyState title="No index yet">An optimisation begins with an index to stay near to.</EmptyState>;
+          return (
+            <Answered resource={types} what="the constraint classes">
+              {({ specs }) => <OfIndex key={id} id={id} ids={ids} specs={specs} />}
+            </Answered>
+          );
+        }}
+      </Answered>
+      <EarlierRuns />
+    </Page>
+  );
+}
+
+interface OfIndexProps {
+  readonly id: string;
+  readonly ids: readonly string[];
+  readonly specs: readonly TypeSpec[];
+}
+
+function OfIndex({ id, ids, specs }: OfIndexProps) {
+  const parent = useResource(`index ${id}`, (signal) =>
+    service.value.call('getIndex', { params: { index_id: id }, signal }),
+  );
+  const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  return (
+    <>
+      <div class="optimise-bar">
+        <Select
+          label="Index"
+          isLabelShown
+          options={ids.map((value) => ({ value, text: value }))}
+          value={id}
+          onChoose={(chosen) => setParameters({ index: chosen })}
+        />
+        <Select
+          label="Begin with"
+          isLabelShown
+          options={[
+            { value: '', text: 'no constraints' },
+            ...(sets.data?.constraint_sets ?? []).map(({ id: set, name }) => ({
+              value: set,
+              text: `${set} · ${name}`,
+            })),
+          ]}
+          value={parameter('set') ?? ''}
+          onChoose={(set) => setParameters({ set: set === '' ? null : set })}
+        />
+        <a href={indexAddress(id)}>The index</a>
+      </div>
+      <Answered resource={parent} what="the index">
+        {(document) => (
+          <Answered resource={sets} what="the constraint sets">
+            {({ constraint_sets: all }) => {
+              const set = all.find(({ id: known }) => known === parameter('set'));
+              return <Rows key={set?.id} parent={document} set={set} specs={specs} />;
+            }}
+          </Answered>
+        )}
+      </Answered>
+    </>
+  );
+}
+
+interface RowsProps {
+  readonly parent: IndexDocument;
+  readonly set: ConstraintSet | undefined;
+  readonly specs: readonly TypeSpec[];
+}
+
+function Rows({ parent, set, specs }: RowsProps) {
+  const first = useMemo(() => asRows(set?.constraints ?? []), [set]);
+  const [rows, setRows] = useState(first);
+  const [name, setName] = useState(set?.id ?? `${parent.id}-limits`);
+  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const body = { id: name, name, constraints: asConstraints(rows) };
+  const report = useOneAtATime(JSON.stringify(body), () => service.value.call('validateConstraintSet', { body }));
+  const findings = report.data?.findings ?? [];
+  const isValid = report.data?.valid === true && !report.isBehind;
+  const run = () =>
+    start(async () => {
+      await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
+      return service.value.call('startOptimisation', { body: { index_id: parent.id, constraint_set_id: name } });
+    });
+  return (
+    <div class="designer">
+      <div class="designer-forms">
+        <section class="designer-part" aria-label="Constraints">
+          <header class="section-head">
+            <h2>Constraints</h2>
+            <span class="quiet">Full investment, long only unless rows say otherwise</span>
+          </header>
+          <RowList
+            what="constraint"
+            rows={rows}
+            types={specs}
+            path={['constraints']}
+            findings={findings}
+            datapoints={fields.data?.fields.map(({ name: field }) => field) ?? []}
+            onChange={setRows}
+          />
+        </section>
+        {may('run') && may('write') && (
+          <section class="designer-part" aria-label="Run">
+            <h2>Run</h2>
+            <p class="quiet">
+              Stores the rows as a constraint set and solves in full, with the price of every row and the frontier.
+            </p>
+            <div class="optimise-run">
+              <Field
+                spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
+                value={name}
+                findings={findings.filter(({ path }) => path === 'id')}
+                onChange={(value) => setName(String(value ?? ''))}
+              />
+              <Button
+                kind="main"
+                disabled={!isValid}
+                onClick={async () => {
+                  const job = await run();
+                  if (job !== undefined) go(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
+                }}
+              >
+                Run
+              </Button>
+            </div>
+          </section>
+        )}
+        {may('write') && <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id)} />}
+      </div>
+      <Solve parent={parent} rows={rows} isValid={isValid} findings={findings} onRows={setRows} />
+    </div>
+  );
+}
+
+/** Stores an index that optimises its parent at each rebalance, and goes to it. */
+const derive = (parentId: string) => async (id: string, name: string, rows: readonly JsonObject[]) => {
+  const constraints = asConstraints(rows);
+  const saved = await attempt(() =>
+    service.value.call('optimiseIndex', { params: { index_id: parentId }, body: { id, name, constraints } }),
+  );
+  if (saved !== undefined) go(indexAddress(saved.index.id));
+};

@@ -1,0 +1,102 @@
+import type { BacktestMetrics, SweepRow } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Select } from '../../components/choice.js';
+import { Section } from '../../components/page.js';
+import { decimal, percent } from '../../words/numbers.js';
+import { patchText, pointerLabel } from './values.js';
+
+interface SweepMapProps {
+  readonly rows: readonly SweepRow[];
+  readonly pointers: readonly string[];
+  readonly rankBy: keyof BacktestMetrics;
+}
+
+const METRICS = [
+  'sharpe_ratio',
+  'annualised_return',
+  'volatility',
+  'max_drawdown',
+  'total_return',
+] as const satisfies readonly (keyof BacktestMetrics)[];
+
+/** A metric over two parameters; where there are more, a cell has the best of the others by rank. */
+export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
+  const [across, setAcross] = useState(pointers[0] ?? '');
+  const [down, setDown] = useState(pointers[1] ?? '');
+  const [metric, setMetric] = useState<keyof BacktestMetrics>(rankBy);
+  const columns = valuesOf(rows, across);
+  const lines = down === '' ? [''] : valuesOf(rows, down);
+  const known = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
+  const least = Math.min(...known);
+  const span = Math.max(...known) - least || 1;
+  const best = (column: string, line: string): number | null => {
+    const fitting = rows
+      .filter(
+        ({ patch, rank }) =>
+          rank !== null && patchText(patch[across]) === column && (down === '' || patchText(patch[down]) === line),
+      )
+      .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
+    return fitting[0]?.metrics?.[metric] ?? null;
+  };
+  const named = pointers.map((pointer) => ({ value: pointer, text: pointerLabel(pointer) }));
+  return (
+    <Section
+      title="Map"
+      aside={
+        <>
+          {pointers.length > 1 && (
+            <Select label="Across" isLabelShown options={named} value={across} onChoose={setAcross} />
+          )}
+          {pointers.length > 1 && <Select label="Down" isLabelShown options={named} value={down} onChoose={setDown} />}
+          <Select
+            label="Metric"
+            isLabelShown
+            options={METRICS.map((value) => ({ value, text: value.replaceAll('_', ' ') }))}
+            value={metric}
+            onChoose={(chosen: keyof BacktestMetrics) => setMetric(chosen)}
+          />
+        </>
+      }
+    >
+      <div class="sweep-map" tabIndex={0} role="region" aria-label={`${metric.replaceAll('_', ' ')} by parameters`}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{down === '' ? '' : `${pointerLabel(down)} \\ ${pointerLabel(across)}`}</th>
+              {columns.map((column) => (
+                <th key={column} scope="col">
+                  {column}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {lines.map((line) => (
+              <tr key={line}>
+                <th scope="row">{line === '' ? pointerLabel(across) : line}</th>
+                {columns.map((column) => {
+                  const value = best(column, line);
+                  const strength = value === null ? 0 : Math.round(((value - least) / span) * 55);
+                  return (
+                    <td
+                      key={column}
+                      style={{ background: `color-mix(in srgb, var(--accent) ${strength}%, transparent)` }}
+                    >
+                      {metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value)}
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
+  );
+}
+
+/** Values of a parameter in the order in which they were asked for. */
+function valuesOf(rows: readonly SweepRow[], pointer: string): readonly string[] {
+  const inOrder = rows.toSorted((a, b) => a.variant - b.variant);
+  return [...new Set(inOrder.filter(({ patch }) => pointer in patch).map(({ patch }) => patchText(patch[pointer])))];
+}

@@ -1,0 +1,181 @@
+import type { SweepRow, SweepView } from '#clients/typescript/divisor.js';
+import { Banner } from '../../components/banner.js';
+import { JobState } from '../../components/job-state.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { jobOf } from '../../state/live.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import { SweepMap } from './sweep-map.js';
+import { patchText, pointerLabel } from './values.js';
+import './sweeps.css';
+
+/** One sweep: the ranking, a map of two parameters, and how far to trust the best. */
+export function SweepPage({ params }: PageProps) {
+  const id = params['id'] ?? '';
+  const job = useResource(`job sweep ${id}`, (signal) =>
+    service.value.call('getJob', { params: { job_id: `sweep:${id}` }, signal }),
+  );
+  const view = job.data?.status === 'succeeded' ? (job.data.result as SweepView) : null; // The result of a sweep.
+  return (
+    <Page
+      title={view === null ? id : `Sweep of ${view.index_id}`}
+      above={[{ address: '/console/sweeps', text: 'Sweeps' }]}
+      subtitle={view && <a href={indexAddress(view.index_id)}>{view.index_id}</a>}
+    >
+      <Answered resource={job} what="the sweep">
+        {(first) => (
+          <>
+            <JobState job={jobOf(`sweep:${id}`) ?? first} />
+            {view !== null && <Result view={view} />}
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Result({ view }: { readonly view: SweepView }) {
+  const { selection, overfitting, verdict = [], variants, refused, rows } = view;
+  const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
+  return (
+    <>
+      {verdict.length > 0 && (
+        <Banner kind="info" title="What the figures come to">
+          {verdict.map((sentence) => (
+            <p key={sentence}>{sentence}</p>
+          ))}
+        </Banner>
+      )}
+      <Metrics
+        label="Figures of the sweep"
+        metrics={[
+          {
+            term: 'Variants',
+            value: count(variants),
+            note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} trials`,
+          },
+          {
+            term: 'Deflated Sharpe',
+            value: percent(selection?.deflated_sharpe_ratio),
+            help: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero',
+          },
+          {
+            term: 'Overfitting',
+            value: percent(overfitting?.probability),
+            help: 'Share of the selections whose choice is no better than the median out of sample',
+          },
+          {
+            term: 'Loss out of sample',
+            value: percent(overfitting?.probability_of_loss),
+            help: 'Share whose choice has a negative Sharpe ratio out of sample',
+          },
+          {
+            term: 'Best by chance',
+            value: decimal(selection?.expected_maximum_sharpe_ratio, 4),
+            help: 'Sharpe ratio of a session that the best of as many trials is expected to show where every true one is zero',
+          },
+          {
+            term: 'Its Sharpe ratio',
+            value: decimal(selection?.sharpe_ratio, 4),
+            help: 'Of a session, of the variant ranked first',
+          },
+        ]}
+      />
+      {pointers.length > 0 && <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} />}
+      <Section title="Ranking" aside={`by ${view.rank_by.replaceAll('_', ' ')}`}>
+        <Table
+          label="variants"
+          name="variants"
+          columns={columnsOf(pointers)}
+          rows={rows}
+          keyOf={({ variant }) => String(variant)}
+          sort={{ column: 'rank', direction: 'asc' }}
+        />
+      </Section>
+    </>
+  );
+}
+
+function columnsOf(pointers: readonly string[]): readonly Column<SweepRow>[] {
+  const varied = pointers.map((pointer): Column<SweepRow> => ({
+    id: pointer.replaceAll(/\W/g, '-'),
+    title: pointerLabel(pointer),
+    help: pointer,
+    width: 130,
+    grow: 1,
+    value: ({ patch }) => {
+      const value = patch[pointer];
+      return typeof value === 'number' ? value : value === undefined ? null : patchText(value);
+    },
+  }));
+  return [
+    { id: 'rank', title: 'Rank', width: 60, value: ({ rank }) => rank },
+    ...varied,
+    ...METRICS,
+    {
+      id: 'error',
+      title: 'Refused',
+      width: 90,
+      priority: 6,
+      value: ({ error }) => error?.message ?? null,
+      show: ({ error }) => error && <span title={error.message}>{error.code}</span>,
+    },
+  ];
+}
+
+const METRICS: readonly Column<SweepRow>[] = [
+  {
+    id: 'sharpe',
+    title: 'Sharpe',
+    width: 76,
+    align: 'right',
+    value: ({ metrics }) => metrics?.sharpe_ratio ?? null,
+    show: ({ metrics }) => decimal(metrics?.sharpe_ratio, 3),
+  },
+  {
+    id: 'annual',
+    title: 'Annualised',
+    width: 96,
+    priority: 2,
+    align: 'right',
+    value: ({ metrics }) => metrics?.annualised_return ?? null,
+    show: ({ metrics }) => (
+      <span class={signClass(metrics?.annualised_return)}>{change(metrics?.annualised_return)}</span>
+    ),
+  },
+  {
+    id: 'volatility',
+    title: 'Volatility',
+    width: 88,
+    priority: 3,
+    align: 'right',
+    value: ({ metrics }) => metrics?.volatility ?? null,
+    show: ({ metrics }) => percent(metrics?.volatility),
+  },
+  {
+    id: 'drawdown',
+    title: 'Drawdown',
+    width: 90,
+    priority: 4,
+    align: 'right',
+    value: ({ metrics }) => metrics?.max_drawdown ?? null,
+    show: ({ metrics }) => percent(metrics?.max_drawdown),
+  },
+  {
+    id: 'dsr',
+    title: 'Deflated',
+    help: 'Deflated Sharpe ratio',
+    width: 84,
+    priority: 5,
+    align: 'right',
+    value: (row) => row.deflated_sharpe_ratio,
+    show: (row) => percent(row.deflated_sharpe_ratio),
+  },
+];

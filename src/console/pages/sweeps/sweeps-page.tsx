@@ -1,0 +1,202 @@
+import type { IndexDocument, RuleTypes, SweepRequest } from '#clients/typescript/divisor.js';
+import { useMemo, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { Icon } from '../../components/icon.js';
+import { JobTable } from '../../components/job-table.js';
+import { Page, Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { start } from '../../state/actions.js';
+import { go, parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { counted } from '../../words/numbers.js';
+import type { Json, JsonObject } from '../../words/paths.js';
+import { parseValues, variedIn, type Varied } from './parameters.js';
+import '../designer/designer.css';
+import './sweeps.css';
+
+/** Many variants of an index at once, and the sweeps made before. */
+export function SweepsPage() {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+    follows: false,
+  });
+  const jobs = useResource('jobs sweep', (signal) =>
+    service.value.call('listJobs', { query: { kind: 'sweep', limit: 100 }, signal }),
+  );
+  return (
+    <Page title="Sweeps" subtitle="Many variants of an index, run and ranked as one job">
+      {may('run') && (
+        <Answered resource={indices} what="the indices">
+          {({ indices: all }) => (
+            <Answered resource={types} what="the rule classes">
+              {(known) => (
+                <NewSweep ids={all.filter(({ kind }) => kind === 'rule').map(({ id }) => id)} types={known} />
+              )}
+            </Answered>
+          )}
+        </Answered>
+      )}
+      <Answered resource={jobs} what="the sweeps">
+        {({ jobs: all }) =>
+          all.length > 0 && (
+            <Section title="Sweeps made">
+              <JobTable jobs={all} label="sweeps" />
+            </Section>
+          )
+        }
+      </Answered>
+    </Page>
+  );
+}
+
+function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly types: RuleTypes }) {
+  const id = parameter('index') ?? ids[0];
+  const document = useResource(id === undefined ? null : `index ${id}`, (signal) =>
+    service.value.call('getIndex', { params: { index_id: id ?? '' }, signal }),
+  );
+  if (id === undefined) return <EmptyState title="No index yet">A sweep varies an index.</EmptyState>;
+  return (
+    <section class="designer-part" aria-label="New sweep">
+      <header class="section-head">
+        <h2>New sweep</h2>
+        <Select
+          label="Index"
+          isLabelShown
+          options={ids.map((value) => ({ value, text: value }))}
+          value={id}
+          onChoose={(chosen) => setParameters({ index: chosen })}
+        />
+      </header>
+      <Answered resource={document} what="the definition">
+        {(index) => <SweepForm key={index.id} index={index} types={types} />}
+      </Answered>
+    </section>
+  );
+}
+
+/** What is varied, with its values as they are typed. */
+interface Axis {
+  readonly pointer: string;
+  readonly text: string;
+}
+
+const RANKS = [
+  'sharpe_ratio',
+  'total_return',
+  'annualised_return',
+  'max_drawdown',
+  'volatility',
+  'tracking_error',
+] as const;
+const AXES_MAX = 4;
+
+function SweepForm({ index, types }: { readonly index: IndexDocument; readonly types: RuleTypes }) {
+  const varied = useMemo(() => variedIn(index as unknown as JsonObject, types), [index, types]);
+  const [axes, setAxes] = useState<readonly Axis[]>([]);
+  const [costs, setCosts] = useState<Json | undefined>(5);
+  const [rank, setRank] = useState<Json | undefined>('sharpe_ratio');
+  const variants = axes.reduce((product, { text }) => product * parseValues(text).length, axes.length === 0 ? 0 : 1);
+  const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
+  const submit = async () => {
+    const body: SweepRequest = {
+      index_id: index.id,
+      request: { transaction_cost_bps: costs as number },
+      grid: Object.fromEntries(axes.map(({ pointer, text }) => [pointer, parseValues(text)])),
+      rank_by: rank as (typeof RANKS)[number],
+    };
+    const job = await start(() => service.value.call('startSweep', { body }));
+    if (job !== undefined) go(`/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
+  };
+  return (
+    <>
+      {axes.map((axis, k) => (
+        <AxisField
+          key={axis.pointer}
+          axis={axis}
+          varied={varied.find(({ pointer }) => pointer === axis.pointer)}
+          onChange={(text) => setAxes(axes.map((own, i) => (i === k ? { ...own, text } : own)))}
+          onRemove={() => setAxes(axes.filter((_, i) => i !== k))}
+        />
+      ))}
+      {axes.length < AXES_MAX && (
+        <Select
+          label="Vary a parameter"
+          options={[
+            { value: '', text: '+ Vary a parameter' },
+            ...free.map(({ pointer, label }) => ({ value: pointer, text: label })),
+          ]}
+          value=""
+          onChoose={(pointer) => pointer !== '' && setAxes([...axes, { pointer, text: firstValues(varied, pointer) }])}
+        />
+      )}
+      <FieldGrid>
+        <Field
+          spec={{
+            name: 'costs',
+            label: 'Costs',
+            kind: 'number',
+            unit: 'bps',
+            help: 'Of a trade, unless they are varied',
+          }}
+          value={costs}
+          findings={[]}
+          onChange={setCosts}
+        />
+        <Field
+          spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
+          value={rank}
+          findings={[]}
+          onChange={setRank}
+        />
+      </FieldGrid>
+      <div class="sweep-start">
+        <Button kind="main" disabled={variants === 0} onClick={() => void submit()}>
+          Run {counted(variants, 'variant')}
+        </Button>
+      </div>
+    </>
+  );
+}
+
+/** What a parameter may be, or a few numbers around what it is. */
+function firstValues(varied: readonly Varied[], pointer: string): string {
+  const { now, choices } = varied.find((one) => one.pointer === pointer) ?? {};
+  if (choices) return choices.join(', ');
+  if (typeof now !== 'number') return now === undefined || now === null ? '' : String(now);
+  if (now === 0) return '0, 5, 10, 20';
+  return [0.5, 1, 1.5, 2].map((factor) => Number((now * factor).toPrecision(6))).join(', ');
+}
+
+interface AxisFieldProps {
+  readonly axis: Axis;
+  readonly varied: Varied | undefined;
+  onChange(text: string): void;
+  onRemove(): void;
+}
+
+function AxisField({ axis, varied, onChange, onRemove }: AxisFieldProps) {
+  const label = varied?.label ?? axis.pointer;
+  return (
+    <div class="sweep-axis">
+      <Field
+        spec={{
+          name: axis.pointer,
+          label,
+          kind: 'text',
+          help: `Values, separated by commas; now ${String(varied?.now ?? 'none')}`,
+        }}
+        value={axis.text}
+        findings={[]}
+        onChange={(value) => onChange(String(value ?? ''))}
+      />
+      <Button kind="bare" aria-label={`Leave ${label} as it is`} onClick={onRemove}>
+        <Icon name="close" />
+      </Button>
+    </div>
+  );
+}

@@ -39,9 +39,10 @@ export async function readTypedMarket(
   const { connection } = duck;
   const identifier = sqlName(columns.identifier);
   const day = columns.date.type === 'DATE' ? sqlName(columns.date.name) : dayExpression(columns.date); // a DATE is its days since 1970
+  const beside = await duck.connect(); // First: a scan that fails while nobody waits for it would end the process.
   const [spellings, rowsByDay] = await allOver([
     distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`),
-    countDays(await duck.connect(), scan, columns.date),
+    countDays(beside, scan, columns.date),
   ]);
   if (spellings === undefined || rowsByDay === undefined) {
     await tellMarketProblems(duck, source, problems);

@@ -7,7 +7,7 @@ import { compareText } from '#domain/findings.js';
 import type { FrameWriter } from './book-json.js';
 import { jsonObject, numberMember, seriesMember, textMember, valueMember, writtenMember } from './json-object.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
-import { daysToken, dayText, writeSeriesBody } from './series-json.js';
+import { daysToken, dayText } from './series-json.js';
 
 const PORTFOLIO_ID_LENGTH = 64;
 
@@ -53,18 +53,6 @@ export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
       dates,
     }) => ({ dates, values: behindCapital(initialCapital, value) }),
   ),
-  names_held: {
-    write(json, { record: { portfolio } }) {
-      if (portfolio.held === null) json.raw('null');
-      else
-        writeSeriesBody(json, {
-          name: 'names',
-          dates: daysToken(portfolio.days),
-          values: Float64Array.from(portfolio.held),
-        });
-    },
-    older: () => null,
-  },
   portfolio_id: textMember(({ record }) => `portfolio-${record.runId}`.slice(0, PORTFOLIO_ID_LENGTH)),
   positions: writtenMember((json, { record, text }) => writePositions(json, record.portfolio, text)),
   positions_total: numberMember(({ record }) => record.portfolio.positions.total),

@@ -3016,8 +3016,6 @@ export interface PortfolioBookPayload {
   readonly initial_capital: number;
   /** Value after each close, preceded by a day-zero row with the initial capital. */
   readonly nav: SeriesPayload;
-  /** Number of names held after each close. */
-  readonly names_held: SeriesPayload | null;
   /** portfolio-{index_id}. */
   readonly portfolio_id: string;
   /** Holdings after each close, in long form; the most recent rows. */

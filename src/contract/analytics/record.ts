@@ -79,7 +79,6 @@ export const PortfolioBookPayload = z
     nav: SeriesPayload.meta({
       description: 'Value after each close, preceded by a day-zero row with the initial capital.',
     }),
-    names_held: SeriesPayload.nullable().meta({ description: 'Number of names held after each close.' }),
     portfolio_id: z.string(),
     positions: TableFrame,
     positions_total: z.int(),

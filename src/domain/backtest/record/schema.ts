@@ -160,13 +160,6 @@ const PORTFOLIO = group({
     whole: ({ run }) => run.portfolio.cash,
     added: ({ continuation }) => continuation.portfolio.cash.subarray(1),
   }),
-  /** Names held after each close, [T]. */
-  held: record.later(
-    record.i32({
-      whole: ({ run }) => run.portfolio.counts,
-      added: ({ continuation }) => continuation.portfolio.counts.subarray(1),
-    }),
-  ),
   frame: record.of({
     whole: ({ frame }) => frame,
     added: ({ continuation: { portfolio }, dates }) => ({ book: portfolio, portfolio, before: dates }),

@@ -5,7 +5,7 @@ import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { FrameWriter } from './book-json.js';
-import { jsonObject, numberMember, seriesMember, textMember, valueMember, writtenMember } from './json-object.js';
+import { jsonObject, numberMember, seriesMember, textMember, writtenMember } from './json-object.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
 import { daysToken, dayText } from './series-json.js';
 
@@ -56,10 +56,6 @@ export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
   portfolio_id: textMember(({ record }) => `portfolio-${record.runId}`.slice(0, PORTFOLIO_ID_LENGTH)),
   positions: writtenMember((json, { record, text }) => writePositions(json, record.portfolio, text)),
   positions_total: numberMember(({ record }) => record.portfolio.positions.total),
-  transaction_cost_bps: {
-    ...valueMember(({ record }: PortfolioSource) => record.portfolio.costBps),
-    older: () => null,
-  },
   transactions_total: {
     ...numberMember(({ record }: PortfolioSource) => record.portfolio.transactions.total),
     // Version 0.1.0 served every row.

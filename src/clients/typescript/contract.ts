@@ -3022,8 +3022,6 @@ export interface PortfolioBookPayload {
   readonly positions: TableFrame;
   /** Rows of the whole panel. */
   readonly positions_total: number;
-  /** Cost of trading, of the notional. */
-  readonly transaction_cost_bps: number | null;
   /** Every trade, in long form. */
   readonly transactions: TableFrame;
   /** Rows of the whole table: more than served only beyond a million, the most recent being served. */

@@ -82,7 +82,6 @@ export const PortfolioBookPayload = z
     portfolio_id: z.string(),
     positions: TableFrame,
     positions_total: z.int(),
-    transaction_cost_bps: z.number().nullable().meta({ description: 'Cost of trading, of the notional.' }),
     transactions: TableFrame,
     transactions_total: z.int().meta({
       description: 'Rows of the whole table: more than served only beyond a million, the most recent being served.',

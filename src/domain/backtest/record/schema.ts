@@ -149,7 +149,6 @@ const PORTFOLIO = group({
   initialCapital: record.fixed(({ run }) => run.plan.request.initial_capital),
   /** Cost of a unit of traded notional. */
   costRate: record.fixed(({ run }) => run.plan.request.transaction_cost_bps / 10_000),
-  costBps: record.later(record.fixed(({ run }) => run.plan.request.transaction_cost_bps)),
   /** Money, [T]. */
   value: record.f64({
     whole: ({ run }) => run.portfolio.value,

@@ -20,27 +20,50 @@ export interface JointMoves {
 
 /**
  * Moves rounded outward, with moves of rows that are not convex where those do not hold yet: of the highest priority first,
- * each as far as it goes but the last, which goes as far as it must.
+ * by one parameter where that is enough and by several otherwise, none of which can be less.
  */
 export function jointMoves(solvers: Solvers, problem: Problem, { moves, origins }: JointMoves): Moved[] | undefined {
   const plain = moves.length === 0 ? undefined : roundedOutward(solvers, problem, moves);
   if (plain !== undefined) return plain;
-  const taken: Move[] = moves.map(({ movable, to }) => ({
+  const wider = moves.map(({ movable, to }): Move => ({
     movable,
     to: movable.from + (to - movable.from) * (1 + 1e-6),
   }));
-  for (const way of waysOf(problem, origins).toSorted((a, b) => b.origin.priority - a.origin.priority)) {
-    const { origin, parameter, end } = way;
-    const changes = taken.map(({ movable, to }) => ({ origin: movable.origin, parameter: movable.parameter, to }));
-    const succeeds = (to: number) =>
-      solveProblem(solvers, problem, { changes: [...changes, { origin, parameter, to }], wanted: 'any' }).kind ===
-      'solved';
-    if (succeeds(end))
-      return roundedOutward(solvers, problem, [
-        ...taken,
-        { movable: way, to: halved({ ...way, within: EXACT }, succeeds) },
-      ]);
-    taken.push({ movable: way, to: end });
+  const ways = leastWays(waysOf(problem, origins), (taken) => {
+    const changes = [...wider, ...taken].map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
+    return solveProblem(solvers, problem, { changes, wanted: 'any' }).kind === 'solved';
+  });
+  return ways === undefined ? undefined : roundedOutward(solvers, problem, [...wider, ...ways]);
+}
+
+interface WayMove extends Move {
+  readonly movable: Way;
+}
+
+/** The least moves along some ways that are enough together, those of the highest priority first. */
+function leastWays(
+  ways: readonly Way[],
+  isEnough: (moves: readonly WayMove[]) => boolean,
+): readonly WayMove[] | undefined {
+  const toEnd = (way: Way): WayMove => ({ movable: way, to: way.end });
+  const least = (way: Way, others: readonly WayMove[]): WayMove => ({
+    movable: way,
+    to: halved({ ...way, within: EXACT }, (to) => isEnough([...others, { movable: way, to }])),
+  });
+  /** Of moves that are enough, each as small as the others let it be, the last ones first. */
+  const shortened = (taken: readonly WayMove[]): readonly WayMove[] =>
+    taken.reduceRight<readonly WayMove[]>((kept, each) => {
+      const others = kept.filter((move) => move !== each);
+      return isEnough(others) ? others : kept.map((move) => (move === each ? least(each.movable, others) : move));
+    }, taken);
+  let taken: readonly WayMove[] = [];
+  for (const priority of [...new Set(ways.map(({ origin }) => origin.priority))].toSorted((a, b) => b - a)) {
+    const level = ways.filter(({ origin }) => origin.priority === priority);
+    const alone = level.filter((way) => isEnough([...taken, toEnd(way)])).map((way) => least(way, taken));
+    const [first] = alone.toSorted((a, b) => Math.abs(a.to - a.movable.from) - Math.abs(b.to - b.movable.from));
+    if (first !== undefined) return shortened([...taken, first]);
+    taken = [...taken, ...level.map(toEnd)];
+    if (level.length > 1 && isEnough(taken)) return shortened(taken);
   }
   return undefined;
 }

@@ -129,6 +129,20 @@ describe('by hand', () => {
     expect(given(four(rows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
   });
 
+  test('a row with a choice of names moves one number where that is enough, and by the least', () => {
+    const rows = [
+      row('Turnover', { limit: 0.15, reference: 'previous', priority: 2 }),
+      row('Concentration5_10_40', { single: 0.45, trigger: 0.1, aggregate: 0.5, priority: 1 }),
+    ];
+    // Nothing held is sold: AA keeps 0.4 and BB 0.3. BB is not above a trigger of 0.3; nothing that the single limit could be helps.
+    const { moves, weights } = given(four(rows))!;
+    expect(moves).toEqual([
+      { row: 0, parameter: 'limit', from: 0.15, to: expect.closeTo(0.3, 6) as number },
+      { row: 1, parameter: 'trigger', from: 0.1, to: expect.closeTo(0.3, 6) as number },
+    ]);
+    expect(Math.max(...weights)).toBeLessThanOrEqual(0.45);
+  });
+
   test('rows without a number are widened: an exclusion, a frozen name, the budget, the ban on short positions', () => {
     const rounded = (weights: Float64Array) => [...weights].map((weight) => Math.round(weight * 1e7) / 1e7);
     const capped = row('PositionBounds', { upper: 0.3 });

@@ -1,3 +1,4 @@
+import { formatDay } from '../days.js';
 import { lastAtMost } from '../search.js';
 import { Refusal } from '../refusal.js';
 import type { MarketData } from './market-data.js';
@@ -53,7 +54,7 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
   if (pair === undefined) return;
   throw new Refusal(
     'FX_MISSING',
-    `${sm.identifiers[column]} needs the exchange rate ${pair}, which the store does not hold at that date.`,
+    `${sm.identifiers[column]} needs the exchange rate ${pair}, which the store does not hold on ${formatDay(sm.sessions[session]!)}.`,
     {
       identifier: sm.identifiers[column],
       pair,

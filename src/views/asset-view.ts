@@ -50,12 +50,17 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
   };
 }
 
-/** Value of one unit of the name over the run, from its first bar on; NaN before it, [T]. */
+/** Value of one unit of the name over the run, from its first bar on, dividends as the run had them; NaN before it, [T]. */
 function grown(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
+  const held = columns.column('weights', name);
   const effects = new Map(
-    runEffects(columns).flatMap((row) => (row.name === name ? [[row.at, row.effect] as const] : [])),
+    runEffects(columns).flatMap(({ name: of, at, effect, onShort }) =>
+      of === name ? [[at, held[at - 1]! < 0 ? onShort : effect] as const] : [],
+    ),
   );
+  // What shorts paid is absent from runs up to version 0.2.0: what their weight did tells it.
+  const isTold = columns.has('shortCash') || header.variant !== 'net';
   const row = header.foreign[String(name)];
   const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);
   const values = new Float64Array(price.length).fill(Number.NaN);
@@ -71,10 +76,20 @@ function grown(columns: RunColumns, name: number, price: Float64Array): Float64A
       const step = effect
         ? growthStep(effect, carried, bar)
         : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
-      value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
+      if (effect && !isTold && held[t - 1]! < 0) value *= positionGrowth(columns, { name, at: t });
+      else value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
       carried = step.carried;
     }
     values[t] = value;
   }
   return values;
+}
+
+/** Growth of a position from the close before a date to its close, before anything was traded. */
+function positionGrowth(columns: RunColumns, { name, at }: { readonly name: number; readonly at: number }): number {
+  const H = columns.header.names.length;
+  const event = columns.i32('eventAt').indexOf(at);
+  const [block, row] = event < 0 ? (['weights', at] as const) : (['before', event] as const);
+  const weightIn = (of: 'weights' | 'before', r: number): number => columns.f64(of, r * H + name, r * H + name + 1)[0]!;
+  return (weightIn(block, row) * columns.f64('gross', at, at + 1)[0]!) / weightIn('weights', at - 1);
 }

@@ -15,14 +15,14 @@ export function weightPass(columns: RunColumns): RowPass {
   const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = effectsBySession(columns);
   const growth = growthRows(columns, effects);
-  const isNet = columns.header.variant === 'net';
+  const isTold = columns.has('shortCash') || columns.header.variant !== 'net'; // Absent from runs up to version 0.2.0.
   const sums = furthest();
   const drifts = furthest();
   const previous = new Float64Array(columns.header.names.length);
   return {
     see(t, row) {
-      const factors = growth(t, prices.at(t));
-      const withheld = isNet ? namesPaying(effects.get(t)) : NONE;
+      const factors = growth(t, { prices: prices.at(t), held: previous });
+      const withheld = isTold ? NONE : namesPaying(effects.get(t));
       // Of the first session nothing is before, and what happens to it is no drift.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
       sums.note(follow({ previous, factors, withheld, gross: gross[t]!, row, cash: cash[t]! }, drifted), 1);
@@ -52,7 +52,7 @@ interface DriftedRow {
   /** Weights of the session before; becomes those of this one. */
   readonly previous: Float64Array;
   readonly factors: Float64Array;
-  /** Names that paid dividends less a tax: what a short position in one paid was whole, and is not stored. */
+  /** Names that paid dividends less a tax where what a short position in one paid, the whole, is not stored. */
   readonly withheld: ReadonlySet<number>;
   /** Growth of the whole. */
   readonly gross: number;
@@ -80,11 +80,17 @@ function follow(drifted: DriftedRow, drifts: Furthest | null): number {
   return sum;
 }
 
+interface SessionRows {
+  readonly prices: Float64Array;
+  /** Weights of the session before. */
+  readonly held: Float64Array;
+}
+
 /** Growth of every name over each session from prices and actions, asked for session by session; NaN before a name's first bar. */
 function growthRows(
   columns: RunColumns,
   effects: ReadonlyMap<number, readonly RunEffect[]>,
-): (t: number, prices: Float64Array) => Float64Array {
+): (t: number, rows: SessionRows) => Float64Array {
   const { names, foreign, dates } = columns.header;
   const rates = Object.entries(foreign).map(([name, row]) => ({
     name: Number(name),
@@ -92,9 +98,13 @@ function growthRows(
   }));
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
-  return (t, prices) => {
+  return (t, { prices, held }) => {
     // What happened to a name changes what it grew by from the price before.
-    const touched = (effects.get(t) ?? []).map(({ name, effect }) => ({ name, effect, before: carried[name]! }));
+    const touched = (effects.get(t) ?? []).map(({ name, effect, onShort }) => ({
+      name,
+      effect: held[name]! < 0 ? onShort : effect,
+      before: carried[name]!,
+    }));
     grow(factors, carried, prices);
     for (const { name, effect, before } of touched) {
       if (before !== before) continue;

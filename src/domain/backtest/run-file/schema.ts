@@ -14,6 +14,7 @@ import {
 } from './panels.js';
 import { behind, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
+import { shortCash } from './short-cash.js';
 
 /**
  * The catalogue of a run file: one entry a block, in the order in which a whole run has them. Writing, extending, reading and
@@ -214,6 +215,7 @@ export const BLOCKS = {
     whole: ({ run, names }) => ready(wholeEffects(run, names)),
     added: (source) => ({ behind: addedEffects(source) }),
   },
+  shortCash,
   rates: {
     type: 'f64',
     axes: ['currencies', 'dates'],

@@ -65,7 +65,9 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const dates = [...new Set([...actions.keys(), ...exits.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((at) => {
     const before = held.before(at);
-    const acting = (actions.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
+    const acting = (actions.get(at) ?? [])
+      .filter(({ name }) => before.weights[name] !== 0)
+      .map((row) => (before.weights[row.name]! < 0 ? { ...row, effect: row.onShort } : row));
     const rows = acting.flatMap((row) =>
       actionRows(row, {
         ...step(row),

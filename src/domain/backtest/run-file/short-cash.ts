@@ -1,0 +1,61 @@
+import { effectTable, shortTerms } from '../../market/growth.js';
+import type { Book } from '../simulate/book.js';
+import { indexTerms } from '../simulate/index-run.js';
+import type { Block } from './block.js';
+import { placeIn } from './names.js';
+import { behind, byElement, readyOrNone } from './parts.js';
+
+/** Numbers of a row: name, date, cash. */
+export const SHORT_CASH_WIDTH = 3;
+
+/** Cash of short positions, which pay dividends whole, where tax is withheld from what long ones receive. */
+export const shortCash: Block<'f64'> = {
+  type: 'f64',
+  axes: ['effects', 'numbers'],
+  positionsEvery: SHORT_CASH_WIDTH,
+  compare: byElement(6),
+  upgrade: 'absent',
+  mayBegin: true,
+  meaning:
+    'rows of name, date, cash per share that a short position paid, by date then name; absent where nothing is withheld, and up to 0.2.0',
+  whole({ run: { portfolio, index }, names }) {
+    const books = [portfolio, index.book];
+    return readyOrNone(paidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
+  },
+  added({ continuation: { index, portfolio }, names, before }) {
+    const books = [portfolio, index.book];
+    const rows = paidByShorts({ terms: index, books, names, ...portfolio, before: before - 1 });
+    return behind(...(rows ? [rows] : []));
+  },
+};
+
+interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
+  readonly terms: Parameters<typeof indexTerms>[0];
+  /** A row is written where one of them is short. */
+  readonly books: readonly Book[];
+  readonly names: Int32Array;
+  /** Date of the run that the first session is. */
+  readonly before: number;
+}
+
+/** Null where none paid. */
+function paidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
+  const own = indexTerms(terms);
+  const ofShorts = shortTerms(own);
+  if (ofShorts === own) return null;
+  const { effects, starts } = effectTable(sm, ofShorts);
+  const rows: number[] = [];
+  for (let session = from + 1; session < from + length; session++) {
+    for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+      const { column, cash } = effects[e]!;
+      if (cash > 0 && books.some((book) => weightIn(book, session - 1, column) < 0))
+        rows.push(placeIn(names, column), before + session - from, cash);
+    }
+  }
+  return rows.length === 0 ? null : Float64Array.from(rows);
+}
+
+function weightIn({ from, columns, weights }: Book, session: number, column: number): number {
+  const slot = placeIn(columns, column);
+  return slot < 0 ? 0 : weights[(session - from) * columns.length + slot]!;
+}

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { assetView } from '#views/asset-view.js';
+import { attributionView } from '#views/attribution-view.js';
+import { exportPart } from '#views/exports/export-part.js';
+import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { cut, extend, filesAfter, opened } from './extend/extended.js';
+import { buildMarket } from './market-builder.js';
+import { runOn } from './random-run.js';
+import { columnsOf } from './shorts-case.js';
+import { CALENDARS, holding, WEEK, type Treatment } from './signed-case.js';
+
+const MARKET = buildMarket({
+  dates: WEEK,
+  close: { A: [100, 101, 102, 100, 99, 103], B: [50, 51, 50, 52, 53, 50], C: [10, 10, 11, 10, 9, 10] },
+  actions: [
+    { name: 'A', type: 'DIVIDEND', value: 2, ex: WEEK[1]! },
+    { name: 'C', type: 'DIVIDEND', value: 0.25, ex: WEEK[2]! },
+    { name: 'C', type: 'DIVIDEND', value: 0.5, ex: WEEK[4]! },
+    { name: 'C', type: 'SPECIAL_DIVIDEND', value: 0.75, ex: WEEK[4]! },
+  ],
+});
+
+function runTo(rows: number, treatment: Treatment): Run {
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: WEEK[0],
+    rebalance: { frequency: 'custom', dates: [WEEK[0], WEEK[3]] },
+    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
+  });
+  return runOn(CALENDARS, cut(MARKET, rows), document, { createDecider });
+}
+
+const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
+
+/** Of a unit of C from its first close to its last; the special dividend is reinvested in every variant. */
+const held = (paid: number): number =>
+  ((11 + 0.25 * paid) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * paid) / 10) * (10 / 9);
+
+function eventsOf(columns: RunColumns): Record<string, unknown>[] {
+  const pieces: Uint8Array[] = [];
+  exportPart({
+    columns,
+    table: 'events',
+    format: 'json',
+    bytes: Infinity,
+    from: { at: 0, rows: 0 },
+    sink: { append: (piece) => void pieces.push(piece.slice()) },
+    window: { start: null, end: null },
+    market: null,
+    tick: () => {},
+  });
+  const { columns: names, data } = JSON.parse(Buffer.concat(pieces).toString()) as {
+    readonly columns: readonly string[];
+    readonly data: readonly (readonly unknown[])[];
+  };
+  return data.map((row) => Object.fromEntries(row.map((cell, i) => [names[i]!, cell])));
+}
+
+describe.each([
+  ['price', { dividends: 'price' }, held(0)],
+  ['total', { dividends: 'total' }, held(1)],
+  ['net, nothing withheld', { dividends: 'net' }, held(1)],
+  ['net, a part withheld', { dividends: 'net', withholding_tax: 0.25 }, held(1)],
+  ['net, everything withheld', { dividends: 'net', withholding_tax: 1 }, held(1)],
+] as [string, Treatment, number][])('a short position pays dividends whole: %s', (_name, treatment, growth) => {
+  const run = runTo(WEEK.length, treatment);
+  const columns = columnsOf(run);
+
+  test('in the view of the asset as in the attribution', () => {
+    const { contributions } = attributionView(columns, { start: null, end: null });
+    expect(contributions.find(({ asset_id: id }) => id === 'C')!.total_return).toBeCloseTo(growth - 1, 12);
+    expect(assetView(columns, 'C').total_return).toBeCloseTo(growth - 1, 12);
+  });
+
+  test('in the view of a run that was stored without what it paid', () => {
+    if (treatment.withholding_tax === 1) return; // Such a run does not know the dates either.
+    const older: RunColumns = { ...columns, has: (name) => name !== 'shortCash' && columns.has(name) };
+    expect(assetView(older, 'C').total_return).toBeCloseTo(growth - 1, 12);
+  });
+
+  test('in the reconciliation', () => {
+    const { checks } = reconcileView(columns, () => [], null);
+    expect(checks.filter(({ holds }) => !holds)).toEqual([]);
+    expect(checks.map(({ name }) => name)).toContain('drift');
+  });
+
+  test('and the changes of the divisor are all explained', () => {
+    const rows = eventsOf(columns);
+    for (const date of new Set(rows.map((row) => row['date']))) {
+      const on = rows.filter((row) => row['date'] === date);
+      const explained = on.reduce((sum, row) => sum + Number(row['effect']), 0);
+      expect(Number(on[0]!['divisor_after']) / Number(on[0]!['divisor_before']) - 1).toBeCloseTo(explained, 12);
+    }
+    const cash = rows.filter((row) => row['identifier'] === 'C').map((row) => row['value']);
+    expect(cash).toEqual(treatment.dividends === 'price' ? [0.75] : [0.25, 1.25]);
+  });
+
+  test('after an extension as in a whole run', () => {
+    for (const rows of [2, 3, 4]) {
+      const before = runTo(rows, treatment);
+      const stored = runToColumns(before, { contentHash: 's' });
+      const gone = extend(
+        before.plan,
+        MARKET,
+        { columns: opened(stored), checkpoint: checkpointOf(before) },
+        { createDecider, calendars: CALENDARS },
+      );
+      if (typeof gone === 'string') throw new Error(gone);
+      const files = filesAfter([stored], gone);
+      const extended = opened(files.at(-1)!, files);
+      expect(firstDifference(extended, columns)).toBeNull();
+      expect(extended.has('shortCash')).toBe(columns.has('shortCash'));
+      if (columns.has('shortCash')) expect(extended.f64('shortCash')).toEqual(columns.f64('shortCash'));
+    }
+  });
+});

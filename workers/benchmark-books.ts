@@ -23,7 +23,7 @@ const BOOKS_MAX = 2;
 const BOOK_BYTES_MAX = 64 * 2 ** 20;
 
 /** Books up to the last session of their market, the one asked for longest ago first; they go with the market. */
-const keptFor = new WeakMap<MarketData, Map<string, Book>>();
+const booksFor = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
  * An index as a book that reaches a day, run from its definition. What comes after the day changes nothing before it, so that one
@@ -35,8 +35,8 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
   const books = booksOf(market);
   const key = JSON.stringify([input.indexId, input.documents]);
-  const kept = books.get(key);
-  const book = kept ?? wholeBook(engine, { ...input, market }) ?? bookUntil(engine, { ...input, market });
+  const cached = books.get(key);
+  const book = cached ?? wholeBook(engine, { ...input, market }) ?? bookUntil(engine, { ...input, market });
   books.delete(key);
   const isWhole = book.from + book.length === book.sm.sessions.length;
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
@@ -99,7 +99,7 @@ function requireMarket({ market }: BenchmarkInput): MarketData {
 }
 
 function booksOf(market: MarketData): Map<string, Book> {
-  const kept = keptFor.get(market) ?? new Map<string, Book>();
-  keptFor.set(market, kept);
-  return kept;
+  const cached = booksFor.get(market) ?? new Map<string, Book>();
+  booksFor.set(market, cached);
+  return cached;
 }

@@ -4,7 +4,7 @@ import { openEngine, type EngineChoice, type EngineSetting } from '#kernels/engi
 import type { ThreadData } from '#jobs/tasks.js';
 
 /** Arena that a thread keeps between tasks; one that grew beyond it is given back to the system. */
-const ARENA_KEPT_BYTES = 256 * 2 ** 20;
+const ARENA_BYTES_MAX = 256 * 2 ** 20;
 
 let opened: Promise<EngineChoice> | undefined;
 
@@ -35,7 +35,7 @@ function scoped<T>(engine: Engine, work: (engine: Engine) => T): T {
   try {
     return engine.scope(() => work(engine));
   } finally {
-    if (engine.bytes() > ARENA_KEPT_BYTES) opened = undefined;
+    if (engine.bytes() > ARENA_BYTES_MAX) opened = undefined;
   }
 }
 

@@ -22,14 +22,14 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
   warnOfMarket(content, problems);
   warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
-  const isKept =
+  const isSameObjects =
     content.reference === before.reference &&
     content.actions === before.actions &&
     content.universes === before.universes &&
     content.series === before.series;
   const { hash, digests } = await digestContent(
     content,
-    knownDigests({ held, fresh, before, content }, { isAdded: !options.full, isKept }),
+    knownDigests({ held, fresh, before, content }, { isAdded: !options.full, isSameObjects }),
   );
   const isSameTables =
     content.identifiers === before.identifiers &&
@@ -69,7 +69,7 @@ interface Versions {
 /** What needs no hashing: the days that were held, while no name and no field has come or gone, and tables that came whole or are those held. */
 function knownDigests(
   { held, fresh, before, content }: Versions,
-  { isAdded, isKept }: { readonly isAdded: boolean; readonly isKept: boolean },
+  { isAdded, isSameObjects }: { readonly isAdded: boolean; readonly isSameObjects: boolean },
 ): KnownDigests {
   const isSameAxis =
     before.identifiers.length === content.identifiers.length &&
@@ -83,7 +83,7 @@ function knownDigests(
     content.actions !== before.actions &&
     content.universes !== before.universes &&
     (before.series === undefined || content.series !== before.series);
-  const tables = isKept ? held.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
+  const tables = isSameObjects ? held.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
   return {
     ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix
       ? { blocks: { digests: held.digests.blocks, days: before.dates.length } }

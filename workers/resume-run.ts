@@ -23,7 +23,7 @@ import {
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
-import { readStretch, withRunFile } from './run-file.js';
+import { readBytes, withRunFile } from './run-file.js';
 
 /** What is stored beside the columns of a run, so that it can be extended. */
 export interface CheckpointFile {
@@ -158,7 +158,7 @@ export function resumeStored(
 /** Text of the snapshots that a stored result has behind those stored by themselves. @throws CannotResume when it is not what was written */
 function textBehind({ result }: ResumableRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
   const text = new Uint8Array(to - from);
-  if (text.length > 0) readStretch(result, from, text);
+  if (text.length > 0) readBytes(result, from, text);
   if (crc32(text) !== checksum) throw new CannotResume('no_checkpoint');
   return text;
 }

@@ -52,7 +52,7 @@ function unreadable(cause: unknown): Refusal {
  * Fills room with the bytes of a stored file from a position on.
  * @throws Refusal DOCUMENT_UNREADABLE when the file is gone or too short
  */
-export function readStretch(path: string, start: number, room: Uint8Array): void {
+export function readBytes(path: string, start: number, room: Uint8Array): void {
   const file = openFile(path);
   try {
     const count = readInto(file, start, room);

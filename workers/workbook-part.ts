@@ -28,7 +28,7 @@ const PART_BYTES = 1 << 18;
 /** The bytes of a workbook from a position on: it is a stream, which the thread goes on with where it stopped. */
 export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosition | null> {
   const { exportId, from, sink } = input;
-  const workbook = opened.get(exportId) ?? begun(input);
+  const workbook = opened.get(exportId) ?? startWorkbook(input);
   opened.delete(exportId);
   workbook.tick = input.tick;
   if (workbook.at > from.at) throw new Error(`byte ${from.at} of a workbook that was read to ${workbook.at}`);
@@ -50,7 +50,7 @@ export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosi
   return { at: workbook.at, rows: 0 };
 }
 
-function begun({ open, table, window, tick }: WorkbookPartInput): OpenWorkbook {
+function startWorkbook({ open, table, window, tick }: WorkbookPartInput): OpenWorkbook {
   const workbook: Omit<OpenWorkbook, 'reader'> = { at: 0, tick };
   const stream = workbookStream({ ...open(), table, window, tick: () => workbook.tick() });
   return Object.assign(workbook, { reader: stream.getReader() });

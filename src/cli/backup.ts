@@ -17,7 +17,7 @@ managed store they name, and a manifest with the hash of each file. The folder a
 Exit statuses: 0 done; 1 done, but the home lacks files that its documents name; 75 no room; 78 no home, or a damaged one.
 `;
 
-interface Told {
+interface BackupSummary {
   readonly folder: string;
   readonly documents: number;
   readonly files: number;
@@ -32,7 +32,7 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
   const { home, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
   const folders = homeFolders(home);
   const target = words[0] === undefined ? join(folders.backups, nameOfNow()) : resolve(words[0]);
-  const report = homeReport<Told>(values.json);
+  const report = homeReport<BackupSummary>(values.json);
   const { manifest, damaged } = await backupHome({
     home: folders,
     target,
@@ -40,8 +40,14 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
     onProgress: (fraction, file) => report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`),
   });
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
-  const told: Told = { folder: target, documents: manifest.documents, files: manifest.files.length, bytes, damaged };
-  report.print([told], ['backup', 'documents', 'files', 'MiB', 'damaged'], (row) => [
+  const summary: BackupSummary = {
+    folder: target,
+    documents: manifest.documents,
+    files: manifest.files.length,
+    bytes,
+    damaged,
+  };
+  report.print([summary], ['backup', 'documents', 'files', 'MiB', 'damaged'], (row) => [
     row.folder,
     String(row.documents),
     String(row.files),

@@ -16,7 +16,7 @@ held is moved aside into its folder replaced-TIME, never deleted; a restore that
 Exit statuses: 0 done; 75 a service runs on the home; 78 the backup is damaged or of a newer engine, or the home is not empty.
 `;
 
-interface Told {
+interface RestoreSummary {
   readonly home: string;
   readonly documents: number;
   readonly files: number;
@@ -31,21 +31,21 @@ export async function restore(argv: readonly string[], environment: NodeJS.Proce
     help: RESTORE_HELP,
     flags: ['replace'],
   });
-  const report = homeReport<Told>(values.json);
+  const report = homeReport<RestoreSummary>(values.json);
   const { manifest, aside } = await restoreHome({
     backup: resolve(words[0]!),
     home,
     replace: values.replace === true,
     onProgress: (fraction, file) => report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`),
   });
-  const told: Told = {
+  const summary: RestoreSummary = {
     home,
     documents: manifest.documents,
     files: manifest.files.length,
     created_at: manifest.created_at,
     aside: aside ?? null,
   };
-  report.print([told], ['home', 'documents', 'files', 'backup of', 'held before'], (row) => [
+  report.print([summary], ['home', 'documents', 'files', 'backup of', 'held before'], (row) => [
     row.home,
     String(row.documents),
     String(row.files),

@@ -95,10 +95,12 @@ function meanings(properties: Readonly<Record<string, JsonSchema>>, id: string):
   return Object.fromEntries(
     Object.entries(properties).map(([name, field]) => {
       const meaning = GLOSSARY[`${id}.${name}`] ?? GLOSSARY[name];
-      const told = withMeanings(field, id) as JsonSchema;
+      const described = withMeanings(field, id) as JsonSchema;
       return [
         name,
-        meaning === undefined || 'description' in field || 'const' in field ? told : { ...told, description: meaning },
+        meaning === undefined || 'description' in field || 'const' in field
+          ? described
+          : { ...described, description: meaning },
       ];
     }),
   );

@@ -29,8 +29,8 @@ export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryRead
       else raw[name] = read(name, kind, given.getAll(name), findings);
     }
     const shaped = checkShape(schema, raw);
-    const told = new Set(findings.map(({ path }) => path));
-    findings.push(...shaped.findings.filter(({ path }) => !told.has(path)));
+    const reported = new Set(findings.map(({ path }) => path));
+    findings.push(...shaped.findings.filter(({ path }) => !reported.has(path)));
     if (findings.length > 0 || shaped.value === undefined) throw refuseWithFindings('query', findings);
     return shaped.value;
   };

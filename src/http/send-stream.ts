@@ -21,7 +21,7 @@ export function sendStream(
 }
 
 async function send(reader: ReadableStreamBYOBReader, outgoing: ServerResponse): Promise<void> {
-  const gone = once(outgoing, 'close')
+  const closed = once(outgoing, 'close')
     .then(() => reader.cancel())
     .catch(() => undefined); // Reading tells what failed.
   let room = new ArrayBuffer(ROOM_BYTES);
@@ -30,7 +30,7 @@ async function send(reader: ReadableStreamBYOBReader, outgoing: ServerResponse):
       const { done, value } = await reader.read(new Uint8Array(room));
       if (outgoing.closed) return;
       if (done) break;
-      await Promise.race([written(outgoing, value), gone]); // What cannot be sent any more is never told to be written.
+      await Promise.race([written(outgoing, value), closed]); // What cannot be sent any more is never told to be written.
       if (outgoing.closed) return;
       room = value.buffer;
     }

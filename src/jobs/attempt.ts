@@ -8,7 +8,7 @@ import type { Completion, JobKind } from './job-kind.js';
 export interface RunningAttempt {
   readonly completion: Promise<Completion>;
   /** Artifacts written so far. */
-  readonly kept: readonly ArtifactRef[];
+  readonly written: readonly ArtifactRef[];
   progress(): TaskProgress;
   /** Whether every task of it waits or has a live thread. */
   isAlive(): boolean;
@@ -34,12 +34,12 @@ export function startAttempt(
   const { signal } = ending;
   setMaxListeners(0, signal); // A sweep has one listener for each of its tasks.
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
-  const kept: ArtifactRef[] = [];
+  const written: ArtifactRef[] = [];
   let reported = 0;
   let said: string | undefined;
 
   const account = (ref: ArtifactRef): ArtifactRef => {
-    kept.push(ref);
+    written.push(ref);
     return ref;
   };
 
@@ -62,7 +62,7 @@ export function startAttempt(
 
   return {
     completion,
-    kept,
+    written,
     progress() {
       let fraction = reported;
       let message = said;

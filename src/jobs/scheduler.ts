@@ -178,8 +178,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
   }
 
-  async function discard({ kept }: RunningAttempt): Promise<void> {
-    if (kept.length > 0) await artifacts.remove(kept.map(({ name }) => name));
+  async function discard({ written }: RunningAttempt): Promise<void> {
+    if (written.length > 0) await artifacts.remove(written.map(({ name }) => name));
   }
 
   /** Work that does not stop when it is asked to loses its place, so that it cannot hold up the queue. */

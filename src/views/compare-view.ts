@@ -72,7 +72,7 @@ export function comparisonBytes({ days, entries }: Comparison): number {
 }
 
 /** What is reported of runs beside their levels. */
-export interface ToldOfRuns {
+export interface RunNotes {
   /** State of each run, in their order. */
   readonly stale: readonly (StaleState | null)[];
   readonly findings: readonly Finding[];
@@ -93,7 +93,7 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
   total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
 });
 
-const COMPARISON = jsonObject<CompareView, Comparison & ToldOfRuns>({
+const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
   index_ids: valueMember(({ entries }) => entries.map(({ id }) => id)),
   entries: writtenMember((json, { days, entries, stale }) => {
     const dates = daysToken(days);
@@ -111,6 +111,6 @@ const COMPARISON = jsonObject<CompareView, Comparison & ToldOfRuns>({
 });
 
 /** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
-export function writeComparison(json: JsonWriter, comparison: Comparison, { stale, findings }: ToldOfRuns): void {
+export function writeComparison(json: JsonWriter, comparison: Comparison, { stale, findings }: RunNotes): void {
   COMPARISON.write(json, { ...comparison, stale, findings });
 }

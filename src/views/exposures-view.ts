@@ -45,10 +45,10 @@ export function exposuresView(columns: RunColumns, input: ExposuresInput): Expos
     });
   });
   const ordered = [...averages].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([group]) => group);
-  const told = ordered.length > input.groups ? [...ordered.slice(0, input.groups), OTHERS] : ordered;
-  const placeOf = new Map(told.map((group, g) => [group, g]));
+  const shownGroups = ordered.length > input.groups ? [...ordered.slice(0, input.groups), OTHERS] : ordered;
+  const placeOf = new Map(shownGroups.map((group, g) => [group, g]));
 
-  const sums = told.map(() => new Float64Array(shown.length));
+  const sums = shownGroups.map(() => new Float64Array(shown.length));
   const herfindahl = new Float64Array(shown.length);
   const largest = new Float64Array(shown.length);
   const second = placed();
@@ -56,7 +56,7 @@ export function exposuresView(columns: RunColumns, input: ExposuresInput): Expos
     const groups = second(days[shown[k]!]!);
     weights.forEach((weight, i) => {
       if (weight === 0) return;
-      sums[placeOf.get(groups[i]!) ?? told.length - 1]![k]! += weight;
+      sums[placeOf.get(groups[i]!) ?? shownGroups.length - 1]![k]! += weight;
       herfindahl[k]! += weight * weight;
       largest[k] = Math.max(largest[k]!, Math.abs(weight));
     });
@@ -65,7 +65,7 @@ export function exposuresView(columns: RunColumns, input: ExposuresInput): Expos
     index_id: header.run_id,
     by: input.by,
     dates: shown.map((at) => formatDay(days[at]!)),
-    groups: told.map((group, g) => ({ group, weights: [...sums[g]!] })),
+    groups: shownGroups.map((group, g) => ({ group, weights: [...sums[g]!] })),
     concentration: {
       herfindahl: [...herfindahl],
       effective: Array.from(herfindahl, (value) => (value === 0 ? 0 : 1 / value)),

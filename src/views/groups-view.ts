@@ -128,8 +128,8 @@ const REMEMBERED_MAX = 1 << 21;
 /** The periods of the first pass, kept; made again in every pass where they are too many. Pass them in order. */
 function remembered(of: Periods, { periods, groups }: { readonly periods: number; readonly groups: number }): Periods {
   if (2 * periods * groups > REMEMBERED_MAX) return of;
-  const kept: GroupedPeriod[] = [];
-  return (period) => (kept[period] ??= of(period));
+  const cache: GroupedPeriod[] = [];
+  return (period) => (cache[period] ??= of(period));
 }
 
 interface Grouping {

@@ -77,8 +77,12 @@ const bits = (handle: MarketHandle) => bitsOf(openMarket(handle));
 const add = (
   held: MarketHandle,
   fresh: MarketHandle,
-  kept: readonly ('corporate_actions' | 'reference' | 'universes')[] = [],
-) => refreshMarket({ held, fresh, options: { until: null, full: false, isWhole: true, kept }, calendars: [] }, control);
+  unchangedTables: readonly ('corporate_actions' | 'reference' | 'universes')[] = [],
+) =>
+  refreshMarket(
+    { held, fresh, options: { until: null, full: false, isWhole: true, unchangedTables }, calendars: [] },
+    control,
+  );
 /** Whether two handles lie in the same memory: what one writes the other sees. */
 function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];

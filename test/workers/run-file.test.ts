@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
-import { hashFile, readStretch, withRunFile } from '#workers/run-file.js';
+import { hashFile, readBytes, withRunFile } from '#workers/run-file.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -21,7 +21,7 @@ function refusalOf(work: () => unknown): Refusal {
 describe('a file of a stored run', () => {
   test('that is not there is refused as such', () => {
     const gone = join(folder, 'gone');
-    for (const work of [() => withRunFile(gone, () => 0), () => readStretch(gone, 0, new Uint8Array(1))]) {
+    for (const work of [() => withRunFile(gone, () => 0), () => readBytes(gone, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is not there.',
@@ -32,7 +32,7 @@ describe('a file of a stored run', () => {
 
   test('that the system does not read is refused with the name it gives to the reason', () => {
     // A folder can be opened and not be read, as a file on a bad sector.
-    for (const work of [() => withRunFile(folder, () => 0), () => readStretch(folder, 0, new Uint8Array(1))]) {
+    for (const work of [() => withRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: the system reads none of its file (EISDIR).',

@@ -24,7 +24,7 @@ export function isSameRequest({ request: before }: BacktestPlan, { request: now 
 }
 
 function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
-  const told = Object.keys(before.documents)
+  const changes = Object.keys(before.documents)
     .toSorted()
     .flatMap((id) => {
       const [was, is] = [before.documents[id]!, now.documents[id]];
@@ -33,7 +33,7 @@ function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
         : [`The index ${id} is not that of the run: ${list(changedFields(was, is))}.`];
     });
   const isOther = before.indexId !== now.indexId || !isSame(reachOf(before), reachOf(now));
-  if (told.length > 0 || !isOther) return told;
+  if (changes.length > 0 || !isOther) return changes;
   return [`The run reached the indices ${list(reachOf(before))}; now it would reach ${list(reachOf(now))}.`];
 }
 

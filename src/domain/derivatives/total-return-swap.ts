@@ -129,18 +129,18 @@ export function valueSwap(terms: SwapTerms): SwapValue {
     const discountStart = Math.exp(-r * tauStart);
     const discountFactor = Math.exp(-r * tauEnd);
     const accrual = isCurrent ? days / DAYS_PER_YEAR : tauEnd - tauStart;
-    const kept = Math.exp(-leakage * (tauEnd - tauStart));
+    const retained = Math.exp(-leakage * (tauEnd - tauStart));
     const floating = Math.expm1(r * accrual);
 
     const equity = isCurrent
-      ? notional * ((spot / initialLevel) * kept - discountFactor)
-      : notional * (discountStart * kept - discountFactor);
+      ? notional * ((spot / initialLevel) * retained - discountFactor)
+      : notional * (discountStart * retained - discountFactor);
     const financing = notional * (floating + spread * alpha) * discountFactor;
-    const equitySlope = notional * (tauEnd * discountFactor - (isCurrent ? 0 : tauStart * discountStart * kept));
+    const equitySlope = notional * (tauEnd * discountFactor - (isCurrent ? 0 : tauStart * discountStart * retained));
     const financingSlope =
       notional * discountFactor * (accrual * (floating + 1) - tauEnd * (floating + spread * alpha));
 
-    if (isCurrent) delta = (notional / initialLevel) * kept;
+    if (isCurrent) delta = (notional / initialLevel) * retained;
     equityLeg += equity;
     financingLeg += financing;
     annuity += notional * alpha * discountFactor;

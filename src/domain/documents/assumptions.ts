@@ -29,15 +29,15 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
 }
 
 /** Names told by an assumption before the rest is only counted. */
-const NAMES_TOLD = 3;
+const NAMES_LISTED_MAX = 3;
 
 /** Names whose prices are taken to be in the currency of the index because nothing tells theirs. */
 function currencyFindings({ document, market }: Assumed): Finding[] {
   const names = namesWithoutCurrency(market, document);
   if (names.length === 0) return [];
   const { currency } = document;
-  const more = names.length - NAMES_TOLD;
-  const listed = `${names.slice(0, NAMES_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = names.length - NAMES_LISTED_MAX;
+  const listed = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const message = `${names.length} of ${market.identifiers.length} names of the data store have no CURRENCY (${listed}) and the store declares none: their prices are taken to be in ${currency}, the currency of the index.`;
   return [{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', message, value: currency }];
 }

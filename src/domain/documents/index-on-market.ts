@@ -7,7 +7,7 @@ import { fieldFindings } from '../rules/datapoints/field-findings.js';
 import { isDerivedDocument, isRuleDocument, type IndexDocument, type UniverseSpec } from './index-document.js';
 
 /** Findings about listed identifiers told one by one; beyond it they are counted. */
-const IDENTIFIERS_TOLD = 20;
+const IDENTIFIERS_LISTED_MAX = 20;
 
 /**
  * What a market lacks for a valid document: datapoints, a named universe, listed names, exchange rates.
@@ -56,21 +56,21 @@ function universeOnMarket(
   if (kind !== 'list') return [];
   const held = new Set(market.identifiers);
   const unknown = identifiers.flatMap((identifier, i) => (held.has(identifier) ? [] : [{ identifier, i }]));
-  const told = unknown.slice(0, IDENTIFIERS_TOLD).map(({ identifier, i }): Finding => ({
+  const listed = unknown.slice(0, IDENTIFIERS_LISTED_MAX).map(({ identifier, i }): Finding => ({
     severity: 'warning',
     code: 'UNKNOWN_IDENTIFIER',
     path: `universe.identifiers[${i}]`,
     message: `The store has no ${identifier}.`,
     value: identifier,
   }));
-  if (unknown.length <= IDENTIFIERS_TOLD) return told;
+  if (unknown.length <= IDENTIFIERS_LISTED_MAX) return listed;
   return [
-    ...told,
+    ...listed,
     {
       severity: 'warning',
       code: 'MORE_FINDINGS',
       path: 'universe.identifiers',
-      message: `${unknown.length - IDENTIFIERS_TOLD} further identifiers are not in the store.`,
+      message: `${unknown.length - IDENTIFIERS_LISTED_MAX} further identifiers are not in the store.`,
     },
   ];
 }

@@ -11,15 +11,15 @@ export interface Absences {
 /** Sessions of its own calendar after which no treatment still waits for a name. */
 const AGE_MAX = 64;
 
-const kept = new WeakMap<SessionMarket, Absences>();
+const cache = new WeakMap<SessionMarket, Absences>();
 
 /**
  * Names that had a bar before but have none on a session, as long as a holding of them may still be carried.
  * @cost O(S N), once per market
  */
 export function absencesOf(sm: SessionMarket): Absences {
-  let absences = kept.get(sm);
-  if (!absences) kept.set(sm, (absences = findAbsences(sm)));
+  let absences = cache.get(sm);
+  if (!absences) cache.set(sm, (absences = findAbsences(sm)));
   return absences;
 }
 

@@ -40,10 +40,10 @@ const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
  * @cost O(S) for each foreign currency, once per market and currency
  */
 export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
-  let kept = cached.get(sm);
-  if (!kept) cached.set(sm, (kept = new Map()));
-  let rates = kept.get(currency);
-  if (!rates) kept.set(currency, (rates = readRates(sm, currency)));
+  let entry = cached.get(sm);
+  if (!entry) cached.set(sm, (entry = new Map()));
+  let rates = entry.get(currency);
+  if (!rates) entry.set(currency, (rates = readRates(sm, currency)));
   return rates;
 }
 

@@ -59,21 +59,21 @@ export interface EffectTable {
   readonly starts: Int32Array;
 }
 
-/** Growth panels kept per aligned market: a definition and what it is compared with. */
+/** Growth panels cached per aligned market: those of a definition and of its comparisons. */
 const PANELS_MAX = 3;
 
-interface Kept {
+interface Cached {
   readonly panels: Map<string, Float64Array>;
   readonly indices: Map<string, Float64Array>;
   readonly tables: Map<string, EffectTable>;
 }
 
-const keptOf = new WeakMap<SessionMarket, Kept>();
+const cache = new WeakMap<SessionMarket, Cached>();
 
-function keptFor(sm: SessionMarket): Kept {
-  let kept = keptOf.get(sm);
-  if (!kept) keptOf.set(sm, (kept = { panels: new Map(), indices: new Map(), tables: new Map() }));
-  return kept;
+function cachedFor(sm: SessionMarket): Cached {
+  let cached = cache.get(sm);
+  if (!cached) cache.set(sm, (cached = { panels: new Map(), indices: new Map(), tables: new Map() }));
+  return cached;
 }
 
 /** Terms as a key: equal for terms on which every price grows alike. */
@@ -91,7 +91,7 @@ export function keyOf({ variant, withholdingTax, specialDividends, splits, curre
 export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = exchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return latest(keptFor(sm).panels, keyOf(terms), () => growthPanel(sm, terms));
+  return latest(cachedFor(sm).panels, keyOf(terms), () => growthPanel(sm, terms));
 }
 
 /**
@@ -101,10 +101,10 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
  * @cost O(S N), once per market and terms
  */
 export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  return latest(keptFor(sm).indices, keyOf(terms), () => accumulate(sm, terms));
+  return latest(cachedFor(sm).indices, keyOf(terms), () => accumulate(sm, terms));
 }
 
-/** A kept panel, or a new one in place of that used longest ago. */
+/** A cached panel, or a new one in place of the least recently used. */
 function latest(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
   const panel = panels.get(key) ?? make();
   panels.delete(key);
@@ -129,12 +129,12 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   return panel;
 }
 
-/** Terms under which effects are kept: more than a definition has variants. */
+/** Terms whose effects are cached: more than a definition has variants. */
 const TABLES_MAX = 8;
 
 /** What actions change under given terms. @cost O(A) once per market and terms */
 export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
-  const { tables } = keptFor(sm);
+  const { tables } = cachedFor(sm);
   const key = keyOf(terms);
   let table = tables.get(key);
   if (!table) {

@@ -35,7 +35,7 @@ export function narrowMarket(market: MarketData, { columns, from, to }: Narrowin
     if (bars > 0) rows.push(row);
   }
   const identifiers = Array.from(columns, (column) => market.identifiers[column]!);
-  const kept = new Set(identifiers);
+  const retained = new Set(identifiers);
   return {
     ...market,
     currency: null,
@@ -43,7 +43,7 @@ export function narrowMarket(market: MarketData, { columns, from, to }: Narrowin
     dates: Int32Array.from(rows, (row) => market.dates[row]!),
     fields: new Map([['CLOSE', values.subarray(0, rows.length * n)]]),
     reference: { columns: [], rows: new Map() },
-    actions: market.actions.filter(({ identifier }) => kept.has(identifier)),
+    actions: market.actions.filter(({ identifier }) => retained.has(identifier)),
     universes: [],
   };
 }

@@ -20,11 +20,11 @@ export function missingRates(market: MarketData, { currency, universe }: IndexDo
   return [...missing].sort();
 }
 
-const kept = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
+const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
 
 /** The names of a market that ever had a currency, by its code. @cost O(rows of the reference table) the first time */
 function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
-  const known = kept.get(market);
+  const known = cache.get(market);
   if (known !== undefined) return known;
   const names = new Map<string, string[]>();
   for (const [column, spells] of referenceSpells(market, 'CURRENCY').entries()) {
@@ -35,7 +35,7 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
       if (own.at(-1) !== market.identifiers[column]) own.push(market.identifiers[column]!);
     }
   }
-  kept.set(market, names);
+  cache.set(market, names);
   return names;
 }
 

@@ -12,10 +12,10 @@ export interface ReferenceSpell {
 type ColumnSpells = readonly (readonly ReferenceSpell[])[];
 
 /** Spells kept with a market, about 20 MB: those of the columns asked for last. */
-const SPELLS_KEPT_MAX = 500_000;
+const SPELLS_CACHED_MAX = 500_000;
 
 /** Columns asked for so far, the latest last. */
-const kept = new WeakMap<MarketData, Map<string, ColumnSpells>>();
+const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 
 /**
  * The spells of one reference column for every name, by column of the market; empty for a name without reference rows.
@@ -23,8 +23,8 @@ const kept = new WeakMap<MarketData, Map<string, ColumnSpells>>();
  * @cost O(rows of the table) the first time
  */
 export function referenceSpells(market: MarketData, column: string): ColumnSpells {
-  const columns = kept.get(market) ?? new Map<string, ColumnSpells>();
-  kept.set(market, columns);
+  const columns = cache.get(market) ?? new Map<string, ColumnSpells>();
+  cache.set(market, columns);
   const known = columns.get(column);
   const spells = known ?? declaredSpells(market, column);
   columns.delete(column);
@@ -33,7 +33,7 @@ export function referenceSpells(market: MarketData, column: string): ColumnSpell
   let held = 0;
   for (const each of columns.values()) held += countOf(each);
   for (const [oldest, each] of columns) {
-    if (held <= SPELLS_KEPT_MAX) break;
+    if (held <= SPELLS_CACHED_MAX) break;
     held -= countOf(each);
     columns.delete(oldest);
   }

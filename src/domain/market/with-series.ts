@@ -3,7 +3,7 @@ import { lastAtMost } from '../search.js';
 import type { MarketData } from './market-data.js';
 import type { PriceSeries } from './series.js';
 
-const kept = new WeakMap<MarketData, Map<string, MarketData>>();
+const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 
 /**
  * A market with one of its series as a name beside the others, for what is asked about a series as if it were held: CLOSE alone, on the
@@ -11,8 +11,8 @@ const kept = new WeakMap<MarketData, Map<string, MarketData>>();
  * @cost a copy of CLOSE, once for a market and series
  */
 export function withSeries(market: MarketData, series: PriceSeries): MarketData {
-  const known = kept.get(market) ?? new Map<string, MarketData>();
-  kept.set(market, known);
+  const known = cache.get(market) ?? new Map<string, MarketData>();
+  cache.set(market, known);
   const made = known.get(series.identifier) ?? widened(market, series);
   known.set(series.identifier, made);
   return made;

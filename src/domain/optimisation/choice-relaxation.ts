@@ -52,9 +52,9 @@ function leastWays(
   });
   /** Of moves that are enough, each as small as the others let it be, the last ones first. */
   const shortened = (taken: readonly WayMove[]): readonly WayMove[] =>
-    taken.reduceRight<readonly WayMove[]>((kept, each) => {
-      const others = kept.filter((move) => move !== each);
-      return isEnough(others) ? others : kept.map((move) => (move === each ? least(each.movable, others) : move));
+    taken.reduceRight<readonly WayMove[]>((moves, each) => {
+      const others = moves.filter((move) => move !== each);
+      return isEnough(others) ? others : moves.map((move) => (move === each ? least(each.movable, others) : move));
     }, taken);
   let taken: readonly WayMove[] = [];
   for (const priority of [...new Set(ways.map(({ origin }) => origin.priority))].toSorted((a, b) => b - a)) {

@@ -174,10 +174,10 @@ function solveGivingWay(
 
 function leaversOf(sm: SessionMarket, { columns: held, weights }: SolvedWeights, columns: Int32Array): Leaver[] {
   const staying = new Set(columns);
-  const gone = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(
+  const leaving = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(
     ({ column }) => !staying.has(column),
   );
-  return gone
+  return leaving
     .map(({ column, weight }) => ({ identifier: sm.identifiers[column]!, weight }))
     .toSorted((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || compareText(a.identifier, b.identifier));
 }

@@ -183,7 +183,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
           : kink !== undefined
             ? 'kink'
             : 'free';
-  const kept = solution.weights[i]!;
+  const weight = solution.weights[i]!;
   return {
     sourceWeight: problem.index[i]!,
     rows: rowSides(problem, solution).flatMap((side) => placedSide({ problem, solution, i, forces }, side)),
@@ -197,7 +197,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
     heldBy,
     heldAt: { free: null, lower, upper, fixed: lower, kink: kink ?? null }[heldBy],
     solved,
-    scale: kept === 0 ? 1 : kept / solved,
+    scale: weight === 0 ? 1 : weight / solved,
   };
 }
 

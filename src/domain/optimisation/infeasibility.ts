@@ -73,15 +73,15 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
 }
 
 function irreducibleChoice(solvers: Solvers, problem: Problem): Origin[] {
-  let kept = [...problem.origins];
+  let remaining = [...problem.origins];
   for (const origin of problem.origins) {
-    const others = kept.filter((other) => other !== origin);
+    const others = remaining.filter((other) => other !== origin);
     if (
       solveProblem(solvers, problem, { includes: (other) => others.includes(other), wanted: 'any' }).kind !== 'solved'
     )
-      kept = others;
+      remaining = others;
   }
-  return kept;
+  return remaining;
 }
 
 /** One sentence for a person: which rows cannot hold together. */

@@ -108,7 +108,7 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
   /** Drops names of least saliency until no group holds too many. */
   function prune(start: Uint8Array): Uint8Array | undefined {
     let held: Uint8Array = start.slice();
-    const kept = new Uint8Array(n);
+    const retained = new Uint8Array(n);
     let solution = solveLoose(held);
     if (solution === undefined) return repair(held);
     for (;;) {
@@ -118,7 +118,7 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
       if (total === 0) return held;
       const size = held.reduce((sum, value) => sum + value, 0);
       const wanted = total <= DROP_SINGLY ? 1 : Math.min(total - DROP_SINGLY, Math.ceil(DROP_SHARE * size));
-      const next = drop(held, kept, solution.weights, excess, wanted);
+      const next = drop(held, retained, solution.weights, excess, wanted);
       if (next === undefined) return undefined;
       const without = solveLoose(next.held);
       if (without !== undefined) {
@@ -127,8 +127,8 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
       }
       if (solves >= SOLVES_MAX) return undefined;
       // The others cannot make up for one of them: it stays.
-      for (const i of next.dropped.length === 1 ? next.dropped : next.dropped.slice(-1)) kept[i] = 1;
-      if (next.dropped.length > 1) for (const i of next.dropped) kept[i] = 1;
+      for (const i of next.dropped.length === 1 ? next.dropped : next.dropped.slice(-1)) retained[i] = 1;
+      if (next.dropped.length > 1) for (const i of next.dropped) retained[i] = 1;
     }
   }
 
@@ -144,7 +144,7 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
 
   function drop(
     held: Uint8Array,
-    kept: Uint8Array,
+    retained: Uint8Array,
     weights: Float64Array,
     excess: readonly number[],
     wanted: number,
@@ -160,7 +160,7 @@ export function createSearch({ solver, algebra }: Solvers, { problem, rows, opti
     for (const p of order) {
       const i = names[p]!;
       if (dropped.length === wanted) break;
-      if (kept[i] === 1) continue;
+      if (retained[i] === 1) continue;
       const rowsOf = counts.flatMap((_, c) => (memberships[c]!.has(i) ? [c] : []));
       if (!rowsOf.some((c) => left[c]! > 0) || rowsOf.some((c) => heldIn[c]! <= counts[c]!.minimum)) continue;
       for (const c of rowsOf) {

@@ -140,13 +140,18 @@ function previousWeights(composer: Composer, indexId: string, parent: Compositio
     return list.findLast(({ decision }) => decision < parent.decision) ?? null;
   } catch (failure) {
     // An index without a first composition has no previous weights; the preview shows what the rows make of the day nevertheless.
-    if (failure instanceof Refusal && UNBEGUN.has(failure.code)) return null;
+    if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return null;
     throw failure;
   }
 }
 
 /** Why an index may have no first composition. */
-const UNBEGUN: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'NO_DATA_IN_RANGE', 'INFEASIBLE', 'SOLVER_FAILED']);
+const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
+  'EMPTY_INDEX',
+  'NO_DATA_IN_RANGE',
+  'INFEASIBLE',
+  'SOLVER_FAILED',
+]);
 
 /** A derived preview as one by rules without rules: what comparisons of weights look at. */
 export function asRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {

@@ -119,8 +119,8 @@ export function createProblem(input: ProblemInput): Problem {
   for (const { type, names } of defaultsOf(input)) {
     const entry = findConstraintClass(type)!; // The catalogue has both.
     const expanded = entry.toRows(entry.params.parse({}), context);
-    const kept = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
-    place(implicitOrigin(type, entry.kind, entry.unit), kept);
+    const narrowed = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
+    place(implicitOrigin(type, entry.kind, entry.unit), narrowed);
   }
   const { excluded = [] } = input;
   if (excluded.length > 0) {

@@ -216,8 +216,8 @@ function irreducible(solver: Solver, problem: Problem, start: Conflict): Conflic
     origins = origins.filter((other) => used.has(other));
     proof = without;
   }
-  const kept = new Set(origins);
-  const own = proofOf(solver, problem, { includes: (origin) => kept.has(origin) });
+  const retained = new Set(origins);
+  const own = proofOf(solver, problem, { includes: (origin) => retained.has(origin) });
   return { origins, proof: own ?? proof };
 }
 

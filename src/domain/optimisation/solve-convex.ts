@@ -142,12 +142,12 @@ const DUST = 1e-9;
 /** Sets weights that are nought but for rounding to nought and scales the rest to the sum they had. */
 function withoutDust(x: Float64Array): Float64Array {
   let sum = 0;
-  let kept = 0;
+  let rest = 0;
   for (const value of x) {
     sum += value;
-    if (Math.abs(value) >= DUST) kept += value;
+    if (Math.abs(value) >= DUST) rest += value;
   }
-  const scale = kept === 0 || sum === kept ? 1 : sum / kept;
+  const scale = rest === 0 || sum === rest ? 1 : sum / rest;
   return x.map((value) => (Math.abs(value) < DUST ? 0 : value * scale));
 }
 

@@ -15,7 +15,7 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
   const all = [
     ...nonFinite,
-    ...findings.filter(({ path }) => nonFinite.every((told) => told.path !== path)).map(asBlockFinding),
+    ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(asBlockFinding),
   ];
   return { document: nonFinite.length > 0 ? undefined : value, findings: orderFindings(all) };
 }

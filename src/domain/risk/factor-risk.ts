@@ -1,8 +1,8 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceAt } from '../market/market-data.js';
 import type { FactorModel } from './factor-model.js';
-import { createKeep } from './kept.js';
-import { KEPT_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
+import { createMeasureCache } from './measure-cache.js';
+import { CACHED_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
 import { sectorFactors } from './sector-factors.js';
@@ -38,8 +38,8 @@ export interface FactorRiskRequest {
   readonly factors: number;
 }
 
-const keepModel = createKeep<FactorModel>();
-const keepParts = createKeep<PrincipalParts>();
+const keepModel = createMeasureCache<FactorModel>();
+const keepParts = createMeasureCache<PrincipalParts>();
 
 /**
  * Decomposes the active variance of holdings against a benchmark over the covered names of both.
@@ -65,7 +65,7 @@ export function factorRiskOf(
       readReturns(window, coverage, panel, engine);
       return of(panel);
     });
-  const components = Math.max(factors, KEPT_COMPONENTS);
+  const components = Math.max(factors, CACHED_COMPONENTS);
   const fitted =
     model === 'statistical'
       ? principalFactors(

@@ -4,8 +4,8 @@ import { principalComponents, type PrincipalComponents } from '#kernels/moments/
 import { LIMITS } from '../limits.js';
 import type { FactorModel } from './factor-model.js';
 
-/** Components that are kept of names, whatever is asked for: as many as a request may choose, so that another choice costs nothing more. */
-export const KEPT_COMPONENTS = 20;
+/** Components cached whatever the request: the largest number a request may choose, so that another choice is free. */
+export const CACHED_COMPONENTS = 20;
 
 /** What statistical factors of any number are made from. */
 export interface PrincipalParts extends PrincipalComponents {

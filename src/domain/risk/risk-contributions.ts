@@ -7,7 +7,7 @@ import {
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
 import { LIMITS } from '../limits.js';
-import { createKeep } from './kept.js';
+import { createMeasureCache } from './measure-cache.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 
 /** Weights by column of the market. */
@@ -91,7 +91,7 @@ function sumOver(columns: Iterable<number>, weights: Positions): number {
 
 type Shares = Omit<RiskShares, 'coveredWeight'>;
 
-const keepMoments = createKeep<SampleMoments>();
+const keepMoments = createMeasureCache<SampleMoments>();
 
 /** Decompositions of several positions in the same columns, by one covariance. */
 function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {

@@ -282,15 +282,15 @@ function nothingWeighs(survivors: number): Undecided {
 }
 
 /** Names told in the message of names without a weight. */
-const NAMES_TOLD = 10;
+const NAMES_LISTED_MAX = 10;
 
 function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
-  const told = Array.from(columns.subarray(0, NAMES_TOLD), (column) => identifiers[column]!).join(', ');
-  const more = columns.length > NAMES_TOLD ? ` and ${columns.length - NAMES_TOLD} more` : '';
+  const listed = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
+  const more = columns.length > NAMES_LISTED_MAX ? ` and ${columns.length - NAMES_LISTED_MAX} more` : '';
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
-    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${told}${more}.`,
+    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed}${more}.`,
     path: 'pipeline.weighting',
   };
 }

@@ -15,8 +15,8 @@ export function ranked(values: Float64Array, positions: Int32Array, ascending: b
   let order = new Int32Array(n);
   let keys = new Float64Array(n);
   let present = 0;
-  let gone = n;
-  for (let i = n - 1; i >= 0; i--) if (Number.isNaN(values[positions[i]!]!)) order[--gone] = positions[i]!;
+  let missingFrom = n;
+  for (let i = n - 1; i >= 0; i--) if (Number.isNaN(values[positions[i]!]!)) order[--missingFrom] = positions[i]!;
   for (let i = 0; i < n; i++) {
     const value = values[positions[i]!]!;
     if (Number.isNaN(value)) continue;
@@ -28,7 +28,7 @@ export function ranked(values: Float64Array, positions: Int32Array, ascending: b
   let nextKeys = new Float64Array(n);
   for (let width = RUN; width < present; width *= 2) {
     merge({ keys, order, nextKeys, nextOrder, count: present, width });
-    nextOrder.set(order.subarray(gone), gone);
+    nextOrder.set(order.subarray(missingFrom), missingFrom);
     [keys, nextKeys] = [nextKeys, keys];
     [order, nextOrder] = [nextOrder, order];
   }

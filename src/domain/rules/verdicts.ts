@@ -25,9 +25,9 @@ export function reason(
 ): Reason {
   const faced = decisiveFirst(thresholds);
   const [decisive] = faced;
-  const told =
+  const decision =
     decisive === undefined ? {} : { threshold: decisive.value, cutoff: decisive.rank, distance: decisive.distance };
-  return { ...REASON, test, ...told, ...said, thresholds: faced };
+  return { ...REASON, test, ...decision, ...said, thresholds: faced };
 }
 
 export interface Bounds {

@@ -45,9 +45,9 @@ export function auditMarket(
     if (adjustment !== 'total') doubts.push(...doubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
-  const kept =
+  const strongest =
     doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
-  const offered = kept.map((doubt) =>
+  const offered = strongest.map((doubt) =>
     doubt.repair === null || changesContent(content, adjustment, doubt.repair) ? doubt : { ...doubt, repair: null },
   );
   return {

@@ -5,7 +5,7 @@ import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
 
 /** What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins or ends. */
-interface Told {
+interface Fact {
   /** -Infinity for what has always held. */
   readonly day: number;
   readonly text: string;
@@ -30,7 +30,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
     (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!,
   );
   const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
-  for (const { day, text } of toldBy(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity }))
+  for (const { day, text } of factsOf(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity }))
     hashes[firstAtLeast(ends, day)]!.update(text);
   ends.forEach((to, block) =>
     hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : ends[block - 1]!, to }),
@@ -44,7 +44,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
 /** SHA-256 over what the tables tell of the days after one, or of all, up to another. */
 export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
   const hash = createHash('sha256');
-  for (const { text } of toldBy(tables, span)) hash.update(text);
+  for (const { text } of factsOf(tables, span)) hash.update(text);
   hashSeries(hash, tables, span);
   return hash.digest();
 }
@@ -68,7 +68,7 @@ interface Span {
 }
 
 /** In the order of the tables, which is that of identifiers and then of days. */
-function* toldBy({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Told> {
+function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const { identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice } of actions) {
     if (isWithin(exDay))

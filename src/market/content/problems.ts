@@ -8,7 +8,7 @@ export const ALIKE_MAX = 20;
 
 /** Places that a finding about many of them names, and those that its sentence does. */
 const PLACES_MAX = 10;
-const PLACES_TOLD = 3;
+const PLACES_LISTED_MAX = 3;
 
 /** One thing that is wrong with a dataset. */
 export interface Problem {
@@ -136,11 +136,11 @@ function asOne({ place, first, count }: Alike): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
   const places = first.slice(0, PLACES_MAX).map(({ path }) => path);
-  const told = places.slice(0, PLACES_TOLD).join(', ');
+  const listed = places.slice(0, PLACES_LISTED_MAX).join(', ');
   return {
     ...example,
     path: place,
-    message: `${count} times, first at ${told}. For example: ${example.message}`,
+    message: `${count} times, first at ${listed}. For example: ${example.message}`,
     count,
     places,
   };

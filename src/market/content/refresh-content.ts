@@ -25,8 +25,8 @@ export function refreshContent(
   options: RefreshOptions,
   taken?: SharedArrayBuffer,
 ): Refreshed {
-  const { kept = [] } = options;
-  const { series } = kept.includes('series') ? held : fresh;
+  const { unchangedTables = [] } = options;
+  const { series } = unchangedTables.includes('series') ? held : fresh;
   const { panels, ...rest } = options.full
     ? restatedPanels(held, fresh, options)
     : grownPanels(held, fresh, options, taken);
@@ -34,9 +34,9 @@ export function refreshContent(
     identifiers: panels.identifiers,
     dates: panels.dates,
     fields: panels.fields,
-    reference: kept.includes('reference') ? held.reference : fresh.reference,
-    actions: kept.includes('corporate_actions') ? held.actions : fresh.actions,
-    universes: kept.includes('universes') ? held.universes : fresh.universes,
+    reference: unchangedTables.includes('reference') ? held.reference : fresh.reference,
+    actions: unchangedTables.includes('corporate_actions') ? held.actions : fresh.actions,
+    universes: unchangedTables.includes('universes') ? held.universes : fresh.universes,
     ...(series === undefined ? {} : { series }),
   };
   return { content, report: refreshReport({ held, fresh, content }, options), taken: rest.taken };

@@ -15,7 +15,7 @@ export interface RefreshOptions {
   /** Whether all bars of the source came, those of days that are held among them. */
   readonly isWhole: boolean;
   /** Tables that are as they are held: nothing of them came. */
-  readonly kept?: readonly Dataset[];
+  readonly unchangedTables?: readonly Dataset[];
 }
 
 /** What a refresh did, as its job reports it. */

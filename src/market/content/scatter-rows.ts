@@ -5,7 +5,7 @@ import { COUNT_COLUMNS, PRICE_COLUMNS } from './datasets.js';
 import { doublesOf, integersOf } from '../sources/duckdb.js';
 import { dayPositions } from './market-rows.js';
 import type { Panels } from '../serving/panels.js';
-import { stretchDays } from '../serving/shared-market.js';
+import { batchDays } from '../serving/shared-market.js';
 
 /** Where rows go. */
 export interface Target extends Pick<Panels, 'identifiers' | 'dates'> {
@@ -53,10 +53,10 @@ export async function scatterRows(
     PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
   );
   const cells = new Int32Array(CHUNK_ROWS_MAX);
-  const days = stretchDays({ assets, fields: fields.length }, BLOCK_DAYS);
-  const left = rowsByStretch(rowsOfDay, days);
+  const days = batchDays({ assets, fields: fields.length }, BLOCK_DAYS);
+  const left = rowsByBatch(rowsOfDay, days);
   const expected = left.slice();
-  const stretchOf = rowOf.map((t) => Math.max(0, Math.floor(t / days)));
+  const batchOf = rowOf.map((t) => Math.max(0, Math.floor(t / days)));
   const full: number[] = [];
   let rows = 0;
   let isSound = true;
@@ -69,25 +69,25 @@ export async function scatterRows(
       for (let i = 0; i < size; i++) {
         const day = dayColumn[i]! - firstDay;
         const cell = rowOf[day]! * assets + nameColumn[i]!;
-        const stretch = stretchOf[day]!;
+        const batch = batchOf[day]!;
         if (filled[cell] === 1) isSound = false;
         filled[cell] = 1;
         cells[i] = cell;
-        left[stretch]! -= 1;
-        if (left[stretch] === 0) full.push(stretch);
+        left[batch]! -= 1;
+        if (left[batch] === 0) full.push(batch);
       }
       for (let f = 0; f < panels.length; f++)
         if (!scatterColumn(doublesOf(chunk, 2 + f), cells, size, panels[f]!, floors[f]!)) isSound = false;
       rows += size;
       if (rows % (1 << 18) < size) onRows(rows);
-      for (let stretch = full.pop(); stretch !== undefined; stretch = full.pop()) complete(stretch);
+      for (let batch = full.pop(); batch !== undefined; batch = full.pop()) complete(batch);
     }
   }
 
-  function complete(stretch: number): void {
-    const from = stretch * days;
+  function complete(batch: number): void {
+    const from = batch * days;
     const to = Math.min(from + days, dates.length);
-    if (expected[stretch]! < (to - from) * assets)
+    if (expected[batch]! < (to - from) * assets)
       for (const panel of panels) emptyUnfilled(panel, filled, from * assets, to * assets);
     if (isSound) follower?.complete(from, to);
   }
@@ -102,7 +102,7 @@ export async function scatterRows(
 }
 
 /** Rows of days that are complete together. */
-function rowsByStretch(rowsOfDay: Int32Array, days: number): Int32Array {
+function rowsByBatch(rowsOfDay: Int32Array, days: number): Int32Array {
   const rows = new Int32Array(Math.ceil(rowsOfDay.length / days));
   for (let t = 0; t < rowsOfDay.length; t++) rows[Math.floor(t / days)]! += rowsOfDay[t]!;
   return rows;

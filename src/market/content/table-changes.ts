@@ -140,12 +140,12 @@ function unequal(before: readonly TableRow[], after: readonly TableRow[]): [Tabl
   const textOf = ({ values }: TableRow): string =>
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
   const left = after.map((row) => ({ row, text: textOf(row) }));
-  const gone = before.filter((row) => {
+  const removed = before.filter((row) => {
     const at = left.findIndex(({ text }) => text === textOf(row));
     if (at >= 0) left.splice(at, 1);
     return at < 0;
   });
-  return [gone, left.map(({ row }) => row)];
+  return [removed, left.map(({ row }) => row)];
 }
 
 function referenceRows({ columns, rows }: ReferenceTable): Rows {

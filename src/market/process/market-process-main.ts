@@ -93,7 +93,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     end: content.dates.at(-1) ?? null,
     rows,
     files,
-    kept: made.kept ?? [],
+    unchangedTables: made.unchangedTables ?? [],
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings: problems.findings(),
   };
@@ -104,7 +104,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
 interface Made {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
-  readonly kept?: readonly Dataset[];
+  readonly unchangedTables?: readonly Dataset[];
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False when it turned out that nobody will serve it. */
   readonly isServed?: boolean;

@@ -64,7 +64,7 @@ export interface ContentSummary {
   readonly bytes: number;
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are, byte for byte, those that were known. */
-  readonly kept?: readonly Dataset[];
+  readonly unchangedTables?: readonly Dataset[];
   /** Doubts about the content; at most 201. */
   readonly warnings: readonly Finding[];
 }

@@ -4,7 +4,7 @@ import { allOver } from './all-over.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../content/day-blocks.js';
 import type { Panels } from '../serving/panels.js';
-import { daysOf, isFull, stretchDays, throughout, type Extent, type HandOver } from '../serving/shared-market.js';
+import { daysOf, isFull, batchDays, throughout, type Extent, type HandOver } from '../serving/shared-market.js';
 
 /** A market on its way to another process. */
 export interface OutgoingMarket {
@@ -67,14 +67,14 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     }
   }
 
-  function begin(begun: Panels): void {
-    panels = begun;
-    sent = new Uint8Array(begun.dates.length);
+  function begin(started: Panels): void {
+    panels = started;
+    sent = new Uint8Array(started.dates.length);
     report({
       kind: 'shape',
-      days: begun.dates.length,
-      assets: begun.identifiers.length,
-      fields: [...begun.fields.keys()],
+      days: started.dates.length,
+      assets: started.identifiers.length,
+      fields: [...started.fields.keys()],
     });
   }
 
@@ -121,7 +121,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     send,
     async finish(content) {
       if (panels?.fields !== content.fields) begin(content);
-      const step = stretchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
+      const step = batchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
       for (let from = 0; from < content.dates.length; from += step)
         if (sent[from] === 0) send(from, Math.min(from + step, content.dates.length));
       try {

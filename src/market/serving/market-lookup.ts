@@ -19,15 +19,15 @@ export interface MarketLookup {
   readonly allIdentifiers: readonly string[];
 }
 
-const kept = new WeakMap<MarketData, MarketLookup>();
+const cache = new WeakMap<MarketData, MarketLookup>();
 
 /** Rows of a table by name, kept with the table: versions of a store that have it in common share them. */
 const grouped = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
 
 /** The lookup of a market, made at its first use. @cost O(names + actions) once, then O(1) a question */
 export function lookupOf(market: MarketData): MarketLookup {
-  let lookup = kept.get(market);
-  if (lookup === undefined) kept.set(market, (lookup = createLookup(market)));
+  let lookup = cache.get(market);
+  if (lookup === undefined) cache.set(market, (lookup = createLookup(market)));
   return lookup;
 }
 

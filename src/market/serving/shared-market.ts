@@ -86,10 +86,10 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
 }
 
 /** Bytes of all panels that cross together: enough to pay for a message, few enough to be under way while others are read. */
-const STRETCH_BYTES = 4 << 20;
+const BATCH_BYTES = 4 << 20;
 
 /** Days that cross together, in whole blocks of some days. */
-export function stretchDays(shape: { readonly assets: number; readonly fields: number }, blockDays: number): number {
+export function batchDays(shape: { readonly assets: number; readonly fields: number }, blockDays: number): number {
   const blockBytes = blockDays * shape.assets * shape.fields * Float64Array.BYTES_PER_ELEMENT;
-  return blockDays * Math.max(1, Math.floor(STRETCH_BYTES / Math.max(1, blockBytes)));
+  return blockDays * Math.max(1, Math.floor(BATCH_BYTES / Math.max(1, blockBytes)));
 }

@@ -76,7 +76,7 @@ export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** Chunks between two collections of those that were worked on: 8 MiB of eight columns. */
-const CHUNKS_KEPT = 64;
+const CHUNKS_BETWEEN_COLLECTIONS = 64;
 
 let chunksSince = 0;
 
@@ -117,7 +117,7 @@ export async function* chunksOf(
  * memory outside its heap, which then comes anew from the system, page by page, instead of being used again.
  */
 function collectChunks(): void {
-  chunksSince = (chunksSince + 1) % CHUNKS_KEPT;
+  chunksSince = (chunksSince + 1) % CHUNKS_BETWEEN_COLLECTIONS;
   if (chunksSince === 0) void globalThis.gc?.({ type: 'minor' });
 }
 

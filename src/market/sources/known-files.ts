@@ -79,7 +79,7 @@ export interface Unread {
   /** Files that are as they were. */
   readonly unchanged: readonly KnownFile[];
   /** Tables none of whose files has come, gone or changed. */
-  readonly kept: readonly Dataset[];
+  readonly unchangedTables: readonly Dataset[];
   /** Digests that the other tables' files had, of those of which none has come or gone: they may have been written again as they were. */
   readonly digests: KnownTables;
 }
@@ -99,7 +99,7 @@ export function unreadFiles(
     ...files,
     market: files.market.filter((file) => asKnown('market', file) === undefined),
   };
-  const kept: Dataset[] = [];
+  const unchangedTables: Dataset[] = [];
   const digests: Partial<Record<Dataset, Record<string, string>>> = {};
   const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
   const market = unchanged.length;
@@ -115,13 +115,13 @@ export function unreadFiles(
     }
     unread[dataset] = [];
     unchanged.push(...same);
-    kept.push(dataset);
+    unchangedTables.push(dataset);
   }
   return {
     files: unread,
     isMarketChanged: market < known.filter(({ dataset }) => dataset === 'market').length,
     unchanged,
-    kept,
+    unchangedTables,
     digests,
   };
 }

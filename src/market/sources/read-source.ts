@@ -37,7 +37,7 @@ export async function readSource(
   let duck: Promise<DuckDb> | undefined;
   const reading: Reading = {
     digests: [],
-    kept: [],
+    unchangedTables: [],
     problems,
     known,
     follower,
@@ -73,7 +73,7 @@ export async function readSource(
       content,
       rows: datasetRows((dataset) => rows[dataset]),
       files: reading.digests,
-      kept: reading.kept,
+      unchangedTables: reading.unchangedTables,
     };
   } finally {
     await duck?.then(
@@ -123,7 +123,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
   rows: TableRows<T>,
   reading: Reading,
 ): Promise<{ readonly table: T; readonly rows: number }> {
-  if (await isAsKnown(dataset, files, reading)) reading.kept.push(dataset);
+  if (await isAsKnown(dataset, files, reading)) reading.unchangedTables.push(dataset);
   else if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
   else {
     const { digests, problems } = reading;

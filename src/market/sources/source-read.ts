@@ -12,7 +12,7 @@ export interface SourceRead {
   readonly rows: DatasetRows;
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are those that were known. */
-  readonly kept?: readonly Dataset[];
+  readonly unchangedTables?: readonly Dataset[];
 }
 
 export interface ReadOptions {
@@ -27,7 +27,7 @@ export interface ReadOptions {
 /** What the datasets of one source have in common while they are read. */
 export interface Reading {
   readonly digests: FileDigest[];
-  readonly kept: Dataset[];
+  readonly unchangedTables: Dataset[];
   readonly problems: Problems;
   readonly known: KnownTables;
   readonly follower: DayFollower | undefined;

@@ -106,8 +106,8 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
     worth,
   });
   // Of the year in hand, the part before the first session paid what years before it did.
-  const yearBegun = periodEnd - YEAR_DAYS;
-  let paid = isNew ? 0 : dividends * Math.min((listed - yearBegun) / YEAR_DAYS, 1);
+  const yearStart = periodEnd - YEAR_DAYS;
+  let paid = isNew ? 0 : dividends * Math.min((listed - yearStart) / YEAR_DAYS, 1);
 
   return {
     get periodEnd() {

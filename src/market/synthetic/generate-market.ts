@@ -180,12 +180,15 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
               : [textOf(report.periodEnd), textOf(report.published), ...figuresOf(report)]),
           ],
         });
-        const gone = ended === null ? null : sessions[ended]!;
+        const lastSession = ended === null ? null : sessions[ended]!;
         const known = reports.filter(({ published }) =>
-          gone === null ? published <= sessions.at(-1)! : published < gone,
+          lastSession === null ? published <= sessions.at(-1)! : published < lastSession,
         );
         const rows = [row(null, null, undefined), ...known.map((report) => row(report.published, null, report))];
-        return [birth.identifier, gone === null ? rows : [...rows, row(gone, textOf(gone), known.at(-1))]];
+        return [
+          birth.identifier,
+          lastSession === null ? rows : [...rows, row(lastSession, textOf(lastSession), known.at(-1))],
+        ];
       }),
     ),
   };

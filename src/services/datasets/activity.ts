@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
-import { toldAsFindings } from './refused-data.js';
+import { asFindings } from './refused-data.js';
 import { readStore, requireStore, storeNotFound, toDataStore, type Activity, type StoredStore } from './documents.js';
 
 /** What is being done to each store at the moment, and what may therefore not be done to it. */
@@ -15,7 +15,7 @@ export interface StoreActivity {
   readonly reading: Set<string>;
   isServed(storeId: string): boolean;
   /** Whether a store was to be generated and never will be. */
-  isGone(document: StoreDocument): Promise<boolean>;
+  isAbandoned(document: StoreDocument): Promise<boolean>;
   /** A store as the wire shows it now. */
   view(document: StoreDocument): Promise<DataStore>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -57,14 +57,14 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
   }
 
   const isServed = (storeId: string) => markets.served()?.handle.storeId === storeId;
-  const isGone = async ({ store_id, writing }: StoreDocument) =>
+  const isAbandoned = async ({ store_id, writing }: StoreDocument) =>
     writing && !(await jobs.isLive(`generate:${store_id}`));
   const viewOf = async (document: StoreDocument) =>
     toDataStore(document, { isServed: isServed(document.store_id), activity: await activityOf(document.store_id) });
 
   async function requireKnown(storeId: string) {
     const stored = await requireStore(documents, storeId);
-    if (await isGone(stored.document)) throw storeNotFound(storeId);
+    if (await isAbandoned(stored.document)) throw storeNotFound(storeId);
     return stored;
   }
 
@@ -110,14 +110,14 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
   async function assertFree(storeId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
     const stored = await reader.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
-    if (stored === undefined || (document !== undefined && (await isGone(document)))) return;
+    if (stored === undefined || (document !== undefined && (await isAbandoned(document)))) return;
     throw new Refusal('STORE_EXISTS', `A data store is already registered under the id ${storeId}.`);
   }
 
   async function asReader<T>(storeId: string, work: () => Promise<T>): Promise<T> {
     reading.add(storeId);
     try {
-      return await toldAsFindings('location', work());
+      return await asFindings('location', work());
     } finally {
       reading.delete(storeId);
     }
@@ -140,7 +140,7 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
     of: activityOf,
     reading,
     isServed,
-    isGone,
+    isAbandoned,
     view: viewOf,
     requireKnown,
     assertIdle,

@@ -13,7 +13,7 @@ import { createProblems } from '#market/content/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
-import { placedAt, refusedData, toldAsFindings } from './refused-data.js';
+import { placedAt, refusedData, asFindings } from './refused-data.js';
 import type { StoreActivity } from './activity.js';
 import type { Repaired } from './audits.js';
 import { blankStore, requireStore, slugOf, toDataStore } from './documents.js';
@@ -69,7 +69,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       const calendars = await calendarsInUse();
       // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
       const result = await readers(() =>
-        toldAsFindings(
+        asFindings(
           'content',
           runMarketTask(
             'importBody',
@@ -109,7 +109,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     }
     if ((await documents.get('store', storeId)) === undefined) return undefined;
     const { document } = await requireStore(documents, storeId);
-    if (await activity.isGone(document)) return undefined;
+    if (await activity.isAbandoned(document)) return undefined;
     await activity.assertIdle(storeId);
     if (document.kind !== 'imported')
       throw new Refusal(

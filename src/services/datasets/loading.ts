@@ -51,7 +51,7 @@ export interface Addition {
   /** Whether all bars of the source were read, those of days that are held among them. */
   readonly isWhole: boolean;
   /** Tables that were not read, for none of their files has come, gone or changed. */
-  readonly kept: readonly Dataset[];
+  readonly unchangedTables: readonly Dataset[];
   /** All files, as far as they can be recognised. */
   readonly files: readonly KnownFile[];
 }
@@ -98,7 +98,7 @@ export function createStoreLoading({
     if (result.kind === 'refused') return result;
     const problems = createProblems();
     const now = await listedFiles(source, problems);
-    for (const label of comeOrGone(listed, now))
+    for (const label of changedLabels(listed, now))
       problems.error({
         code: 'UNREADABLE_FILE',
         path: label,
@@ -155,7 +155,7 @@ export function createStoreLoading({
     if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
     const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
     const added = (
-      kept: readonly Dataset[],
+      unchangedTables: readonly Dataset[],
       unchanged: readonly KnownFile[],
       { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted },
     ) => {
@@ -165,7 +165,7 @@ export function createStoreLoading({
         summary: { ...read.summary, files: digests, bytes: digests.reduce((sum, { bytes }) => sum + bytes, 0) },
         handle: read.handle!, // it was to be loaded
         isWhole,
-        kept: [...kept, ...(read.summary.kept ?? [])],
+        unchangedTables: [...unchangedTables, ...(read.summary.unchangedTables ?? [])],
         files: [...unchanged, ...knownFiles(files, read.summary.files, listedAt)],
       };
     };
@@ -174,14 +174,14 @@ export function createStoreLoading({
       ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests }, options)
       : undefined;
     if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
-      return added(unread.kept, unread.unchanged, { isWhole: false, read: part });
+      return added(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
     // What is wrong is reported as of the whole folder: a column may be missing in one file that another has, a bar be in two.
     const isRefused = part?.kind === 'refused';
     const input = isRefused ? { files } : { files: { ...unread.files, market: files.market }, known: unread.digests };
     const read = await readFiles(source, files, input, options);
     if (read.kind === 'refused') return read;
     const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset }) => dataset !== 'market');
-    return added(isRefused ? [] : unread.kept, unchanged, { isWhole: true, read });
+    return added(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read });
   }
 
   const optionsFor = async (
@@ -215,13 +215,20 @@ export function createStoreLoading({
       const result = await readDatabase(source, options);
       return result.kind === 'refused'
         ? result
-        : { kind: 'added', summary: result.summary, handle: result.handle!, isWhole: true, kept: [], files: [] };
+        : {
+            kind: 'added',
+            summary: result.summary,
+            handle: result.handle!,
+            isWhole: true,
+            unchangedTables: [],
+            files: [],
+          };
     },
   };
 }
 
 /** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
-function comeOrGone(before: DatasetFiles, now: DatasetFiles | undefined): string[] {
+function changedLabels(before: DatasetFiles, now: DatasetFiles | undefined): string[] {
   const labelsOf = (files: DatasetFiles | undefined) =>
     new Set(DATASETS.flatMap((dataset) => files?.[dataset].map(({ label }) => label) ?? []));
   const [old, current] = [labelsOf(before), labelsOf(now)];

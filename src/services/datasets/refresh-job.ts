@@ -39,7 +39,7 @@ export function createRefresh(dependencies: StoreJobsDependencies) {
       {
         held: held.handle,
         fresh: fresh.handle,
-        options: { until: lastDay, full, isWhole: fresh.isWhole, kept: fresh.kept },
+        options: { until: lastDay, full, isWhole: fresh.isWhole, unchangedTables: fresh.unchangedTables },
         calendars: await calendarsInUse(),
       },
       0.3,
@@ -80,7 +80,13 @@ export function createRefresh(dependencies: StoreJobsDependencies) {
     if (full || after === undefined) {
       const read = await loading.read(source, { serve: true, ...options });
       if (read.kind === 'refused') throw readFailed(read.findings, 'source');
-      return { summary: read.summary, handle: read.served!.handle, isWhole: true, kept: [], files: read.served!.files };
+      return {
+        summary: read.summary,
+        handle: read.served!.handle,
+        isWhole: true,
+        unchangedTables: [],
+        files: read.served!.files,
+      };
     }
     const added = await loading.readAddition(source, { lastDay: after, known: held.files, ...options });
     if (added.kind === 'refused') throw readFailed(added.findings, 'source');
@@ -102,11 +108,12 @@ type FreshData = Omit<Addition, 'kind'>;
 /** Rows of each dataset after a refresh: tables that were not read again have those they had. */
 function rowsAfter(
   { rows }: StoreDocument,
-  { summary, kept }: FreshData,
+  { summary, unchangedTables }: FreshData,
   { datasets }: RefreshReport,
 ): StoreDocument['rows'] {
   const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
-  const rowsOf = (dataset: Dataset) => (kept.includes(dataset) ? before(dataset) : (summary.rows[dataset] ?? 0));
+  const rowsOf = (dataset: Dataset) =>
+    unchangedTables.includes(dataset) ? before(dataset) : (summary.rows[dataset] ?? 0);
   return datasetRows((dataset) =>
     dataset === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(dataset),
   );

@@ -173,7 +173,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
   async function remove(storeId: string, ifMatch: Precondition | undefined): Promise<void> {
     const stored = await documents.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
-    if (stored === undefined || (document !== undefined && (await activity.isGone(document))))
+    if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
       throw storeNotFound(storeId);
     if (activity.isServed(storeId))
       throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is being served; activate another one first.`);

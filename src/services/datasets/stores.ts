@@ -128,7 +128,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
       const stores: DataStoreCollection['stores'] = [];
       for (const document of all) {
         if (stores.length === limit) break;
-        if ((after !== undefined && document.store_id <= after) || (await activity.isGone(document))) continue;
+        if ((after !== undefined && document.store_id <= after) || (await activity.isAbandoned(document))) continue;
         stores.push(toListedStore(await activity.view(document)));
       }
       return {

@@ -36,7 +36,7 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
   return {
     list: () => listing,
     async nextRebalance(indexId, after) {
-      const document = await indexOf(indexId).catch(asGone);
+      const document = await indexOf(indexId).catch(asMissing);
       const [next] = document === null ? [] : around(document, dayFrom(after), 1).upcoming;
       return next === undefined ? null : formatDay(next.date);
     },
@@ -60,7 +60,7 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
 }
 
 /** A definition that is gone or cannot be read has no schedule. */
-function asGone(thrown: unknown): null {
+function asMissing(thrown: unknown): null {
   if (thrown instanceof Refusal) return null;
   throw thrown;
 }

@@ -106,7 +106,7 @@ export function followJob(
     readonly onEnd: () => void;
   },
 ): AsyncIterableIterator<JobEvent> {
-  let told = seen;
+  let sent = seen;
   let isEnded = false;
   /** Whether something has happened since the last look. */
   let isNews = false;
@@ -135,8 +135,8 @@ export function followJob(
         isNews = false;
         const found = isEnded ? undefined : await engine.find(jobId);
         if (found === undefined || isEnded) return end();
-        if (told !== found.revision) {
-          told = found.revision;
+        if (sent !== found.revision) {
+          sent = found.revision;
           return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
         }
         if (isTerminal(found.status.status) || stopping.aborted) return end();

@@ -83,8 +83,8 @@ export function createRenderJob({
     try {
       return await requireRun(documents, indexId);
     } catch (failure) {
-      const isGone = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
-      throw isGone
+      const isDeleted = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
+      throw isDeleted
         ? new Refusal('INDEX_DELETED', `${indexId} was deleted before its report was rendered.`, { index_id: indexId })
         : failure;
     }

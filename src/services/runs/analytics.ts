@@ -264,10 +264,10 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { artifacts: stored, request } = run;
       const { benchmark } = BacktestFields.parse(request);
       const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
-      const { begun = [], ...others } = stored;
+      const { begun: earlier = [], ...others } = stored;
       const named = [
         ...Object.entries({ ...others, snapshots: stored.result.inset }),
-        ...begun.map((ref, i) => [`column segments of file ${i + 1}`, ref] as const),
+        ...earlier.map((ref, i) => [`column segments of file ${i + 1}`, ref] as const),
       ];
       const files = named.flatMap(([name, ref]) =>
         ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }],

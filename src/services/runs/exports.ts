@@ -74,7 +74,7 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
       try {
         return await openFiles(run, artifacts);
       } catch (cause) {
-        if (!isGone(cause)) throw cause;
+        if (!isFileMissing(cause)) throw cause;
         if (attempt === OPENS_MAX)
           throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is not there.', null, {
             cause,
@@ -160,7 +160,7 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'path'
   }
 }
 
-function isGone(failure: unknown): boolean {
+function isFileMissing(failure: unknown): boolean {
   return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
 }
 

@@ -29,8 +29,8 @@ export async function requireRun(reader: Reader, runId: string): Promise<RunDocu
 }
 
 /** The files that the columns of a run begin in, in order. */
-export function earlierFiles({ artifacts: { begun, base } }: RunDocument): readonly ArtifactRef[] {
-  return begun ?? (base ? [base] : []);
+export function earlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
+  return earlier ?? (base ? [base] : []);
 }
 
 /** What a run was made from, and how; runs stored before they could be extended were made whole. */

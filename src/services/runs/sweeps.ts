@@ -50,7 +50,7 @@ export interface Sweeps {
 /** Findings of variants before the rest is left unchecked. */
 const FINDINGS_MAX = 100;
 /** Longest stretch of checks before others have their turn, milliseconds. */
-const STRETCH_MS = 10;
+const BATCH_MS = 10;
 
 export function createSweeps({
   documents,
@@ -107,7 +107,7 @@ export function createSweeps({
         Object.assign(reached, await reachedBy(documents, variant.document));
       }
       if (found.length >= FINDINGS_MAX) break;
-      if (performance.now() - since < STRETCH_MS) continue;
+      if (performance.now() - since < BATCH_MS) continue;
       await new Promise(setImmediate);
       since = performance.now();
     }

@@ -68,11 +68,11 @@ export async function openArtifacts(
       const file = openChecked(path(ref.name), ref);
       if (range) return streamFrom([{ file, ...range }]);
       const hash = createHash('sha256');
-      const whole: Stretch = { file, start: 0, end: ref.bytes, hash, ends: ref };
+      const whole: FileRange = { file, start: 0, end: ref.bytes, hash, ends: ref };
       const { inset } = ref;
       if (!inset) return streamFrom([whole]);
       try {
-        const within: Stretch = {
+        const within: FileRange = {
           file: openChecked(path(inset.name), inset),
           start: 0,
           end: inset.bytes,
@@ -156,7 +156,7 @@ function openChecked(path: string, ref: ArtifactRef | ArtifactInset): number {
 }
 
 /** Bytes `start` to `end` (exclusive) of an open file. */
-interface Stretch extends Range {
+interface FileRange extends Range {
   readonly file: number;
   /** Takes the bytes as they pass. */
   readonly hash?: Hash;
@@ -165,9 +165,9 @@ interface Stretch extends Range {
 }
 
 /** A stream of the bytes of stretches: whoever reads it into room of his own (`byob`) leaves no chunks behind. */
-function streamFrom(stretches: readonly Stretch[]): ReadableStream<Uint8Array> {
-  const files = new Set(stretches.map(({ file }) => file));
-  const left = stretches.filter(({ start, end, ends }) => end > start || ends);
+function streamFrom(ranges: readonly FileRange[]): ReadableStream<Uint8Array> {
+  const files = new Set(ranges.map(({ file }) => file));
+  const left = ranges.filter(({ start, end, ends }) => end > start || ends);
   let at = left[0]?.start ?? 0;
   let isOpen = true;
   let isReading = false;
@@ -184,16 +184,16 @@ function streamFrom(stretches: readonly Stretch[]): ReadableStream<Uint8Array> {
       const { buffer, byteOffset, byteLength } = request.view!;
       let length = 0;
       try {
-        for (let stretch = left[0]; stretch && length === 0; stretch = left[0]) {
-          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, stretch.end - at));
+        for (let range = left[0]; range && length === 0; range = left[0]) {
+          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
           isReading = true;
-          await fill(stretch.file, part, at).finally(() => (isReading = false));
+          await fill(range.file, part, at).finally(() => (isReading = false));
           if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
           length = part.length;
           at += length;
-          stretch.hash?.update(part);
-          if (at < stretch.end) continue;
-          if (stretch.ends && stretch.hash!.digest('hex') !== stretch.ends.sha256) throw unreadable(stretch.ends);
+          range.hash?.update(part);
+          if (at < range.end) continue;
+          if (range.ends && range.hash!.digest('hex') !== range.ends.sha256) throw unreadable(range.ends);
           left.shift();
           at = left[0]?.start ?? 0;
         }

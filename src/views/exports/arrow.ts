@@ -59,8 +59,8 @@ function schemaOf(
   columns: Readonly<Record<string, ExportColumn>>,
 ): Schema {
   const fields = Object.entries(columns).map(([name, { type, unit, meaning }]) => {
-    const told = new Map([['meaning', meaning], ...(unit === null ? [] : [['unit', unit] as const])]);
-    return new Field(name, new TYPES[type](), true, told);
+    const metadata = new Map([['meaning', meaning], ...(unit === null ? [] : [['unit', unit] as const])]);
+    return new Field(name, new TYPES[type](), true, metadata);
   });
   return new Schema(
     fields,

@@ -19,7 +19,7 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   const byYear = annualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
   const gross = columns.f64('gross');
   const costs = columns.f64('costs');
-  const kept =
+  const netOfCosts =
     value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
   const drawdown = drawdownOf(level);
   const tracked = indexOn(columns);
@@ -41,7 +41,7 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
     check({
       name: 'growth and costs',
       meaning: 'Growth of the holdings less the costs gives the total return.',
-      left: kept,
+      left: netOfCosts,
       right: total,
     }),
     check({
@@ -62,13 +62,13 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
       left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0),
       right: metrics.max_drawdown,
     }),
-    ...toldChecks(measured, metrics),
+    ...metricChecks(measured, metrics),
     ...trackingChecks(columns, tracked),
   ];
 }
 
 /** The other metrics, by what the reader of a failed check is told. */
-const TOLD = {
+const METRIC_MEANINGS = {
   annualised_return: 'The reported annualised return is that of the level.',
   volatility: 'The reported volatility is that of the returns.',
   sharpe_ratio: 'The reported Sharpe ratio is that of the returns.',
@@ -76,14 +76,14 @@ const TOLD = {
   tracking_error: 'The reported tracking error is that of the returns of level and index.',
 } as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
 
-function toldChecks(measured: BacktestMetrics, told: BacktestMetrics): Check[] {
-  return (Object.keys(TOLD) as (keyof typeof TOLD)[]) // its own keys
+function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Check[] {
+  return (Object.keys(METRIC_MEANINGS) as (keyof typeof METRIC_MEANINGS)[]) // its own keys
     .map((name) =>
       check({
         name: `metrics: ${name.replaceAll('_', ' ')}`,
-        meaning: TOLD[name],
+        meaning: METRIC_MEANINGS[name],
         left: measured[name] ?? 0,
-        right: told[name] ?? 0,
+        right: reported[name] ?? 0,
       }),
     );
 }

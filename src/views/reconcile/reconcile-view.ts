@@ -32,14 +32,14 @@ export function reconcileView(
 ): ReconciliationView {
   const record = recordIn(columns);
   const { weights, contributions } = panelChecks(columns);
-  const told = [
+  const computed = [
     ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : [UNREADABLE]),
     ...weights,
     ...rebalanceChecks(columns),
     ...contributions,
     ...(risk ? riskChecks(risk) : []),
   ];
-  const checks = [...filesOf().map(fileCheck), ...told];
+  const checks = [...filesOf().map(fileCheck), ...computed];
   return { index_id: columns.header.run_id, reconciles: checks.every(({ holds }) => holds), checks };
 }
 

@@ -133,8 +133,8 @@ export function createRunFigures({ columns, overview: stored, risk, terms, stale
 }
 
 function once<T>(compute: () => T): () => T {
-  let kept: { readonly value: T } | undefined;
-  return () => (kept ??= { value: compute() }).value;
+  let cached: { readonly value: T } | undefined;
+  return () => (cached ??= { value: compute() }).value;
 }
 
 function labelsOf(columns: RunColumns): RunLabels {

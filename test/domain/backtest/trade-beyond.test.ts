@@ -53,11 +53,11 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
 /** Money in each name after the trade, for one unit of money before. */
 function moneyAfter(
   { before, targets, frozen }: TradeInput,
-  { kept, bought, raised }: BeyondOutcome,
+  { retained, bought, raised }: BeyondOutcome,
   unpriced: ReadonlySet<number> = new Set(),
 ): number[] {
   return [...before].map((held, slot) => {
-    const change = targets[slot]! * kept - held;
+    const change = targets[slot]! * retained - held;
     const money = frozen.has(slot) ? held : held + (change > 0 ? bought * change : change);
     return money > 0 && !unpriced.has(slot) ? money * (1 - raised) : money;
   });
@@ -71,9 +71,9 @@ describe('a trade beyond a tolerance', () => {
         const after = moneyAfter(input, outcome);
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
-        const cash = outcome.cash * outcome.kept;
+        const cash = outcome.cash * outcome.retained;
         expect(Math.abs(after.reduce((sum, money) => sum + money, 0) + cash + cost - 1)).toBeLessThan(1e-11);
-        expect(Math.abs(outcome.kept + cost - 1)).toBeLessThan(1e-11);
+        expect(Math.abs(outcome.retained + cost - 1)).toBeLessThan(1e-11);
       }),
       { numRuns: 500 },
     );
@@ -82,11 +82,11 @@ describe('a trade beyond a tolerance', () => {
   test('cash is never negative, and purchases shrink only when none is left', () => {
     fc.assert(
       fc.property(randomTrade, (input) => {
-        const { cash, bought, kept } = tradeBeyond(input);
+        const { cash, bought, retained } = tradeBeyond(input);
         expect(cash).toBeGreaterThanOrEqual(0);
         expect(bought).toBeGreaterThanOrEqual(0);
         expect(bought).toBeLessThanOrEqual(1);
-        expect(kept).toBeGreaterThan(0.5);
+        expect(retained).toBeGreaterThan(0.5);
         if (bought < 1) expect(cash).toBe(0);
       }),
       { numRuns: 500 },
@@ -101,9 +101,9 @@ describe('a trade beyond a tolerance', () => {
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
         expect(
-          Math.abs(after.reduce((sum, money) => sum + money, 0) + outcome.cash * outcome.kept + cost - 1),
+          Math.abs(after.reduce((sum, money) => sum + money, 0) + outcome.cash * outcome.retained + cost - 1),
         ).toBeLessThan(1e-11);
-        expect(Math.abs(outcome.kept + cost - 1)).toBeLessThan(1e-11);
+        expect(Math.abs(outcome.retained + cost - 1)).toBeLessThan(1e-11);
         if (outcome.cash < 0) expect(after.every((money, slot) => money <= 1e-12 || unpriced.has(slot))).toBe(true);
         if (outcome.raised > 0) expect(outcome.bought).toBe(0);
       }),
@@ -120,8 +120,8 @@ describe('a trade beyond a tolerance', () => {
       frozen: new Set<number>(),
       costRate: 0.1,
     };
-    const { kept, bought, cash } = tradeBeyond(input);
-    expect(Math.abs(kept - 0.92 / 1.08)).toBeLessThan(1e-15);
+    const { retained, bought, cash } = tradeBeyond(input);
+    expect(Math.abs(retained - 0.92 / 1.08)).toBeLessThan(1e-15);
     expect([bought, cash]).toEqual([1, 0]);
   });
 });

@@ -128,7 +128,7 @@ test('only files that have come or changed are read again, and tables of which n
 
     await write({ ...bars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
     const later = unreadFiles(await listed(), known);
-    expect([labels(later.files), later.kept]).toEqual([
+    expect([labels(later.files), later.unchangedTables]).toEqual([
       ['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'],
       ['corporate_actions', 'universes', 'series'],
     ]);

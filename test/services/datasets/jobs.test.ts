@@ -92,7 +92,7 @@ async function withJobs(
       return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), AT) };
     },
     async readAddition({ store_id }) {
-      return { kind: 'added', summary, handle: handleOf(store_id, 2), isWhole: true, kept: [], files: [] };
+      return { kind: 'added', summary, handle: handleOf(store_id, 2), isWhole: true, unchangedTables: [], files: [] };
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));

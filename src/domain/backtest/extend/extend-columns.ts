@@ -33,9 +33,9 @@ const FILES_MAX = 128;
  */
 export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }: ExtendColumnsInput): WrittenColumns {
   const { header } = stored;
-  const { begun = [], joined: known = [] } = header;
+  const { begun: earlierNames = [], joined: known = [] } = header;
   const isFull = added.joined.length > 0 || header.dates - stored.inEarlierFiles('level') >= datesMax;
-  const files = fileNames.slice(0, begun.length + (isFull ? 1 : 0));
+  const files = fileNames.slice(0, earlierNames.length + (isFull ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
   const extended: ExtendedFile = { stored, isFull, earlier: files.length, width: added.names.length };
   const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extended) ?? []);
@@ -95,8 +95,8 @@ function behindStored(
   { name, type, parts }: ExtendedBlock,
   { stored, isFull, earlier, width }: ExtendedFile,
 ): ExtendedBlock {
-  const { names, begun = [], blocks } = stored.header;
-  const { offset, length, begins = begun.flatMap(() => [0, 0]) } = blocks[name]!; // It is stored.
+  const { names, begun: earlierNames = [], blocks } = stored.header;
+  const { offset, length, begins = earlierNames.flatMap(() => [0, 0]) } = blocks[name]!; // It is stored.
   const elsewhere = stored.inEarlierFiles(name);
   const before = isPanel(name) ? (length / names.length) * width : length;
   return {

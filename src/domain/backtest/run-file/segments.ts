@@ -22,18 +22,18 @@ export interface Segment {
 
 /** Where the elements of a block are, in order. */
 export function segmentsOf(header: SegmentHeader, name: BlockName): Segment[] {
-  const { names, begun = [], blocks } = header;
+  const { names, begun: earlierNames = [], blocks } = header;
   const { offset, length, begins = [] } = blocks[name]!; // Who asks has looked.
   const segments: Segment[] = [];
   let first = 0;
-  for (let file = 0; file < begun.length; file++) {
+  for (let file = 0; file < earlierNames.length; file++) {
     const stored = begins[2 * file + 1] ?? 0;
     const width = isPanel(name) ? widthIn(header, file) : names.length;
     const elements = width === names.length ? stored : (stored / width) * names.length;
     if (stored > 0) segments.push({ file, stored, first, offset: begins[2 * file]!, length: elements });
     first += elements;
   }
-  return [...segments, { file: begun.length, offset, first, length: length - first, stored: length - first }];
+  return [...segments, { file: earlierNames.length, offset, first, length: length - first, stored: length - first }];
 }
 
 /** Names that the panels of a file have a column for. */
@@ -93,14 +93,14 @@ export function renamed(rows: Numbers, every: number, { places }: Later): Number
 
 /** A reader for each of the files, opened when it is first read. */
 export function filesOf(
-  { begun = [] }: SegmentHeader,
+  { begun: earlierNames = [] }: SegmentHeader,
   own: ReadRange,
   open: (name: string) => ReadRange,
 ): (file: number) => ReadRange {
-  const opened = new Map<number, ReadRange>([[begun.length, own]]);
+  const opened = new Map<number, ReadRange>([[earlierNames.length, own]]);
   return (file) => {
     let read = opened.get(file);
-    if (!read) opened.set(file, (read = open(begun[file]!)));
+    if (!read) opened.set(file, (read = open(earlierNames[file]!)));
     return read;
   };
 }

@@ -136,9 +136,9 @@ interface Levels {
   readonly variant: BenchmarkRun['variant'];
 }
 
-function rebased(sm: SessionMarket, { levels, level, from, first: begun, variant }: Levels) {
+function rebased(sm: SessionMarket, { levels, level, from, first: given, variant }: Levels) {
   const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
-  const first = begun === begun ? begun : (levels[known[0] ?? 0] ?? Number.NaN);
+  const first = given === given ? given : (levels[known[0] ?? 0] ?? Number.NaN);
   const series: DatedSeries = {
     days: Int32Array.from(known, (at) => sm.sessions[from + at]!),
     values: Float64Array.from(known, (at) => (100 * levels[at]!) / first),

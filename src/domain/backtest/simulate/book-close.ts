@@ -6,7 +6,7 @@ import type { Conversion, Gap, Move, PendingNames, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
 import {
   append,
-  beginStretch,
+  beginHoldingPeriod,
   drop,
   hold,
   isHeldColumn,
@@ -87,7 +87,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
     });
     for (const order of fillable) fillOrder(state, order, session);
   }
-  beginStretch(state, session);
+  beginHoldingPeriod(state, session);
   state.costs[at] = valueBefore - value[at]!;
   if (before === null) return;
   state.events.push({
@@ -209,15 +209,20 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     if (weight > 0) rest.long += weight;
     else rest.short -= weight;
   }
-  const { long, short, cash: change, kept } = spreadSides({ left, rest, cash: cash[at]!, costRate: input.costRate });
+  const {
+    long,
+    short,
+    cash: change,
+    retained,
+  } = spreadSides({ left, rest, cash: cash[at]!, costRate: input.costRate });
   const isAllLong = cash[at] === 0 && selling.size === 0 && left.short === 0 && rest.short === 0 && rest.long > 0;
-  const scale = isAllLong ? 1 / rest.long : long / kept;
+  const scale = isAllLong ? 1 / rest.long : long / retained;
   for (let k = 0; k < count; k++) {
     const slot = row + held[k]!;
-    weights[slot]! *= selling.has(held[k]!) ? 1 / kept : weights[slot]! > 0 ? scale : short / kept;
+    weights[slot]! *= selling.has(held[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
   }
-  cash[at] = (cash[at]! + change) / kept;
-  value[at]! *= kept;
+  cash[at] = (cash[at]! + change) / retained;
+  value[at]! *= retained;
 }
 
 /** Slots that are held or asked for, ascending. */
@@ -245,13 +250,13 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
   const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
   const {
-    kept,
+    retained,
     scale,
     bought,
     raised,
     cash: left,
   } = isAround ? { ...tradeBeyond(order, unpriced), scale: 1 } : { ...trade(order), bought: 1, raised: 0 };
-  assertAffordable(input, session, kept);
+  assertAffordable(input, session, retained);
   waitFor(state, session === input.from && input.pending ? input.pending : NOTHING);
   for (const earlier of state.waiting) earlier.replacedAt = at;
   state.waiting = [];
@@ -260,7 +265,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   const areFree = frozen.size === 0;
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
-    const held = before[slot]! / kept;
+    const held = before[slot]! / retained;
     const isPart = bought < 1 && asked[slot]! > held;
     const traded =
       !areFree && frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
@@ -268,7 +273,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
     weights[row + slot] = weight;
     if (weight !== 0) append(state, slot);
   }
-  value[at]! *= kept;
+  value[at]! *= retained;
   cash[at] = left;
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }

@@ -5,7 +5,7 @@ import { panelRow } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
 import {
-  beginStretch,
+  beginHoldingPeriod,
   dropAll,
   hold,
   isHeldColumn,
@@ -33,28 +33,25 @@ export function driftTo(state: BookState, session: number): void {
       'NUMERIC_FAILURE',
       `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
     );
-  assertWorth(state, session, state.stretchValue * sum);
+  assertWorth(state, session, state.periodValue * sum);
   state.path = sum;
   state.paths[at] = sum;
   gross[at] = sum / before;
-  value[at] = state.stretchValue * sum;
-  cash[at] = sum > 0 ? state.stretchCash / sum : 1;
+  value[at] = state.periodValue * sum;
+  cash[at] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) dropAll(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief) writeRow(state, session);
   divisor[at] = divisor[at - 1]! * reinvested(state, session);
-  if (isStructural) beginStretch(state, session);
+  if (isStructural) beginHoldingPeriod(state, session);
 }
 
-/** Value of the book since the stretch began. Four sums go side by side, so that no addition waits for the one before. */
-function growUnits(
-  { index, sm, units, heldColumns, isOneRun, count, stretchCash }: BookState,
-  session: number,
-): number {
+/** Value of the book since the holding period began. Four sums go side by side, so that no addition waits for the one before. */
+function growUnits({ index, sm, units, heldColumns, isOneRun, count, periodCash }: BookState, session: number): number {
   const row = panelRow(sm, session);
-  if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, stretchCash });
+  if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, periodCash });
   const fours = count & ~3;
-  let a = stretchCash;
+  let a = periodCash;
   let b = 0;
   let c = 0;
   let d = 0;
@@ -72,10 +69,10 @@ function growUnits(
 function growRun(
   index: Float64Array,
   at: number,
-  { units, count, stretchCash }: Pick<BookState, 'units' | 'count' | 'stretchCash'>,
+  { units, count, periodCash }: Pick<BookState, 'units' | 'count' | 'periodCash'>,
 ): number {
   const fours = count & ~3;
-  let a = stretchCash;
+  let a = periodCash;
   let b = 0;
   let c = 0;
   let d = 0;
@@ -133,9 +130,9 @@ function adjustShorts(state: BookState, session: number): void {
   }
 }
 
-/** Grows the row of the session name by name, through whatever happens to the names; leaves values since the stretch began in it. */
+/** Grows the row of the session name by name, through whatever happens to the names; leaves values since the holding period began in it. */
 function growThroughEvents(state: BookState, session: number, spunOff: readonly Child[]): number {
-  const { input, index, sm, units, heldColumns, held, weights, columns, stretchCash } = state;
+  const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
   const row = rowOf(state, session);
   state.rowSession = session;
   if (input.isBrief) weights.fill(0, row, row + columns.length);
@@ -146,7 +143,7 @@ function growThroughEvents(state: BookState, session: number, spunOff: readonly 
     if (proceeds !== undefined && isHeldColumn(state, column)) valueAt(state, session, { column, proceeds });
   }
   enterChildren(state, session, spunOff);
-  let sum = stretchCash;
+  let sum = periodCash;
   for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
   return sum;
 }
@@ -234,7 +231,7 @@ function reinvested(state: BookState, session: number): number {
     index,
     path,
   } = state;
-  let kept = 1;
+  let factor = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const { column, ratio, cash: whole, rights, subscription } = effects[e]!;
     const place = placeOf(state, column);
@@ -244,8 +241,8 @@ function reinvested(state: BookState, session: number): number {
         ? weights[rowOf(state, session) + slotOf[column]!]!
         : (units[place]! * index[panelRow(sm, session) + column]!) / path;
     const cash = weight < 0 ? whole : (effectOn(own, session, column)?.cash ?? 0);
-    if (cash > 0) kept -= (weight * cash) / (sm.carriedClose(session, column) + cash);
-    if (rights > 0) kept += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
+    if (cash > 0) factor -= (weight * cash) / (sm.carriedClose(session, column) + cash);
+    if (rights > 0) factor += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
   }
-  return kept;
+  return factor;
 }

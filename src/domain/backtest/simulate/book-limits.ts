@@ -20,11 +20,11 @@ export function assertWorth({ input, sm, value }: BookState, session: number, wo
 
 /**
  * Trades of a book that is short by many times its value can cost more than there is.
- * @param kept value after costs as a fraction of the value before
+ * @param retained value after costs as a fraction of the value before
  * @throws Refusal NUMERIC_FAILURE when nothing is left
  */
-export function assertAffordable({ title, sm, costRate }: BookInput, session: number, kept: number): void {
-  if (kept > 0) return;
+export function assertAffordable({ title, sm, costRate }: BookInput, session: number, retained: number): void {
+  if (retained > 0) return;
   const date = formatDay(sm.sessions[session]!);
   throw new Refusal(
     'NUMERIC_FAILURE',

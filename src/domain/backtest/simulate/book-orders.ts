@@ -97,11 +97,11 @@ export function fillOrder(state: BookState, order: Order, session: number): void
   const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;
   const bought = spend / (1 + input.costRate);
   const sold = side === 'sell' ? Math.max(0, weight - target) : 0;
-  const kept = 1 - input.costRate * (bought + sold);
-  for (let k = 0; k < columns.length; k++) weights[row + k]! /= kept;
-  weights[row + slot] = (weight + bought - sold) / kept;
-  cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / kept;
-  value[at]! *= kept;
+  const retained = 1 - input.costRate * (bought + sold);
+  for (let k = 0; k < columns.length; k++) weights[row + k]! /= retained;
+  weights[row + slot] = (weight + bought - sold) / retained;
+  cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / retained;
+  value[at]! *= retained;
   if (weights[row + slot] !== 0) hold(state, slot);
   else drop(state, slot, row);
   order.filledAt = at;

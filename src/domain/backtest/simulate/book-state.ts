@@ -38,10 +38,10 @@ export interface BookState extends EventTerms {
   /** 1 for the slots among them, [H]. */
   readonly isHeld: Uint8Array;
   count: number;
-  /** Units of the value index and column of each place: what is held since the stretch began. */
+  /** Units of the value index and column of each place: what is held since the holding period began. */
   readonly units: Float64Array;
   readonly heldColumns: Int32Array;
-  /** Place of each slot held since the stretch began, [H]. */
+  /** Place of each slot held since the holding period began, [H]. */
   readonly places: Int32Array;
   /** Whether what is held lies side by side in the market and in the rows of weights. */
   isOneRun: boolean;
@@ -49,9 +49,9 @@ export interface BookState extends EventTerms {
   readonly asked: Float64Array;
   readonly before: Float64Array;
   readonly slots: Int32Array;
-  /** Value and cash at the beginning of the stretch, and growth since. */
-  stretchValue: number;
-  stretchCash: number;
+  /** Value and cash at the beginning of the holding period, and growth since. */
+  periodValue: number;
+  periodCash: number;
   path: number;
   /** Session whose row of weights was written last. */
   rowSession: number;
@@ -71,7 +71,7 @@ export interface Child {
   readonly slot: number;
   readonly column: number;
   readonly since: number;
-  /** Per unit of value at the beginning of the stretch, so that books of any initial value have the same bits. */
+  /** Per unit of value at the beginning of the holding period, so that books of any initial value have the same bits. */
   units: number;
 }
 
@@ -99,8 +99,8 @@ export function endOf(state: BookState, session: number): BookEnd {
     divisor,
     orders,
     waiting,
-    stretchValue,
-    stretchCash,
+    periodValue,
+    periodCash,
     path,
     input,
   } = state;
@@ -114,8 +114,8 @@ export function endOf(state: BookState, session: number): BookEnd {
     value: value[at]!,
     cash: cash[at]!,
     divisor: divisor[at]!,
-    stretchValue,
-    stretchCash,
+    stretchValue: periodValue,
+    stretchCash: periodCash,
     path,
     ...pendingOf(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
@@ -134,7 +134,7 @@ export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boo
   return slot >= 0 && isHeld[slot] === 1;
 }
 
-/** Place of a column among those held since the stretch began, -1 when it is not held. */
+/** Place of a column among those held since the holding period began, -1 when it is not held. */
 export function placeOf({ slotOf, isHeld, places }: BookState, column: number): number {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
@@ -158,7 +158,7 @@ export function writeRow(state: BookState, session: number): void {
 }
 
 /** From this close on, holdings are units of what they are worth now. */
-export function beginStretch(state: BookState, session: number): void {
+export function beginHoldingPeriod(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
@@ -171,12 +171,12 @@ export function beginStretch(state: BookState, session: number): void {
     units[k] = weights[row + slot]! / index[from + column]!;
   }
   // Without costs the first quotient is exactly 1.
-  const scale = value[at]! > 0 ? (state.stretchValue * state.path) / value[at]! / state.path : 1;
+  const scale = value[at]! > 0 ? (state.periodValue * state.path) / value[at]! / state.path : 1;
   for (const child of state.children) child.units *= scale;
   state.isOneRun = isOneRunOf(heldColumns, count);
   state.begins[at] = 1;
-  state.stretchValue = value[at]!;
-  state.stretchCash = cash[at]!;
+  state.periodValue = value[at]!;
+  state.periodCash = cash[at]!;
   state.path = 1;
 }
 
@@ -221,5 +221,5 @@ export function dropAll(state: BookState, session: number): void {
   weights.fill(0, row, row + columns.length);
   state.count = 0;
   state.isHeld.fill(0);
-  beginStretch(state, session);
+  beginHoldingPeriod(state, session);
 }

@@ -35,7 +35,7 @@ export interface BookInput {
   readonly isBrief?: boolean;
   /** Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant. */
   readonly indexTerms?: GrowthTerms;
-  /** A session at whose close a stretch begins though nothing happens: that of a portfolio which follows the book from there. */
+  /** A session at whose close a holding period begins though nothing happens: that of a portfolio which follows the book from there. */
   readonly followedFrom?: number;
   /** What a book that this one holds the weights of was waiting for at the first session. */
   readonly pending?: PendingNames;
@@ -66,6 +66,7 @@ export interface BookEnd extends PendingNames {
   readonly value: number;
   readonly cash: number;
   readonly divisor: number;
+  /** Value and cash at the start of the holding period, under the names that stored checkpoints have. */
   readonly stretchValue: number;
   readonly stretchCash: number;
   readonly path: number;
@@ -75,13 +76,13 @@ export interface BookEnd extends PendingNames {
 
 /** Names that a book waits for a price of. They are columns of the market. */
 export interface PendingNames {
-  /** Spun-off names, in units per unit of the stretch's value. */
+  /** Spun-off names, in units per unit of the value at the start of the holding period. */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held names whose ticker has changed, and into which. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
 }
 
-/** Where a portfolio that follows a book stands: its value, and that which its stretch began with. */
+/** Where a portfolio that follows a book stands: its value, and that at the start of its holding period. */
 export interface FollowEnd {
   readonly stretchValue: number;
   readonly value: number;
@@ -104,9 +105,9 @@ export interface Book {
   readonly value: Float64Array;
   /** Growth of the value over the session, before costs; 1 on the first, [T]. */
   readonly gross: Float64Array;
-  /** Value before what happened at the close over that at the beginning of the stretch, [T]. */
+  /** Value before what happened at the close over that at the beginning of the holding period, [T]. */
   readonly path: Float64Array;
-  /** 1 where a stretch begins at the close: up to its end nothing but growth changes the value, [T]. */
+  /** 1 where a holding period begins at the close: up to its end nothing but growth changes the value, [T]. */
   readonly begins: Uint8Array;
   /** Market value divided by value, 1 on the first session, [T]. */
   readonly divisor: Float64Array;

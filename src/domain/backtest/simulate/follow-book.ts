@@ -7,7 +7,7 @@ import { trade } from './trade.js';
 
 /**
  * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second time, and
- * what comes out is what simulating it gives, bit for bit, when the other book began a stretch at its first session. Undefined as soon as
+ * what comes out is what simulating it gives, bit for bit, when the other book began a holding period at its first session. Undefined as soon as
  * it could not hold the same: where a target has no price to trade at, the other book itself has waited for one, or something is paid
  * for while a spun-off name may wait for its price. It is simulated then.
  * @param like a book without costs that takes every target.
@@ -25,10 +25,10 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
   let next = like.events.findIndex(({ at }) => at > shift);
-  let stretchValue = resume?.stretchValue ?? initialValue;
+  let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
   for (let at = resume ? 1 : 0; at < length; at++) {
-    const drifted = at === 0 ? initialValue : stretchValue * like.path[at + shift]!;
+    const drifted = at === 0 ? initialValue : periodValue * like.path[at + shift]!;
     value[at] = drifted;
     const event =
       at === 0
@@ -37,14 +37,17 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
           ? { ...like.events[next++]!, at, valueBefore: drifted }
           : undefined;
     if (event) {
-      const kept = payFor({ input, like, event, after: weights.subarray(at * names, (at + 1) * names), costRate });
-      if (kept === undefined || (kept !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns)))
+      const retained = payFor({ input, like, event, after: weights.subarray(at * names, (at + 1) * names), costRate });
+      if (
+        retained === undefined ||
+        (retained !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns))
+      )
         return undefined;
-      value[at] = drifted * kept;
+      value[at] = drifted * retained;
       costs[at] = drifted - value[at]!;
       events.push(event);
     }
-    if (at === 0 || like.begins[at + shift] === 1) stretchValue = value[at]!;
+    if (at === 0 || like.begins[at + shift] === 1) periodValue = value[at]!;
   }
   return {
     sm,
@@ -64,7 +67,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     counts: like.counts.subarray(shift, shift + length),
     unfilled: [],
     pending: null,
-    end: { stretchValue, value: value.at(-1)! },
+    end: { stretchValue: periodValue, value: value.at(-1)! },
     gaps: like.gaps.filter(({ session }) => session >= from),
     silent: like.silent.filter(({ session }) => session >= from),
   };
@@ -117,9 +120,9 @@ function payFor(payment: Payment): number | undefined {
     asked: after,
   });
   if (frozen.size > 0) return undefined;
-  const { kept } = trade({ before: held, targets: after, slots, frozen, costRate });
-  assertAffordable(input, input.from + event.at, kept);
-  return kept;
+  const { retained } = trade({ before: held, targets: after, slots, frozen, costRate });
+  assertAffordable(input, input.from + event.at, retained);
+  return retained;
 }
 
 /** Beside cash or short positions the costs of spreading what left over the rest change its weights: it is simulated then. */

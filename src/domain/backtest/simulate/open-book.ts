@@ -38,8 +38,8 @@ export function openBook(input: BookInput): BookState {
     ...slotArrays(H),
     count: 0,
     isOneRun: false,
-    stretchValue: input.initialValue,
-    stretchCash: 1,
+    periodValue: input.initialValue,
+    periodCash: 1,
     path: 1,
     rowSession: from,
     missing: NONE,
@@ -101,8 +101,8 @@ function resumeFrom(state: BookState, { end, orders }: BookResume): void {
   state.cash[0] = end.cash;
   state.divisor[0] = end.divisor;
   state.counts[0] = state.count;
-  state.stretchValue = end.stretchValue;
-  state.stretchCash = end.stretchCash;
+  state.periodValue = end.stretchValue;
+  state.periodCash = end.stretchCash;
   state.path = end.path;
   state.paths[0] = end.path;
   waitFor(state, end);

@@ -22,7 +22,7 @@ export interface ProceedsOutcome {
   /** Change of the cash. */
   readonly cash: number;
   /** Value after costs as a fraction of the value before. */
-  readonly kept: number;
+  readonly retained: number;
 }
 
 /**
@@ -44,7 +44,7 @@ export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): Proc
     long: hasLong ? 1 + bought / rest.long : 1,
     short: hasShort ? 1 + sold / rest.short : 1,
     cash: (hasLong ? 0 : toLong) - fromCash,
-    kept: hasShort ? 1 - paidByLong - (sold - left.short) : 1 - paidByLong,
+    retained: hasShort ? 1 - paidByLong - (sold - left.short) : 1 - paidByLong,
   };
 }
 

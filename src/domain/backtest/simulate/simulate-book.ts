@@ -1,7 +1,7 @@
 import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession, findGaps } from './book-close.js';
 import { driftTo } from './book-drift.js';
-import { beginStretch, endOf, pendingOf, writeRow } from './book-state.js';
+import { beginHoldingPeriod, endOf, pendingOf, writeRow } from './book-state.js';
 import { openBook } from './open-book.js';
 
 /** Sessions between two looks at the cancel flag. */
@@ -25,7 +25,7 @@ export function simulateBook(input: BookInput): Book {
     findGaps(state, session, targets);
     closeSession(state, session, targets);
     if (session === input.followedFrom) {
-      if (state.path !== 1) beginStretch(state, session);
+      if (state.path !== 1) beginHoldingPeriod(state, session);
       pending = pendingOf(state);
     }
     state.counts[at] = state.count;

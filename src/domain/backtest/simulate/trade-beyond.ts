@@ -2,7 +2,7 @@ import type { TradeInput } from './trade.js';
 
 export interface BeyondOutcome {
   /** Value after costs as a fraction of the value before. */
-  readonly kept: number;
+  readonly retained: number;
   /** Share of every purchase that is made: 1 unless money is short. */
   readonly bought: number;
   /** Share of every long holding with a price that is sold beside the trade, where sales bring too little: 0 without short positions. */
@@ -12,7 +12,7 @@ export interface BeyondOutcome {
 }
 
 /** Value after costs that trades without short positions never go below. */
-const KEPT_MIN = 0.5;
+const RETAINED_MIN = 0.5;
 /** Halvings that bring an interval of length 1 below the spacing of doubles near 1. */
 const HALVINGS = 60;
 
@@ -33,29 +33,29 @@ export function tradeBeyond(input: TradeInput, unpriced: ReadonlySet<number> = N
   // Short positions that left at this close were covered: what that took may be more than there was in cash.
   const cashBefore = 1 - held < -CASH_MIN ? 1 - held : Math.max(0, 1 - held);
   const flows: Flows = { sold: 0, bought: 0, share: 1, raised: 0 };
-  const spentAt = (kept: number): number => {
-    flowsAt(input, free, { kept, cashBefore }, flows);
-    if (flows.share === 0) raise(input, unpriced, { kept, cashBefore }, flows);
-    return kept + costRate * (flows.sold + flows.share * flows.bought);
+  const spentAt = (retained: number): number => {
+    flowsAt(input, free, { retained, cashBefore }, flows);
+    if (flows.share === 0) raise(input, unpriced, { retained, cashBefore }, flows);
+    return retained + costRate * (flows.sold + flows.share * flows.bought);
   };
-  let kept = 1;
+  let retained = 1;
   if (spentAt(1) > 1) {
-    let low = spentAt(KEPT_MIN) > 1 ? 0 : KEPT_MIN;
+    let low = spentAt(RETAINED_MIN) > 1 ? 0 : RETAINED_MIN;
     for (let i = 0; i < HALVINGS; i++) {
-      const middle = (low + kept) / 2;
-      if (spentAt(middle) > 1) kept = middle;
+      const middle = (low + retained) / 2;
+      if (spentAt(middle) > 1) retained = middle;
       else low = middle;
     }
-    kept = low;
-    spentAt(kept);
+    retained = low;
+    spentAt(retained);
   }
   const bought = flows.share * flows.bought;
   const cash = cashBefore + flows.sold - bought - costRate * (flows.sold + bought);
   return {
-    kept,
+    retained,
     bought: flows.share,
     raised: flows.raised,
-    cash: isRounding(cash / kept, flows.share) ? 0 : cash / kept,
+    cash: isRounding(cash / retained, flows.share) ? 0 : cash / retained,
   };
 }
 
@@ -70,7 +70,7 @@ function isRounding(cash: number, share: number): boolean {
 }
 
 interface Money {
-  readonly kept: number;
+  readonly retained: number;
   readonly cashBefore: number;
 }
 
@@ -85,13 +85,13 @@ interface Flows {
 function raise(
   { before, targets, slots, frozen, costRate }: TradeInput,
   unpriced: ReadonlySet<number>,
-  { kept, cashBefore }: Money,
+  { retained, cashBefore }: Money,
   flows: Flows,
 ): void {
   const missing = -(cashBefore + flows.sold * (1 - costRate));
   let long = 0;
   for (const slot of slots) {
-    const after = frozen.has(slot) ? before[slot]! : Math.min(before[slot]!, targets[slot]! * kept);
+    const after = frozen.has(slot) ? before[slot]! : Math.min(before[slot]!, targets[slot]! * retained);
     if (after > 0 && !unpriced.has(slot)) long += after;
   }
   if (!(missing > CASH_MIN) || long === 0) return;
@@ -103,14 +103,14 @@ function raise(
 function flowsAt(
   { before, targets, costRate }: TradeInput,
   free: Int32Array,
-  { kept, cashBefore }: Money,
+  { retained, cashBefore }: Money,
   into: Flows,
 ): void {
   into.raised = 0;
   into.sold = 0;
   into.bought = 0;
   for (const slot of free) {
-    const change = targets[slot]! * kept - before[slot]!;
+    const change = targets[slot]! * retained - before[slot]!;
     if (change > 0) into.bought += change;
     else into.sold -= change;
   }

@@ -16,7 +16,7 @@ export interface TradeInput {
 
 export interface TradeOutcome {
   /** Value after costs as a fraction of the value before; 0 when there is not enough for them. */
-  readonly kept: number;
+  readonly retained: number;
   /** What traded slots hold is `scale * targets`: 1 unless holdings that stay leave too little money. */
   readonly scale: number;
   /** Cash after the trade, as a fraction of the value after costs. */
@@ -42,8 +42,8 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
   let invested = 0;
   for (let k = 0; k < slots.length; k++) invested += targets[slots[k]!]!;
   const cash = known ?? (Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested);
-  if (costRate === 0) return { kept: 1, scale: 1, cash };
-  let kept = 1;
+  if (costRate === 0) return { retained: 1, scale: 1, cash };
+  let retained = 1;
   for (let step = 0; step < STEPS_MAX; step++) {
     let slope = 0;
     let offset = 0;
@@ -51,7 +51,7 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
       const slot = slots[k]!;
       const weight = targets[slot]!;
       const held = before[slot]!;
-      if (weight * kept > held) {
+      if (weight * retained > held) {
         slope += weight;
         offset += held;
       } else {
@@ -61,11 +61,11 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
     }
     const next = (1 + costRate * offset) / (1 + costRate * slope);
     // Only short positions make more costs of less value, or trades that cost more than there is.
-    if (!(1 + costRate * slope > 0) || !(next > 0)) return { kept: 0, scale: 1, cash };
-    if (next === kept) break;
-    kept = next;
+    if (!(1 + costRate * slope > 0) || !(next > 0)) return { retained: 0, scale: 1, cash };
+    if (next === retained) break;
+    retained = next;
   }
-  return { kept, scale: 1, cash };
+  return { retained, scale: 1, cash };
 }
 
 /** Some slots stay: their money is not there to spend, and money meant for them waits in cash. Nothing is held or asked for short. */
@@ -73,19 +73,19 @@ function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): 
   const free = slots.filter((slot) => !frozen.has(slot));
   const stay = slots.filter((slot) => frozen.has(slot));
   const cashAsked = 1 - slots.reduce((sum, slot) => sum + targets[slot]!, 0);
-  const at = (kept: number): TradeOutcome & { readonly spent: number } => {
-    let waiting = Math.max(0, cashAsked) * kept;
+  const at = (retained: number): TradeOutcome & { readonly spent: number } => {
+    let waiting = Math.max(0, cashAsked) * retained;
     let overheld = 0;
     for (const slot of stay) {
-      const short = targets[slot]! * kept - before[slot]!;
+      const short = targets[slot]! * retained - before[slot]!;
       if (short > 0) waiting += short;
       else overheld -= short;
     }
-    const asked = free.reduce((sum, slot) => sum + targets[slot]! * kept, 0);
+    const asked = free.reduce((sum, slot) => sum + targets[slot]! * retained, 0);
     const fromCash = Math.min(waiting, overheld);
     const scale = asked === 0 ? 1 : Math.max(0, 1 - (overheld - fromCash) / asked);
-    const traded = free.reduce((sum, slot) => sum + Math.abs(targets[slot]! * kept * scale - before[slot]!), 0);
-    return { kept, scale, cash: (waiting - fromCash) / kept, spent: kept + costRate * traded };
+    const traded = free.reduce((sum, slot) => sum + Math.abs(targets[slot]! * retained * scale - before[slot]!), 0);
+    return { retained, scale, cash: (waiting - fromCash) / retained, spent: retained + costRate * traded };
   };
   let low = 0.5;
   let high = 1;
@@ -98,6 +98,6 @@ function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): 
   } else {
     low = high;
   }
-  const { kept, scale, cash } = at(low);
-  return { kept, scale, cash };
+  const { retained, scale, cash } = at(low);
+  return { retained, scale, cash };
 }

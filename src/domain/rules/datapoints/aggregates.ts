@@ -189,14 +189,14 @@ export function medianOf(values: Float64Array, count: number): number {
   let last = bucket;
   let reached = below + inBucket[bucket]!;
   while (reached <= upper) reached += inBucket[++last]!;
-  let kept = 0;
+  let retained = 0;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;
     const at = ((value - least) * scale) | 0;
-    values[kept] = value;
-    kept += Number(at >= bucket) & Number(at <= last);
+    values[retained] = value;
+    retained += Number(at >= bucket) & Number(at <= last);
   }
-  return middleOf(values, { from: 0, to: kept - 1, upper: upper - below, count });
+  return middleOf(values, { from: 0, to: retained - 1, upper: upper - below, count });
 }
 
 interface Middle {

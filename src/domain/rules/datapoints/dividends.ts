@@ -27,7 +27,7 @@ interface Events {
 export function dividendHistory(market: MarketData): DividendHistory {
   const events = eventsByColumn(market);
   const { settledTo = -Infinity } = market;
-  const assertTold = (after: Day): void => {
+  const assertCovered = (after: Day): void => {
     if (after < settledTo)
       throw new BeforeMarket(
         `dividends after ${formatDay(after)} are asked for; those up to ${formatDay(settledTo)} have been left out`,
@@ -37,7 +37,7 @@ export function dividendHistory(market: MarketData): DividendHistory {
     trailing(column, day) {
       const { exDays, amounts, splitDays, ratios } = events[column]!;
       const after = addMonths(day, -12);
-      assertTold(after);
+      assertCovered(after);
       let total = 0;
       let split = splitDays.length - 1;
       while (split >= 0 && splitDays[split]! > day) split--;
@@ -49,7 +49,7 @@ export function dividendHistory(market: MarketData): DividendHistory {
       return total;
     },
     paidBetween(column, start, end) {
-      assertTold(start - 1);
+      assertCovered(start - 1);
       const { exDays } = events[column]!;
       const last = lastAtMost(exDays, end);
       return last >= 0 && exDays[last]! >= start;

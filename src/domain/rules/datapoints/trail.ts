@@ -46,11 +46,11 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
     }
   };
   const moveTo = (start: number): void => {
-    const gone = start - origin;
+    const dropped = start - origin;
     for (let column = 0; column < names; column++) {
       const at = column * stride;
-      const kept = until[column]! - start + 1;
-      if (kept > 0) cells.copyWithin(at, at + gone, at + gone + kept);
+      const retained = until[column]! - start + 1;
+      if (retained > 0) cells.copyWithin(at, at + dropped, at + dropped + retained);
       else until[column] = start - 1;
     }
     origin = start;

@@ -54,14 +54,14 @@ export const compositeScore = selectionClass({
           `${direction} ${field} (weight ${weight}, winsorised at ${winsorise})`,
       )
       .join(', ');
-    const kept = [
+    const limits = [
       ...(count === null ? [] : [`the ${count} best`]),
       ...(minimum === null ? [] : [`those scoring at least ${minimum}`]),
     ].join(' among ');
     return {
       reads: uses,
       remembers: false,
-      sentence: `Score the names by the weighted average z-score of ${words} and keep ${kept}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Score the names by the weighted average z-score of ${words} and keep ${limits}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);

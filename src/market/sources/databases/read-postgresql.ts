@@ -136,12 +136,12 @@ async function copyMarket(
   { rows, problems, onProgress }: TableRead,
 ): Promise<void> {
   const known = columns.map(({ name }) => columnName('market', name));
-  const begun = rows.beginMarket(
+  const writer = rows.beginMarket(
     'market',
     columns.map(({ name }) => name),
   );
-  if (begun === undefined) return;
-  const { file, market } = begun;
+  if (writer === undefined) return;
+  const { file, market } = writer;
   const list = columns.map(({ name, type }, i) => {
     if (known[i] === 'identifier') return `${quoted(name)}::text`;
     return known[i] === 'date' ? `${quoted(name)}::date` : `${quoted(name)}${type === 701 ? '' : '::float8'}`;

@@ -76,9 +76,9 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
     );
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
     const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
-    const gone = (exits.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
-    const total = gone.reduce((sum, { name }) => sum + before.weights[name]!, 0);
-    const leaving = gone.map(({ name }): EventRow => ({
+    const exited = (exits.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
+    const total = exited.reduce((sum, { name }) => sum + before.weights[name]!, 0);
+    const leaving = exited.map(({ name }): EventRow => ({
       at,
       name,
       type: 'exit',

@@ -193,9 +193,9 @@ function drawSeries(
   const bucket = Math.max(BUCKET_MIN, (4 * plot.width) / pointsMax);
   for (const { days, values, stroke, fill } of panel.series.toReversed()) {
     const places = Float64Array.from(days, position);
-    const kept = simplifyLine({ xs: places, values, bucket });
-    const xs = Float64Array.from(kept, (i) => places[i]!);
-    const ys = Float64Array.from(kept, (i) => bottom - axis.position(values[i]!) * plot.height);
+    const points = simplifyLine({ xs: places, values, bucket });
+    const xs = Float64Array.from(points, (i) => places[i]!);
+    const ys = Float64Array.from(points, (i) => bottom - axis.position(values[i]!) * plot.height);
     if (fill !== undefined) canvas.area({ xs, ys }, bottom - axis.position(0) * plot.height, fill);
     canvas.polyline({ xs, ys }, stroke);
   }

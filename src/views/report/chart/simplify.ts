@@ -14,7 +14,7 @@ export interface SimplifyInput {
  * @cost O(n)
  */
 export function simplifyLine({ xs, values, bucket }: SimplifyInput): Int32Array {
-  const kept: number[] = [];
+  const chosen: number[] = [];
   let from = 0;
   while (from < values.length) {
     const end = xs[from]! + bucket;
@@ -27,8 +27,8 @@ export function simplifyLine({ xs, values, bucket }: SimplifyInput): Int32Array 
       if (values[last]! > values[highest]!) highest = last;
     }
     for (const at of [from, Math.min(lowest, highest), Math.max(lowest, highest), last])
-      if (kept.at(-1) !== at) kept.push(at);
+      if (chosen.at(-1) !== at) chosen.push(at);
     from = last + 1;
   }
-  return Int32Array.from(kept);
+  return Int32Array.from(chosen);
 }

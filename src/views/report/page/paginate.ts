@@ -18,7 +18,7 @@ interface Cursor {
 }
 
 /** Rows that stay together with what stands above them. */
-const KEPT_ROWS = 2;
+const ROWS_WITH_TITLE = 2;
 
 /**
  * Places every part of a report on a page. No part is cut; a title stands above at least the first two rows of its block;
@@ -91,5 +91,5 @@ function opening({ title, sections }: LaidBlock, page: number): number {
 }
 
 function beginning({ head, rows }: Section): number {
-  return (head?.height ?? 0) + rows.slice(0, KEPT_ROWS).reduce((sum, { height }) => sum + height, 0);
+  return (head?.height ?? 0) + rows.slice(0, ROWS_WITH_TITLE).reduce((sum, { height }) => sum + height, 0);
 }

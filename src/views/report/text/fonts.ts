@@ -26,11 +26,11 @@ export interface FontShelf {
 }
 
 export function openFonts(): FontShelf {
-  const kept = new Map<FontName, Uint8Array>();
+  const cache = new Map<FontName, Uint8Array>();
   return {
     bytes(name) {
-      const bytes = kept.get(name) ?? readFileSync(join(FOLDER, FILES[name]));
-      kept.set(name, bytes);
+      const bytes = cache.get(name) ?? readFileSync(join(FOLDER, FILES[name]));
+      cache.set(name, bytes);
       return bytes;
     },
   };

@@ -52,8 +52,8 @@ const FIGURES = /^[-\d.,%]*$/;
 
 export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
   const registered = new Set<FontName>();
-  const runsKept = new Map<string, readonly FontRun[]>();
-  const widthsKept = new Map<string, number>();
+  const runCache = new Map<string, readonly FontRun[]>();
+  const widthCache = new Map<string, number>();
 
   function use(name: FontName): FontName {
     if (!registered.has(name)) {
@@ -71,11 +71,11 @@ export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
 
   function runs(text: string, weight: Weight): readonly FontRun[] {
     const key = `${weight} ${text}`;
-    const kept = runsKept.get(key);
-    if (kept !== undefined) return kept;
+    const cached = runCache.get(key);
+    if (cached !== undefined) return cached;
     use(weight);
     const found = PLAIN.test(text) ? [{ font: weight, text }] : mixedRuns(text, weight);
-    runsKept.set(key, found);
+    runCache.set(key, found);
     return found;
   }
 
@@ -94,18 +94,18 @@ export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
   function unitWidth(text: string, weight: Weight): number {
     if (FIGURES.test(text)) {
       let width = 0;
-      for (const figure of text) width += keptWidth(figure, weight);
+      for (const figure of text) width += cachedWidth(figure, weight);
       return width;
     }
-    return keptWidth(text, weight);
+    return cachedWidth(text, weight);
   }
 
-  function keptWidth(text: string, weight: Weight): number {
+  function cachedWidth(text: string, weight: Weight): number {
     const key = `${weight} ${text}`;
-    let width = widthsKept.get(key);
+    let width = widthCache.get(key);
     if (width === undefined) {
       width = runs(text, weight).reduce((sum, run) => sum + book.measure(run.font, run.text), 0);
-      widthsKept.set(key, width);
+      widthCache.set(key, width);
     }
     return width;
   }
@@ -151,11 +151,11 @@ export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
   function fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[] {
     const all = lines([{ text, isBold: false }], style).map((line) => line.spans.map((span) => span.text).join(''));
     if (all.length <= style.linesMax) return all;
-    const kept = all.slice(0, style.linesMax);
-    const characters = [...kept.at(-1)!];
+    const shown = all.slice(0, style.linesMax);
+    const characters = [...shown.at(-1)!];
     while (characters.length > 0 && width(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth)
       characters.pop();
-    return [...kept.slice(0, -1), `${characters.join('').trimEnd()}${ELLIPSIS}`];
+    return [...shown.slice(0, -1), `${characters.join('').trimEnd()}${ELLIPSIS}`];
   }
 
   return { runs, width, lines, fit };

@@ -1,0 +1,55 @@
+import type { EngineName } from '#kernels/engines/engine.js';
+
+/** Inputs of a measurement of a growth panel, besides the measurement itself. */
+export interface Terms {
+  readonly engine: EngineName;
+  /** Principal components, where they are what is measured. */
+  readonly components?: number;
+  /** Last session of the window, on which sectors are read. */
+  readonly to: number;
+  /** Names and sessions that are covered. */
+  readonly columns: Int32Array;
+  readonly sessions: Int32Array;
+}
+
+/** The cached measurement of a panel under some terms, measured now if there is none. It has the same bits either way. */
+export type MeasureCache<T> = (growth: Float64Array, terms: Terms, measure: () => T) => T;
+
+/** Measurements cached per panel: an index between two rebalances, or indices with the same names. Each has less than 0.5 MB. */
+const ENTRIES_MAX = 8;
+
+interface Entry<T> {
+  readonly terms: Terms;
+  readonly value: T;
+}
+
+/** Caches the latest measurements of every panel, as long as the panel lives. */
+export function createMeasureCache<T>(): MeasureCache<T> {
+  /** The least recently used first. */
+  const entriesOf = new WeakMap<Float64Array, Entry<T>[]>();
+  return (growth, terms, measure) => {
+    const entries = entriesOf.get(growth) ?? [];
+    const at = entries.findIndex((one) => isSame(one.terms, terms));
+    const found = at < 0 ? { terms, value: measure() } : entries.splice(at, 1)[0]!;
+    entries.push(found);
+    if (entries.length > ENTRIES_MAX) entries.shift();
+    entriesOf.set(growth, entries);
+    return found.value;
+  };
+}
+
+function isSame(a: Terms, b: Terms): boolean {
+  return (
+    a.engine === b.engine &&
+    a.components === b.components &&
+    a.to === b.to &&
+    areEqual(a.columns, b.columns) &&
+    areEqual(a.sessions, b.sessions)
+  );
+}
+
+function areEqual(a: Int32Array, b: Int32Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

@@ -11,13 +11,13 @@ import type { Timing } from './kernels/measure.js';
  *
  *     npm run bench                          all of them
  *     npm run bench -- kernels cholesky      those whose path has the words
- *     npm run bench -- --json                keeps the timings of kernels in bench/results
- *     npm run bench -- --compare             prints them against the last that were kept
+ *     npm run bench -- --json                stores the timings of kernels in bench/results
+ *     npm run bench -- --compare             prints them against the last that were stored
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
 
-interface Kept {
+interface StoredResults {
   readonly date: string;
   readonly processor: string;
   readonly node: string;
@@ -63,7 +63,7 @@ function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
 }
 
 /** The machine as the environment shows it to a BLAS, and as it is. */
-async function bothLimits(): Promise<Kept['limits']> {
+async function bothLimits(): Promise<StoredResults['limits']> {
   const pinned = pins.length > 0 ? await limitsUnder(process.env) : null;
   if (pinned !== null)
     console.log(`pinned by ${pins.map(([name, value]) => `${name}=${value}`).join(' ')}: ${sentence(pinned)}`);
@@ -83,7 +83,7 @@ function sentence({ blas, blasName, wasm, sweep }: Limits): string {
 }
 
 /** Timings of the same day and version are merged, so that one bench can be measured again. */
-function keep(run: Kept): void {
+function keep(run: StoredResults): void {
   mkdirSync(results, { recursive: true });
   const file = `${results}${run.date}-node${run.node.slice(1).split('.')[0]}.json`;
   const earlier = readChecked(file)?.timings ?? [];
@@ -93,22 +93,22 @@ function keep(run: Kept): void {
   console.log(`\n${run.timings.length} timings kept in ${file}`);
 }
 
-function latest(): Kept | undefined {
+function latest(): StoredResults | undefined {
   const files = readdirSync(results, { encoding: 'utf8' })
     .filter((name) => name.endsWith('.json'))
     .toSorted();
   return files.length === 0 ? undefined : readChecked(`${results}${files.at(-1)}`);
 }
 
-function readChecked(file: string): Kept | undefined {
+function readChecked(file: string): StoredResults | undefined {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Kept; // written by `keep`
+    return JSON.parse(readFileSync(file, 'utf8')) as StoredResults; // written by `keep`
   } catch {
     return undefined; // none yet
   }
 }
 
-function compare(before: Kept | undefined): void {
+function compare(before: StoredResults | undefined): void {
   if (before === undefined) return console.log('\nnothing to compare with: run with --json first');
   console.log(`\nagainst ${before.date}, Node ${before.node}: time now / time then`);
   const then = new Map(before.timings.map((timing) => [keyOf(timing), timing]));

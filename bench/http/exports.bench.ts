@@ -44,10 +44,10 @@ async function measure(table: string, format: string): Promise<void> {
   await read(path);
   const { held, peak } = watchMemory(service);
   const before = processorTime(service);
-  const begun = performance.now();
+  const started = performance.now();
   let bytes = 0;
   for (let round = 0; round < ROUNDS; round++) bytes += await read(path);
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - started) / 1000;
   const processor = (processorTime(service) - before) / 1000;
   const rate = (time: number): string => `${(bytes / MB / time).toFixed(0).padStart(5)} MB/s`;
   console.log(

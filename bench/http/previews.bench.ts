@@ -64,15 +64,15 @@ async function measure(service: RunningService, what: string, questions: readonl
   const hash = createHash('sha256');
   const before = processorTime(service);
   for (const { path, body } of questions) {
-    const begun = performance.now();
+    const start = performance.now();
     const bytes = await send(service, 'POST', path, body);
-    times.push(performance.now() - begun);
+    times.push(performance.now() - start);
     hash.update(bytes);
   }
   const processor = (processorTime(service) - before) / questions.length;
-  const told = times.length === 1 ? `${times[0]!.toFixed(0)} ms` : spread(times);
+  const text = times.length === 1 ? `${times[0]!.toFixed(0)} ms` : spread(times);
   console.log(
-    `  ${what.padEnd(24)} ${told}   ${processor.toFixed(1).padStart(5)} ms of processor   answers ${hash.digest('hex').slice(0, 12)}`,
+    `  ${what.padEnd(24)} ${text}   ${processor.toFixed(1).padStart(5)} ms of processor   answers ${hash.digest('hex').slice(0, 12)}`,
   );
 }
 

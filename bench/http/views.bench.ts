@@ -206,24 +206,24 @@ async function measure(what: string, paths: readonly string[], limitMs: number):
     Array.from({ length: Math.max(1, Math.ceil(QUESTIONS / paths.length)) }).flatMap(() => paths),
   );
   console.log(
-    `${what.padEnd(46)} ${made.told}   again: ${again.told}   (p50 limit ${limitMs} ms, ${(made.bytes / 1024).toFixed(0)} KiB)`,
+    `${what.padEnd(46)} ${made.text}   again: ${again.text}   (p50 limit ${limitMs} ms, ${(made.bytes / 1024).toFixed(0)} KiB)`,
   );
 }
 
-async function ask(paths: readonly string[]): Promise<{ readonly told: string; readonly bytes: number }> {
+async function ask(paths: readonly string[]): Promise<{ readonly text: string; readonly bytes: number }> {
   const times: number[] = [];
   let bytes = 0;
   const before = processorTime(service);
   for (const path of paths) {
-    const begun = performance.now();
+    const start = performance.now();
     const answer = await fetch(service.url + path);
     const body = await answer.arrayBuffer();
-    times.push(performance.now() - begun);
+    times.push(performance.now() - start);
     if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${new TextDecoder().decode(body)}`);
     bytes = body.byteLength;
   }
   return {
-    told: `${spread(times)}   ${((processorTime(service) - before) / paths.length).toFixed(1).padStart(5)} ms of processor`,
+    text: `${spread(times)}   ${((processorTime(service) - before) / paths.length).toFixed(1).padStart(5)} ms of processor`,
     bytes,
   };
 }
@@ -249,16 +249,16 @@ async function measureFirsts(paths: Readonly<Record<string, string>>): Promise<v
 /** Peak memory of the service while a record is read, above what it held before. */
 async function measureRecord(id: string, what: string): Promise<void> {
   const { held, peak } = watchMemory(service);
-  const begun = performance.now();
+  const start = performance.now();
   const answer = await fetch(`${service.url}/analytics/${id}/record`);
   let bytes = 0;
   let first = 0;
   for await (const part of answer.body!) {
-    first ||= performance.now() - begun;
+    first ||= performance.now() - start;
     bytes += part.length;
   }
   console.log(
-    `record ${what}, ${(bytes / 2 ** 20).toFixed(1)} MiB: first byte after ${first.toFixed(0)} ms, all in ${(performance.now() - begun).toFixed(0)} ms; ` +
+    `record ${what}, ${(bytes / 2 ** 20).toFixed(1)} MiB: first byte after ${first.toFixed(0)} ms, all in ${(performance.now() - start).toFixed(0)} ms; ` +
       `memory of the service ${held.toFixed(0)} MiB, at most ${(peak() - held).toFixed(0)} MiB more (limit 30)`,
   );
 }

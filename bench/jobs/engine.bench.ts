@@ -76,9 +76,9 @@ function until(engine: JobEngine, jobId: string, isReached: (status: JobStatus |
 }
 
 async function timed(times: number[], work: () => Promise<unknown>): Promise<void> {
-  const begun = performance.now();
+  const start = performance.now();
   await work();
-  times.push(performance.now() - begun);
+  times.push(performance.now() - start);
 }
 
 let world = await open(WORKERS);
@@ -99,7 +99,7 @@ for (const task of ['spin', 'spinWasm']) {
       await submit(world.engine, `${task}-${i}-${worker}`, { task, input: null });
     for (let worker = 0; worker < WORKERS; worker++)
       await until(world.engine, `simulate:${task}-${i}-${worker}`, (job) => job?.message === 'spinning');
-    const begun = performance.now();
+    const start = performance.now();
     await Promise.all(
       Array.from({ length: WORKERS }, (_, worker) =>
         timed(readable, () => world.engine.cancel(`simulate:${task}-${i}-${worker}`)),
@@ -111,7 +111,7 @@ for (const task of ['spin', 'spinWasm']) {
         (_, worker) => world.pool.run({ lane: 'heavy', task: 'echo' as TaskName, input: worker as never }).output,
       ),
     );
-    back.push(performance.now() - begun);
+    back.push(performance.now() - start);
   }
   console.log(`${task.padEnd(8)} cancelled is readable      ${spread(readable)}`);
   console.log(`${task.padEnd(8)} every thread works again   ${spread(back)}`);
@@ -123,7 +123,7 @@ const one: number[] = [];
 for (let i = 0; i < 1000; i++) await timed(one, () => submit(world.engine, `one-${i}`, { task: 'echo', input: i }));
 console.log(`submission, one client             ${spread(one)}`);
 const many: number[] = [];
-const begun = performance.now();
+const start = performance.now();
 await Promise.all(
   Array.from({ length: 64 }, async (_, client) => {
     for (let i = client; i < JOBS; i += 64)
@@ -131,7 +131,7 @@ await Promise.all(
   }),
 );
 console.log(
-  `submission, 64 clients             ${spread(many)}   ${(JOBS / ((performance.now() - begun) / 1000)).toFixed(0)} /s`,
+  `submission, 64 clients             ${spread(many)}   ${(JOBS / ((performance.now() - start) / 1000)).toFixed(0)} /s`,
 );
 await world.close();
 

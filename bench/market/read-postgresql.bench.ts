@@ -30,13 +30,13 @@ if (hasPostgresql) {
     const times: number[] = [];
     let rows = 0;
     for (let repeat = 0; repeat < REPEATS; repeat++) {
-      const begun = performance.now();
+      const start = performance.now();
       const result = await runMarketTask(
         'readDatabase',
         { place, tables: {} },
         { load: { storeId: 'bench', adjustment: 'none' } },
       );
-      times.push(performance.now() - begun);
+      times.push(performance.now() - start);
       if (result.kind !== 'accepted') throw new Error(JSON.stringify(result.findings[0]));
       rows = result.summary.rows.market;
     }

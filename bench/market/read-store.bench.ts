@@ -132,12 +132,12 @@ async function measure(size: string, file: string): Promise<void> {
 }
 
 function compare(what: string, ours: Times, alone: readonly number[]): void {
-  const told = ({ min, median }: Times) => `min ${min.toFixed(0)} ms  median ${median.toFixed(0)} ms`;
-  if (alone.length === 0) return console.log(`  ${what.padEnd(13)} ${told(ours)}`);
+  const timesText = ({ min, median }: Times) => `min ${min.toFixed(0)} ms  median ${median.toFixed(0)} ms`;
+  if (alone.length === 0) return console.log(`  ${what.padEnd(13)} ${timesText(ours)}`);
   const theirs = timesOf(alone);
   const ratio = ours.median / theirs.median;
   console.log(
-    `  ${what.padEnd(13)} ${told(ours)}  DuckDB alone ${told(theirs)}  ${ratio.toFixed(2)}x of the median, ${(ours.min / theirs.min).toFixed(2)}x of the minimum${judged(ratio, RATIO_MAX)}`,
+    `  ${what.padEnd(13)} ${timesText(ours)}  DuckDB alone ${timesText(theirs)}  ${ratio.toFixed(2)}x of the median, ${(ours.min / theirs.min).toFixed(2)}x of the minimum${judged(ratio, RATIO_MAX)}`,
   );
 }
 

@@ -80,7 +80,7 @@ try {
     await writePart('served', held + day, held + day + 1);
     times.push(await timed('POST', '/data/stores/served/refresh', 'refresh:served'));
   }
-  console.log(`refresh of one day on ${whole.identifiers.length} names x ${held} days: ${told(times)}`);
+  console.log(`refresh of one day on ${whole.identifiers.length} names x ${held} days: ${timesText(times)}`);
 } finally {
   await stop({ ...running, drainMs: 0 });
   await rm(base, { recursive: true, force: true });
@@ -116,9 +116,9 @@ async function measureLoad(): Promise<void> {
       const client = new Worker(CLIENT, { eval: true, workerData: addresses });
       await new Promise((resolve) => client.once('message', resolve));
       const watch = watchLoop();
-      const begun = performance.now();
+      const start = performance.now();
       await load();
-      seconds += (performance.now() - begun) / 1000;
+      seconds += (performance.now() - start) / 1000;
       stall = Math.max(stall, watch());
       latencies.push(
         ...(await new Promise<number[]>((resolve) => {
@@ -175,10 +175,10 @@ async function finished(jobId: string): Promise<void> {
 }
 
 async function timed(method: string, path: string, jobId: string): Promise<number> {
-  const begun = performance.now();
+  const start = performance.now();
   await ask(method, path, jobId.startsWith('refresh') ? {} : undefined);
   await finished(jobId);
-  return performance.now() - begun;
+  return performance.now() - start;
 }
 
 /** Days `from` to before `to` of the whole market as one more file of a store; its tables beside the first. */
@@ -203,7 +203,7 @@ async function writePart(store: string, from: number, to: number): Promise<void>
   await rm(folder, { recursive: true });
 }
 
-function told(times: readonly number[]): string {
+function timesText(times: readonly number[]): string {
   const sorted = times.toSorted((a, b) => a - b);
   return `first ${times[0]!.toFixed(0)} ms  min ${sorted[0]!.toFixed(0)} ms  median ${sorted[sorted.length >> 1]!.toFixed(0)} ms`;
 }

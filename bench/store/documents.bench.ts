@@ -27,9 +27,9 @@ async function measureWriters(writers: number, write: (serial: number) => Promis
   await Promise.all(
     Array.from({ length: writers }, async () => {
       while (performance.now() < end) {
-        const begun = performance.now();
+        const start = performance.now();
         await write(serial++);
-        times.push(performance.now() - begun);
+        times.push(performance.now() - start);
       }
     }),
   );
@@ -53,23 +53,23 @@ for (const writers of [1, 16, 64])
 await store.documents.transaction(async (tx) => {
   for (let i = 0; i < DOCUMENTS; i++) await tx.put('run', `doc-${i}`, { serial: i, text: TEXT });
 });
-let begun = performance.now();
+let start = performance.now();
 let sink = 0;
 for (let i = 0; i < DOCUMENTS; i++)
   sink += JSON.stringify(await store.documents.get('run', `doc-${(i * 7919) % DOCUMENTS}`)).length;
 console.log(
-  `reads with checksum              ${(DOCUMENTS / ((performance.now() - begun) / 1000)).toFixed(0).padStart(7)} /s   ${sink > 0}`,
+  `reads with checksum              ${(DOCUMENTS / ((performance.now() - start) / 1000)).toFixed(0).padStart(7)} /s   ${sink > 0}`,
 );
-begun = performance.now();
+start = performance.now();
 const { documents } = await store.documents.list('run', (body) => body);
-console.log(`listing of ${documents.length}                 ${(performance.now() - begun).toFixed(0).padStart(7)} ms`);
+console.log(`listing of ${documents.length}                 ${(performance.now() - start).toFixed(0).padStart(7)} ms`);
 await store.close();
 await home.close();
-begun = performance.now();
+start = performance.now();
 home = await openHome(folder);
 store = await openStore({ home, onFailure });
 console.log(
-  `start with ${DOCUMENTS} documents      ${(performance.now() - begun).toFixed(0).padStart(7)} ms, the walk in a child process included`,
+  `start with ${DOCUMENTS} documents      ${(performance.now() - start).toFixed(0).padStart(7)} ms, the walk in a child process included`,
 );
 await store.close();
 await home.close();

@@ -68,14 +68,14 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
         if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX)
           for (const some of again.rows) gram.over(again.names, some, read);
       }
-      const gone = without(rows, wantedRows);
+      const dropped = without(rows, wantedRows);
       const come = without(wantedRows, rows);
       if (
         isSame(names, wantedNames) &&
         windows.length <= UPDATES_MAX &&
-        gone.length + come.length <= CHANGED_MAX * wantedRows.length
+        dropped.length + come.length <= CHANGED_MAX * wantedRows.length
       ) {
-        if (gone.length > 0) add(gone, -1);
+        if (dropped.length > 0) add(dropped, -1);
         if (come.length > 0) add(come, 1);
       } else {
         if (products.length !== n * n) products = new Float64Array(n * n);

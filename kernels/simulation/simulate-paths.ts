@@ -27,7 +27,7 @@ export interface PathRequest {
   readonly bins: LevelBins;
 }
 
-/** What is kept of the paths; the number of paths is the length of its lists. */
+/** What is retained of the paths; the number of paths is the length of its lists. */
 export interface PathTallies {
   /** Paths whose level lies in a bin, [horizon x bins], added to. */
   readonly counts: Uint32Array;
@@ -160,7 +160,7 @@ export function tallyPath(
   const last = count - 1;
   let peak = 1;
   let lowest = Infinity;
-  let kept = 1; // smallest level over its previous high
+  let retained = 1; // smallest level over its previous high
   let under = 0;
   let longest = 0;
   for (let t = 0, row = 0; t < levels.length; t++, row += count) {
@@ -173,11 +173,11 @@ export function tallyPath(
     } else {
       under++;
       if (under > longest) longest = under;
-      if (level < kept * peak) kept = level / peak;
+      if (level < retained * peak) retained = level / peak;
     }
   }
   tallies.finals[p] = levels[levels.length - 1]!;
   tallies.lows[p] = lowest;
-  tallies.drawdowns[p] = 1 - kept;
+  tallies.drawdowns[p] = 1 - retained;
   tallies.underwater[p] = longest;
 }

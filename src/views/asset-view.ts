@@ -59,8 +59,8 @@ function grown(columns: RunColumns, name: number, price: Float64Array): Float64A
       of === name ? [[at, held[at - 1]! < 0 ? onShort : effect] as const] : [],
     ),
   );
-  // What shorts paid is absent from runs up to version 0.2.0: what their weight did tells it.
-  const isTold = columns.has('shortCash') || header.variant !== 'net';
+  // Runs up to version 0.2.0 lack what shorts paid: it follows from the change of their weight.
+  const hasShortPayments = columns.has('shortCash') || header.variant !== 'net';
   const row = header.foreign[String(name)];
   const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);
   const values = new Float64Array(price.length).fill(Number.NaN);
@@ -76,7 +76,7 @@ function grown(columns: RunColumns, name: number, price: Float64Array): Float64A
       const step = effect
         ? growthStep(effect, carried, bar)
         : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
-      if (effect && !isTold && held[t - 1]! < 0) value *= positionGrowth(columns, { name, at: t });
+      if (effect && !hasShortPayments && held[t - 1]! < 0) value *= positionGrowth(columns, { name, at: t });
       else value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
       carried = step.carried;
     }

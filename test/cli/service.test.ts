@@ -83,14 +83,14 @@ test('every place that names the version names the same', async () => {
   const version = async (path: string, read: (body: never) => unknown) =>
     read((await (await ask(path)).json()) as never);
   const { version: declared } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  const told = [
+  const versions = [
     await version('/health', (body: { version: string }) => body.version),
     await version('/changelog', (body: { version: string }) => body.version),
     await version('/openapi.json', (body: { info: { version: string } }) => body.info.version),
     (await ask('/health/live')).headers.get('x-engine-version'),
     /divisor_build_info\{version="([^"]+)"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
   ];
-  expect(told).toEqual(told.map(() => declared));
+  expect(versions).toEqual(versions.map(() => declared));
 });
 
 test('since leaves later releases only, and what is not released yet always', async () => {

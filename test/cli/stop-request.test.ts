@@ -11,30 +11,30 @@ afterEach(() => {
 function after(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
   const statuses: unknown[] = [];
   vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);
-  const begun: string[] = [];
+  const started: string[] = [];
   let clock = 0;
   ignore = onStopRequest(
     ['SIGINT', 'SIGTERM'],
-    (signal) => begun.push(signal),
+    (signal) => started.push(signal),
     () => clock,
   );
   for (const [ms, signal] of signals) {
     clock = ms;
     process.emit(signal, signal);
   }
-  return { begun, statuses };
+  return { begun: started, statuses };
 }
 
 test('the first signal asks for the stop', () => {
-  expect(after([5, 'SIGTERM'])).toEqual({ begun: ['SIGTERM'], statuses: [] });
+  expect(after([5, 'SIGTERM'])).toEqual({ started: ['SIGTERM'], statuses: [] });
 });
 
 test('the same Ctrl-C, from the terminal and from npm, is one request', () => {
-  expect(after([5, 'SIGINT'], [40, 'SIGINT'])).toEqual({ begun: ['SIGINT'], statuses: [] });
+  expect(after([5, 'SIGINT'], [40, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [] });
 });
 
 test('a second request does not wait for the first', () => {
-  expect(after([5, 'SIGINT'], [1500, 'SIGINT'])).toEqual({ begun: ['SIGINT'], statuses: [130] });
+  expect(after([5, 'SIGINT'], [1500, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [130] });
   ignore();
-  expect(after([5, 'SIGINT'], [1500, 'SIGTERM'])).toEqual({ begun: ['SIGINT'], statuses: [143] });
+  expect(after([5, 'SIGINT'], [1500, 'SIGTERM'])).toEqual({ started: ['SIGINT'], statuses: [143] });
 });

@@ -49,7 +49,7 @@ test('a job is found by the request that asked for it: in its status, in the log
     const lines = whole.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
     return lines.filter(({ request_id: id }) => id === 'from-the-client');
   };
-  const told = [
+  const reported = [
     ['request', 202],
     ['job accepted', undefined],
     ['job changed', 'running'],
@@ -58,7 +58,7 @@ test('a job is found by the request that asked for it: in its status, in the log
   // Whoever waits for a job may be answered before its last line has come through the pipe.
   const ofRequest = await vi.waitFor(() => {
     const lines = linesOfRequest();
-    expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(told));
+    expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));
     return lines;
   });
   expect(ofRequest.map(({ trace_id: id }) => id)).toEqual(ofRequest.map(() => TRACE));

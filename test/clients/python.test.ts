@@ -65,7 +65,7 @@ function python(words: readonly string[], environment: Readonly<Record<string, s
 }
 
 /** What a script says as JSON on its last line. */
-async function told(script: string): Promise<unknown> {
+async function outputOf(script: string): Promise<unknown> {
   const { status, out, err } = await python([
     '-c',
     `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`,
@@ -76,7 +76,7 @@ async function told(script: string): Promise<unknown> {
 
 describe.skipIf(!isPythonHere)('the Python client', () => {
   test('backtests, and its numbers are those of the service', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append((job["status"], job["progress"])), transaction_cost_bps=5)
 print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]]))`);
@@ -85,7 +85,7 @@ print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]
   });
 
   test('has the result of a current run at once', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append(job["status"]), transaction_cost_bps=5, if_stale=True)
 print(json.dumps([run["metrics"]["total_return"], seen]))`);
@@ -94,7 +94,7 @@ print(json.dumps([run["metrics"]["total_return"], seen]))`);
   });
 
   test('reads prices, reference data and weights', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 prices = d.prices(name, start="2020-12-30", columns=["CLOSE"])
 held = d.weights("PY", as_of="2020-06-30")["weights"]
@@ -103,7 +103,7 @@ print(json.dumps([prices.column("CLOSE") == [row[0] for row in prices["data"]], 
   });
 
   test('exports a table as rows, and as a file in the format of its ending', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 import csv, os
 rows = d.export("PY", "weights", start="2020-06-01", end="2020-06-30")
 d.export("PY", "weights", "weights.csv", start="2020-06-01", end="2020-06-30")
@@ -124,7 +124,7 @@ print(json.dumps([len(rows) > 100, same, begins, codes, sorted(name for name in 
   });
 
   test.skipIf(!hasPandas)('exports a table as a frame, the same that pandas reads from CSV', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 import pandas
 d = Divisor()
 frame = d.export("PY", "levels")
@@ -135,7 +135,7 @@ print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"
   });
 
   test('imports rows, dates and lists of dictionaries', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 from datetime import date
 rows = [{"identifier": "A", "date": date(2024, 1, day), "CLOSE": 100 + day} for day in (2, 3, 4)]
 print(json.dumps(d.import_tables("Rows", {"market": rows}, store_id="rows")["rows"]["market"]))`);
@@ -143,7 +143,7 @@ print(json.dumps(d.import_tables("Rows", {"market": rows}, store_id="rows")["row
   });
 
   test('raises refusals with their code and every finding', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 try:
     d.put_index({"id": "BAD", "name": "", "calendar": "XNYS", "base_date": "2024-02-30", "pipeline": {"weighting": {"type": "EqualWeight"}}})
 except DivisorError as refused:
@@ -152,7 +152,7 @@ except DivisorError as refused:
   });
 
   test('raises the error of a failed job, and nobody at the address as such', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 codes = []
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 try:
@@ -168,14 +168,14 @@ print(json.dumps(codes))`);
   });
 
   test('prices a future as worked by hand', async () => {
-    const said = await told(
+    const said = await outputOf(
       'print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])',
     );
     expect(said).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
   });
 
   test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 import pandas, divisor
 d = Divisor()
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
@@ -199,7 +199,7 @@ print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow
   });
 
   test.skipIf(!hasPandas)('hands over series and tables as pandas objects, and takes frames', async () => {
-    const said = await told(`
+    const said = await outputOf(`
 import pandas
 d = Divisor()
 level = d.levels("PY")

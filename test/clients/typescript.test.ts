@@ -160,10 +160,10 @@ describe('against a running service', () => {
 
   test('a wait that is given up leaves the job alone', async () => {
     const job = await client.call('startBacktest', { params: { index_id: 'CLIENT' } });
-    const gone = new AbortController();
-    gone.abort(new Error('enough'));
+    const aborted = new AbortController();
+    aborted.abort(new Error('enough'));
     const failure = await failureOf(
-      client.waitForJob({ ...job, status: 'pending', result: null }, { signal: gone.signal }),
+      client.waitForJob({ ...job, status: 'pending', result: null }, { signal: aborted.signal }),
     );
     expect((failure as Error).message).toBe('enough');
     expect((await client.waitForJob(job)).metrics.total_return).toBeTypeOf('number');

@@ -39,10 +39,10 @@ test('every field of every schema says what it means', () => {
 });
 
 test('every word of the glossary is used', () => {
-  const told = new Set(fields.map(({ description }) => description));
+  const descriptions = new Set(fields.map(({ description }) => description));
   expect(
     Object.entries(GLOSSARY)
-      .filter(([, meaning]) => !told.has(meaning))
+      .filter(([, meaning]) => !descriptions.has(meaning))
       .map(([word]) => word),
   ).toEqual([]);
 });

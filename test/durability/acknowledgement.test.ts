@@ -86,15 +86,16 @@ function earlyAnswers(trace: string): { readonly answers: number; readonly unflu
   let unflushed = 0;
   let isFlushed = false;
   /** The request that was the last one when a thread's flush began. */
-  const begun = new Map<string, number>();
+  const started = new Map<string, number>();
   for (const line of trace.split('\n')) {
     const [thread = ''] = line.split(' ');
     if (/ read\(\d+, "PUT /.test(line)) {
       requests++;
       isFlushed = false;
     }
-    if (/ (?:fdatasync|fsync|msync)\(/.test(line)) begun.set(thread, requests);
-    if (/(?:fdatasync|fsync|msync)(?:\(| resumed).*= 0$/.test(line) && begun.get(thread) === requests) isFlushed = true;
+    if (/ (?:fdatasync|fsync|msync)\(/.test(line)) started.set(thread, requests);
+    if (/(?:fdatasync|fsync|msync)(?:\(| resumed).*= 0$/.test(line) && started.get(thread) === requests)
+      isFlushed = true;
     if (!/ writev?\(\d+, (?:\[\{iov_base=)?"HTTP\/1\.1 200/.test(line)) continue;
     answers++;
     if (!isFlushed) unflushed++;

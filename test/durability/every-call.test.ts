@@ -79,11 +79,11 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       if (calls.length < CALLS_MAX) copyHome(home, join(copies, String(calls.length)));
       calls.push(call);
     });
-    const told = await effect.perform(subject);
+    const isAcknowledged = await effect.perform(subject);
     watchCalls(home, undefined);
     copyHome(home, join(copies, String(calls.length)));
     await subject.close();
-    expect(told).toBe(true);
+    expect(isAcknowledged).toBe(true);
     expect(calls.length).toBeGreaterThan(1);
     expect(calls.length).toBeLessThan(CALLS_MAX);
 
@@ -121,13 +121,13 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
         failed = call;
         throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
       });
-      const told = await effect.perform(subject);
+      const isAcknowledged = await effect.perform(subject);
       watchCalls(home, undefined);
       isReached = failed !== '';
       const place = `call ${refused}, ${failed}`;
       const happened = effect.hasHappened(await documentsOf(home));
       // A client that was told so can rely on it; one that was told of a failure may find it done when the disk failed after the commit.
-      if (told) expect(happened, place).toBe(true);
+      if (isAcknowledged) expect(happened, place).toBe(true);
       await subject.close();
       const after = await afterRestart(home, effect);
       if (happened) expect(after.happened, place).toBe(true);

@@ -42,9 +42,9 @@ test(
         service.child.kill('SIGKILL');
         await service.ended;
         await work.end();
-        const begun = performance.now();
+        const start = performance.now();
         service = await serving(home, ['--log-level', 'error', '--workers', '2']);
-        readyMsMax = Math.max(readyMsMax, performance.now() - begun);
+        readyMsMax = Math.max(readyMsMax, performance.now() - start);
         expect(await clients.check(service.url), `round ${round}`).toEqual([]);
       }
     } finally {
@@ -80,7 +80,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
   }
 }
 
-interface Told {
+interface Acknowledged {
   /** Cost in basis points: names the submission. */
   readonly token: number;
   /** Finish time of a terminal status that a client was told. */
@@ -91,7 +91,7 @@ interface Told {
 /** Clients, what they did, and what they were told. */
 function createClients() {
   const documents: History = createHistory(() => performance.now());
-  const submitted = new Map<string, { acknowledged: Told | undefined; tried: number[] }>();
+  const submitted = new Map<string, { acknowledged: Acknowledged | undefined; tried: number[] }>();
   let serial = 0;
   let jobs = 0;
 
@@ -158,10 +158,10 @@ function createClients() {
     }
   }
 
-  function remember(told: Told, { status, finished_at: finishedAt }: Answer['body']): void {
+  function remember(acknowledged: Acknowledged, { status, finished_at: finishedAt }: Answer['body']): void {
     if (typeof finishedAt !== 'string') return;
-    told.finishedAt = finishedAt;
-    told.status = String(status);
+    acknowledged.finishedAt = finishedAt;
+    acknowledged.status = String(status);
   }
 
   async function checkJob(url: string, jobId: string): Promise<string[]> {

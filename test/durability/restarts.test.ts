@@ -30,10 +30,10 @@ function ask(url: string, method: string, path: string, body?: unknown): Promise
     text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
   return new Promise((resolve, reject) => {
     const outgoing = request(`${url}${path}`, { agent, method, headers }, (incoming) => {
-      let told = '';
-      incoming.setEncoding('utf8').on('data', (chunk: string) => (told += chunk));
+      let output = '';
+      incoming.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
       incoming.on('error', reject);
-      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: told }));
+      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: output }));
     });
     outgoing.on('error', (failure: NodeJS.ErrnoException) => {
       // A kept connection that was closed as it was used is tried again on a new one, as every balancer does (RFC 9112 9.3.1).

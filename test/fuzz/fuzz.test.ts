@@ -56,11 +56,11 @@ test(
         const faults = judge(request, answer);
         if (faults.length > 0)
           broken.push(
-            `${faults.slice(0, 4).join('\n  ')}\n  ${told(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`,
+            `${faults.slice(0, 4).join('\n  ')}\n  ${described(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`,
           );
       } catch (failure) {
         broken.push(
-          `${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${told(request)}`,
+          `${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${described(request)}`,
         );
       }
     }
@@ -94,7 +94,7 @@ test(
   },
 );
 
-function told({ method, path, headers, body }: WireRequest): string {
+function described({ method, path, headers, body }: WireRequest): string {
   const shown =
     body === undefined
       ? ''

@@ -232,8 +232,8 @@ function edited(value: unknown, [key, ...rest]: Path, edit: Change): unknown {
     return value.map((member: unknown, i) => (i === key ? edited(member, rest, edit) : member));
   }
   const entries = Object.entries(value as Readonly<Record<string, unknown>>);
-  const kept = rest.length === 0 && edit.kind === 'drop' ? entries.filter(([name]) => name !== key) : entries;
-  return objectFrom(kept.map(([name, member]) => [name, name === key ? edited(member, rest, edit) : member]));
+  const retained = rest.length === 0 && edit.kind === 'drop' ? entries.filter(([name]) => name !== key) : entries;
+  return objectFrom(retained.map(([name, member]) => [name, name === key ? edited(member, rest, edit) : member]));
 }
 
 function editedHere(value: unknown, edit: Change): unknown {

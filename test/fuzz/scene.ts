@@ -61,8 +61,8 @@ export async function openScene(): Promise<Scene> {
 
   /** What the scene needs. */
   async function must(method: string, path: string, body?: unknown): Promise<void> {
-    const { status, body: told } = await ask(method, path, body);
-    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(told).slice(0, 800)}`);
+    const { status, body: answer } = await ask(method, path, body);
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer).slice(0, 800)}`);
   }
 
   async function finish(path: string, body: unknown = {}): Promise<JobStatus> {

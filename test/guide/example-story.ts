@@ -52,10 +52,10 @@ function withoutItsSplit() {
 
 export interface Teller {
   /** Sends the example of an operation; follows the job it starts to its end. */
-  tell(id: string): Promise<Told>;
+  tell(id: string): Promise<Outcome>;
 }
 
-export interface Told {
+export interface Outcome {
   readonly answer: Answer<unknown>;
   /** The job that was started, at its end. */
   readonly job: JobStatus | undefined;

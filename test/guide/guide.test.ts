@@ -47,9 +47,9 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
   if (runnable.length === 0) test('only tells', () => expect(examples.length).toBe(0));
   test.each(runnable)(`${file}:$line`, async ({ language, expected, text, excerpt }) => {
     const { exitStatus, output, calls } = await shell.run(language, text);
-    const told = `${output.slice(-3000)}\n`;
-    if (expected[0]! < 100) expect(exitStatus, told).toBe(expected[0]);
-    else expect([exitStatus, ...calls.map(({ status }) => status)], told).toEqual([0, ...expected]);
+    const tail = `${output.slice(-3000)}\n`;
+    if (expected[0]! < 100) expect(exitStatus, tail).toBe(expected[0]);
+    else expect([exitStatus, ...calls.map(({ status }) => status)], tail).toEqual([0, ...expected]);
     for (const call of calls) expect(broken(call), `${call.method} ${call.path}`).toEqual([]);
     if (excerpt !== undefined) expect(missingFrom(JSON.parse(calls.at(-1)?.text ?? output), excerpt)).toEqual([]);
   });

@@ -2,7 +2,7 @@ import type { LiveService } from '../real/live.js';
 import { createTeller, OPERATIONS, STORY } from './example-story.js';
 
 /** Elements kept of a list, and members of a map. */
-const KEPT = 3;
+const ENTRIES_MAX = 3;
 const MAP_MIN = 7;
 
 /** What the service answers to the example of every operation that answers JSON, lists cut, by operation id. */
@@ -22,9 +22,11 @@ export async function recordAnswers(service: LiveService): Promise<Record<string
 
 /** The value with its lists and its maps of many members cut short; a table stays a table. */
 export function cut(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, KEPT).map(cut);
+  if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map(cut);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
   const isMap = members.length >= MAP_MIN && members.every(([key]) => /^[A-Z0-9][A-Z0-9_.-]*$/.test(key));
-  return Object.fromEntries((isMap ? members.slice(0, KEPT) : members).map(([key, member]) => [key, cut(member)]));
+  return Object.fromEntries(
+    (isMap ? members.slice(0, ENTRIES_MAX) : members).map(([key, member]) => [key, cut(member)]),
+  );
 }

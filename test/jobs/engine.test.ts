@@ -267,11 +267,11 @@ describe('interactive work', () => {
     await started(world, 2);
     leaving.abort();
     await expect(left).rejects.toMatchObject({ name: 'TaskStopped' });
-    const told = expect(slow).rejects.toMatchObject({
+    const rejection = expect(slow).rejects.toMatchObject({
       code: 'OVERLOADED',
       message: 'The computation took longer than 1 seconds.',
     });
     await world.time.pass(1000);
-    await told;
+    await rejection;
   });
 });

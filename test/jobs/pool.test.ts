@@ -30,7 +30,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-const hasBegun = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
+const hasStarted = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
 
 describe('what a task gives', () => {
   test('comes back, its bytes moved and hashed in the thread', async () => {
@@ -87,7 +87,7 @@ describe('a thread that ends before its time', () => {
       await run(task).output.catch(() => undefined);
     const ending = new AbortController();
     const endless = run('spin', null, ending.signal);
-    await until(() => hasBegun(endless));
+    await until(() => hasStarted(endless));
     ending.abort();
     await endless.output.catch(() => undefined);
     expect(lost).toEqual(['crashed', 'out_of_memory', 'cancelled']);
@@ -99,7 +99,7 @@ describe('a cancelled task', () => {
   test('that reports stops by itself and keeps its thread', async () => {
     const ending = new AbortController();
     const run = hostile.run('step', { steps: 100_000, ms: 1 }, ending.signal);
-    await until(() => hasBegun(run));
+    await until(() => hasStarted(run));
     ending.abort();
     await expect(run.output).rejects.toMatchObject({
       name: 'TaskStopped',
@@ -112,7 +112,7 @@ describe('a cancelled task', () => {
     await run('echo', 1).output;
     const ending = new AbortController();
     const endless = run(task, null, ending.signal);
-    if (task !== 'regex') await until(() => hasBegun(endless));
+    if (task !== 'regex') await until(() => hasStarted(endless));
     ending.abort();
     await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
     expect(await run('echo', 'the only thread is back').output).toBe('the only thread is back');

@@ -55,12 +55,12 @@ export async function loadedService(words: readonly string[] = [], clients = 2):
         incoming.on('error', reject);
         incoming.on('end', () => {
           const ms = performance.now() - began;
-          const told = Buffer.concat(chunks).toString('utf8');
+          const text = Buffer.concat(chunks).toString('utf8');
           const isJson = incoming.headers['content-type']?.includes('json') === true;
           resolve({
             status: incoming.statusCode ?? 0,
             retryAfter: incoming.headers['retry-after'],
-            body: (isJson ? JSON.parse(told) : told) as T,
+            body: (isJson ? JSON.parse(text) : text) as T,
             ms,
           });
         });
@@ -118,5 +118,5 @@ export function percentiles(times: readonly number[]): Percentiles {
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
 }
 
-export const told = ({ p50, p95, p99, max }: Percentiles) =>
+export const percentileText = ({ p50, p95, p99, max }: Percentiles) =>
   `p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${max.toFixed(1)} ms`;

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { indexBody, loadedService, percentiles, told, type LoadedService } from './loaded-service.js';
+import { indexBody, loadedService, percentiles, percentileText, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
@@ -72,7 +72,7 @@ describe('with every worker busy for minutes', () => {
       await pause(5);
     }
     const found = percentiles(times);
-    console.log(`GET with ${WORKERS} busy workers: ${told(found)}`);
+    console.log(`GET with ${WORKERS} busy workers: ${percentileText(found)}`);
     if (IS_SOAK) expect(found.p99).toBeLessThan(50);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
@@ -85,7 +85,7 @@ describe('with every worker busy for minutes', () => {
       expect(status).toBe(200);
       times.push(ms);
     }
-    console.log(`preview with ${WORKERS} busy workers: ${told(percentiles(times))}`);
+    console.log(`preview with ${WORKERS} busy workers: ${percentileText(percentiles(times))}`);
     if (IS_SOAK) expect(percentiles(times).p95).toBeLessThan(5000);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
@@ -108,7 +108,9 @@ test('a cancelled job is readable as cancelled at once, and its worker works aga
     await end();
     await service.finished(small);
   }
-  console.log(`cancel readable: ${told(percentiles(readable))}; the next job runs: ${told(percentiles(returned))}`);
+  console.log(
+    `cancel readable: ${percentileText(percentiles(readable))}; the next job runs: ${percentileText(percentiles(returned))}`,
+  );
   if (!IS_SOAK) return;
   expect(percentiles(readable).p99).toBeLessThan(100);
   expect(percentiles(returned).p99).toBeLessThan(500);
@@ -149,7 +151,7 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
   for (let i = 0; i < 100; i++) times.push((await service.ask('GET', '/health')).ms);
   const grown = (await service.resident()) - before;
   console.log(
-    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${told(percentiles(times))}`,
+    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${percentileText(percentiles(times))}`,
   );
   for (const reader of readers) reader.destroy();
   expect(grown).toBeLessThan(100);

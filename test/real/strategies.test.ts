@@ -111,8 +111,8 @@ describe('strategies over HTTP', () => {
       broken,
     );
     expect(report.valid).toBe(false);
-    const told = report.findings.map(({ severity, code, path }) => [severity, code, path]);
-    expect(told).toEqual([
+    const reported = report.findings.map(({ severity, code, path }) => [severity, code, path]);
+    expect(reported).toEqual([
       ['error', 'UNKNOWN_INDEX', 'benchmark.id'],
       ['error', 'OUT_OF_RANGE', 'drift_tolerance'],
       ['error', 'OUT_OF_RANGE', 'exposure'],
@@ -124,7 +124,7 @@ describe('strategies over HTTP', () => {
     ]);
     const refused = await refusal('POST', '/strategies', broken);
     expect([refused.status, refused.code]).toEqual([422, 'VALIDATION_FAILED']);
-    expect(refused.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(told);
+    expect(refused.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(reported);
     expect((await service.ok<{ valid: boolean }>('POST', '/strategies/validate', strategy('S1'))).valid).toBe(true);
   });
 

@@ -20,14 +20,14 @@ function refusalOf(work: () => unknown): Refusal {
 
 describe('a file of a stored run', () => {
   test('that is not there is refused as such', () => {
-    const gone = join(folder, 'gone');
-    for (const work of [() => withRunFile(gone, () => 0), () => readBytes(gone, 0, new Uint8Array(1))]) {
+    const missing = join(folder, 'gone');
+    for (const work of [() => withRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is not there.',
       });
     }
-    expect(hashFile(gone)).toBeNull();
+    expect(hashFile(missing)).toBeNull();
   });
 
   test('that the system does not read is refused with the name it gives to the reason', () => {

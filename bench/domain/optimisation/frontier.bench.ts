@@ -30,14 +30,14 @@ for (const sessions of [504, 1260, 5040]) {
     'Exclude + Turnover + others': [out, turnover, ...others],
   })) {
     const problem = family.problemOf(rows);
-    const told: Record<string, number> = {};
+    const figures: Record<string, number> = {};
     let iterations = 0;
     const inner = createSolver(engine);
     const solver: Solver = {
       solve(program, options) {
         const answer = inner.solve(program, options);
         const key = `${answer.status} ${answer.route}${options?.warm ? ' warm' : ''}`;
-        told[key] = (told[key] ?? 0) + 1;
+        figures[key] = (figures[key] ?? 0) + 1;
         iterations += answer.iterations;
         return answer;
       },
@@ -48,7 +48,7 @@ for (const sessions of [504, 1260, 5040]) {
     const frontier = engine.scope(() => frontierOf({ solver, problem, means: family.means, riskFreeRate: 0 }));
     const traced = process.cpuUsage().user;
     console.log(
-      `${sessions} sessions, ${label}: solve ${((solved - begin) / 1e3).toFixed(0)} ms, frontier ${((traced - solved) / 1e3).toFixed(0)} ms, ${iterations} iterations, ${JSON.stringify(told)}, ${frontier?.points.at(10)?.volatility}`,
+      `${sessions} sessions, ${label}: solve ${((solved - begin) / 1e3).toFixed(0)} ms, frontier ${((traced - solved) / 1e3).toFixed(0)} ms, ${iterations} iterations, ${JSON.stringify(figures)}, ${frontier?.points.at(10)?.volatility}`,
     );
   }
 }

@@ -55,8 +55,8 @@ export function trackingProgram({ names, observations, turnover }: FamilySize, s
   const old = index.map((weight) => weight * Math.exp(0.3 * random.normal()));
   const oldTotal = old.reduce((sum, value) => sum + value, 0);
   const previous = old.map((weight) => weight / oldTotal);
-  const kept = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
-  return programOf({ names, covariance, index, previous, sector, kept, turnover });
+  const free = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
+  return programOf({ names, covariance, index, previous, sector, free, turnover });
 }
 
 /** Sample covariance shrunk by a tenth towards constant correlation, annualised. */
@@ -91,19 +91,19 @@ interface Family {
   readonly index: Float64Array;
   readonly previous: Float64Array;
   readonly sector: readonly number[];
-  readonly kept: readonly number[];
+  readonly free: readonly number[];
   readonly turnover: number | null;
 }
 
-function programOf({ names, covariance, index, previous, sector, kept, turnover }: Family): Program {
-  const n = kept.length;
-  const pick = (values: Float64Array) => Float64Array.from(kept, (i) => values[i]!);
+function programOf({ names, covariance, index, previous, sector, free, turnover }: Family): Program {
+  const n = free.length;
+  const pick = (values: Float64Array) => Float64Array.from(free, (i) => values[i]!);
   const matrix = new Float64Array(n * n);
-  for (let p = 0; p < n; p++) for (let q = 0; q < n; q++) matrix[p * n + q] = covariance[kept[p]! * names + kept[q]!]!;
+  for (let p = 0; p < n; p++) for (let q = 0; q < n; q++) matrix[p * n + q] = covariance[free[p]! * names + free[q]!]!;
   // Excluded names have an active weight of minus their index weight: its force on the others.
   const linear = new Float64Array(n);
   const excluded = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 === 2);
-  for (let p = 0; p < n; p++) for (const j of excluded) linear[p]! -= 2 * covariance[kept[p]! * names + j]! * index[j]!;
+  for (let p = 0; p < n; p++) for (const j of excluded) linear[p]! -= 2 * covariance[free[p]! * names + j]! * index[j]!;
   const force = new Float64Array(names);
   for (let i = 0; i < names; i++) for (let j = 0; j < names; j++) force[i]! += covariance[i * names + j]! * index[j]!;
   const variance = force.reduce((sum, value, i) => sum + value * index[i]!, 0);
@@ -113,12 +113,12 @@ function programOf({ names, covariance, index, previous, sector, kept, turnover 
   for (let s = 0; s < SECTORS; s++) {
     const held = index.reduce((sum, weight, i) => sum + (sector[i] === s ? weight : 0), 0);
     rows.push({
-      coefficients: Float64Array.from(kept, (i) => (sector[i] === s ? 1 : 0)),
+      coefficients: Float64Array.from(free, (i) => (sector[i] === s ? 1 : 0)),
       lower: held - 0.02,
       upper: held + 0.02,
     });
   }
-  rows.push({ coefficients: Float64Array.from(kept, (i) => force[i]! / variance), lower: 0.98, upper: 1.02 });
+  rows.push({ coefficients: Float64Array.from(free, (i) => force[i]! / variance), lower: 0.98, upper: 1.02 });
   const forced = excluded.reduce((sum, i) => sum + previous[i]!, 0);
   const kinks: Kink[] =
     turnover === null
@@ -142,7 +142,7 @@ function programOf({ names, covariance, index, previous, sector, kept, turnover 
     centre: pick(index),
     linear,
     lower: new Float64Array(n),
-    upper: Float64Array.from(kept, (i) => Math.max(5 * index[i]!, 0.01, 3 / n)),
+    upper: Float64Array.from(free, (i) => Math.max(5 * index[i]!, 0.01, 3 / n)),
     rows: {
       count: rows.length,
       coefficients,

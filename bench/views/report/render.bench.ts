@@ -93,19 +93,19 @@ for (const template of BUILT_IN_IDS) {
   );
 }
 
-function kept(): { readonly heap: number; readonly outside: number; readonly resident: number } {
+function memory(): { readonly heap: number; readonly outside: number; readonly resident: number } {
   collect();
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage();
   return { heap: heapUsed / 1e6, outside: (external + arrayBuffers) / 1e6, resident: rss / 1e6 };
 }
 
 await setImmediate();
-const before = kept();
+const before = memory();
 for (let i = 0; i < RENDERS; i++) {
   render('FACTSHEET-A4');
   await setImmediate(); // A document is let go in the turn after it was read, as between two tasks of a worker.
 }
-const after = kept();
+const after = memory();
 const change = (name: keyof typeof before): string =>
   `${name} ${before[name].toFixed(1)} -> ${after[name].toFixed(1)} MB`;
 console.log(`${RENDERS} factsheets leave: ${change('heap')}, ${change('outside')}, ${change('resident')}`);

@@ -57,10 +57,10 @@ function isSameCurvature(a: Program, b: Program): boolean {
 /** Takes out the names that are not free and adds those that are; false where too many have changed. */
 function mend(factor: PathFactor, free: Int32Array): boolean {
   const wanted = new Set(free);
-  const gone = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !wanted.has(name));
+  const removed = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !wanted.has(name));
   const added = free.filter((name) => factor.placeOf(name) < 0);
-  if (gone.length + added.length > MENDED * Math.max(free.length, 16)) return false;
-  for (const name of gone) factor.remove(name);
+  if (removed.length + added.length > MENDED * Math.max(free.length, 16)) return false;
+  for (const name of removed) factor.remove(name);
   return added.every((name) => factor.add(name));
 }
 

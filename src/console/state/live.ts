@@ -26,10 +26,10 @@ export const isOutdated = computed(
 const isUnfinished = ({ status }: JobStatus): boolean => status === 'pending' || status === 'running';
 const byAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare(a.created_at);
 
-/** The state of a job as the stream last told it. */
+/** The state of a job as last reported by the stream. */
 export const jobOf = (jobId: string): JobStatus | undefined => known.value.get(jobId);
 
-/** Puts in a state that an answer told before the stream did. */
+/** Adds a state from an answer that came before the stream reported it. */
 export function noteJob(job: JobStatus): void {
   const before = known.value.get(job.job_id);
   if (before !== undefined && !isUnfinished(before) && before.created_at >= job.created_at) return;
@@ -104,7 +104,7 @@ export async function lookAround(): Promise<void> {
 
 async function followOnce(given: AbortController): Promise<void> {
   /** Unfinished jobs the service tells of at first: those missing have ended meanwhile. */
-  const told = new Set<string>();
+  const seen = new Set<string>();
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
   try {
     for await (const { event, data } of service.peek().events('followJobs', { signal: given.signal })) {
@@ -113,9 +113,9 @@ async function followOnce(given: AbortController): Promise<void> {
       isFollowing.value = true;
       if (event === 'status') {
         const job = data as JobStatus; // The stream's statuses are those of the contract.
-        told.add(job.job_id);
+        seen.add(job.job_id);
         note(job);
-      } else if (event === 'caught-up') await settleMissing(told);
+      } else if (event === 'caught-up') await settleMissing(seen);
     }
   } finally {
     clearTimeout(timer);
@@ -140,8 +140,8 @@ function tellOfEnd(job: JobStatus): void {
 }
 
 /** Jobs that were unfinished when the connection was lost and are no more. */
-async function settleMissing(told: ReadonlySet<string>): Promise<void> {
-  const missing = [...known.peek().values()].filter((job) => isUnfinished(job) && !told.has(job.job_id));
+async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
+  const missing = [...known.peek().values()].filter((job) => isUnfinished(job) && !seen.has(job.job_id));
   for (const { job_id: jobId } of missing) {
     const job = await service
       .peek()

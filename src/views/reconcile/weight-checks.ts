@@ -15,14 +15,14 @@ export function weightPass(columns: RunColumns): RowPass {
   const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = effectsBySession(columns);
   const growth = growthRows(columns, effects);
-  const isTold = columns.has('shortCash') || columns.header.variant !== 'net'; // Absent from runs up to version 0.2.0.
+  const hasShortPayments = columns.has('shortCash') || columns.header.variant !== 'net'; // Absent from runs up to version 0.2.0.
   const sums = furthest();
   const drifts = furthest();
   const previous = new Float64Array(columns.header.names.length);
   return {
     see(t, row) {
       const factors = growth(t, { prices: prices.at(t), held: previous });
-      const withheld = isTold ? NONE : namesPaying(effects.get(t));
+      const withheld = hasShortPayments ? NONE : namesPaying(effects.get(t));
       // Of the first session nothing is before, and what happens to it is no drift.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
       sums.note(follow({ previous, factors, withheld, gross: gross[t]!, row, cash: cash[t]! }, drifted), 1);

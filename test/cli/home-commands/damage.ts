@@ -40,12 +40,12 @@ export function describeDamage(): void {
       expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum does not hold' }]);
       expect(damaged['stores']).toEqual([{ name: 'market/market', reason: 'its checksum does not hold' }]);
       const named = { documents: expect.arrayContaining(['run EVEN']) };
-      const told = [
+      const reported = [
         { ...named, name: artifacts[0], reason: 'its checksum does not hold' },
         { ...named, name: artifacts[1], reason: 'the file is missing' },
       ];
       expect(damaged['artifacts']).toHaveLength(2);
-      expect(damaged['artifacts']).toEqual(expect.arrayContaining(told));
+      expect(damaged['artifacts']).toEqual(expect.arrayContaining(reported));
       expect(damaged['index']).toEqual([]);
 
       const folder = join(await newFolder(), 'copy');

@@ -16,8 +16,8 @@ export interface Case extends Omit<MarketSketch, 'dates'> {
   readonly universe?: readonly string[];
 }
 
-/** Equal weights of A and B from 4 March on: what is told of a name on a day. */
-export function told({ treatment = {}, dates = [], selection = [], universe = ['A', 'B'], ...sketch }: Case) {
+/** Explains a name on a day, with equal weights of A and B from 4 March on. */
+export function explainCase({ treatment = {}, dates = [], selection = [], universe = ['A', 'B'], ...sketch }: Case) {
   const market = buildMarket({ dates: WEEK, ...sketch });
   const document = IndexDocument.parse({
     id: 'X',

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/days.js';
-import { type Case, told, flat, day, close } from './constituent-case.js';
+import { type Case, explainCase, flat, day, close } from './constituent-case.js';
 import { WEEK } from './signed-case.js';
 
 describe('a name that leaves between rebalances', () => {
-  const gone = (action: { type: 'DELISTING' | 'ACQUISITION'; value: number }, treatment: Case['treatment'] = {}) =>
-    told({
+  const leaver = (action: { type: 'DELISTING' | 'ACQUISITION'; value: number }, treatment: Case['treatment'] = {}) =>
+    explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50) },
       actions: [{ name: 'A', ...action, ex: '2024-03-07' }],
       treatment,
     });
 
   test.each([
-    ['an acquisition at its price', gone({ type: 'ACQUISITION', value: 80 }), 'acquisition', 80],
-    ['a delisting at its price', gone({ type: 'DELISTING', value: 80 }), 'delisting', 80],
-    ['a delisting that says none, at the last close', gone({ type: 'DELISTING', value: 0 }), 'delisting', 90],
-    ['a bankruptcy, written off', gone({ type: 'DELISTING', value: 0 }, { delisting: 'zero' }), 'delisting', 0],
+    ['an acquisition at its price', leaver({ type: 'ACQUISITION', value: 80 }), 'acquisition', 80],
+    ['a delisting at its price', leaver({ type: 'DELISTING', value: 80 }), 'delisting', 80],
+    ['a delisting that says none, at the last close', leaver({ type: 'DELISTING', value: 0 }), 'delisting', 90],
+    ['a bankruptcy, written off', leaver({ type: 'DELISTING', value: 0 }, { delisting: 'zero' }), 'delisting', 0],
   ] as const)('by %s', (_, ask, event, price) => {
     const before = ask('A', '2024-03-06');
     expect(before).toMatchObject({ weight: 0.5, left: null, held: close(0.45 / 0.95) });
@@ -42,7 +42,7 @@ describe('a name that leaves between rebalances', () => {
   });
 
   test('by a merger turns into the other name, which comes in by it', () => {
-    const ask = told({
+    const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50), M: flat(40), EURUSD: flat(1.25) },
       reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'USD' } },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
@@ -63,7 +63,7 @@ describe('a name that leaves between rebalances', () => {
   });
 
   test('by a merger into a name without a price is paid its last close', () => {
-    const ask = told({
+    const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50), M: WEEK.map(() => null) },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
     });
@@ -72,7 +72,7 @@ describe('a name that leaves between rebalances', () => {
   });
 
   test('by a change of ticker goes on as the other name', () => {
-    const ask = told({
+    const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50), N: [null, null, null, 95, 96, 97] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 1, ex: '2024-03-07', related: 'N' }],
     });
@@ -86,7 +86,7 @@ describe('a name that leaves between rebalances', () => {
   });
 
   test('by silence is paid its last close, after as many sessions without a bar as a price may be old', () => {
-    const ask = told({
+    const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50) },
       treatment: { max_stale_sessions: 2 },
     });
@@ -102,7 +102,7 @@ describe('a name that leaves between rebalances', () => {
   });
 
   test('for a missing price leaves on that day', () => {
-    const ask = told({
+    const ask = explainCase({
       close: { A: [100, 100, 90, null, 80, 80], B: flat(50) },
       treatment: { missing_prices: 'exclude' },
     });
@@ -113,7 +113,7 @@ describe('a name that leaves between rebalances', () => {
   });
 
   test('in an index that has nothing else is told by its action', () => {
-    const ask = told({
+    const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50) },
       universe: ['A'],
       actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
@@ -128,7 +128,7 @@ describe('a name that leaves between rebalances', () => {
 
 describe('a name that comes between rebalances', () => {
   const spunOff = (dates: readonly string[]) =>
-    told({
+    explainCase({
       close: { A: [100, 100, 80, 80, 80, 80], B: flat(50), KID: [null, null, null, 10, 10, 10] },
       actions: [{ name: 'A', type: 'SPIN_OFF', value: 2, ex: '2024-03-06', related: 'KID' }],
       dates,
@@ -168,7 +168,7 @@ describe('a name that comes between rebalances', () => {
 
 describe('a name that left and came back', () => {
   // The dearer of the two is held: A, then B, then A again.
-  const ask = told({
+  const ask = explainCase({
     close: { A: [60, 60, 40, 40, 70, 77], B: flat(50) },
     dates: ['2024-03-06', '2024-03-08'],
     selection: [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 1 } }],

@@ -4,7 +4,7 @@ import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { compositionOn, holdingOf } from '#domain/rules/explain.js';
 import { randomMarket } from './random-market.js';
 import { CALENDARS as RANDOM_CALENDARS, randomDecider, randomDocument, tryRun } from './random-run.js';
-import { type Case, told, day } from './constituent-case.js';
+import { type Case, explainCase, day } from './constituent-case.js';
 
 describe('an index that waits for a bar', () => {
   const case_: Case = {
@@ -13,7 +13,7 @@ describe('an index that waits for a bar', () => {
     selection: [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 1 } }],
   };
   const dear = (stale_targets: 'carry' | 'defer', rest: Partial<Case> = {}) =>
-    told({ ...case_, ...rest, treatment: { stale_targets } });
+    explainCase({ ...case_, ...rest, treatment: { stale_targets } });
 
   test('does not hold a name that is decided before its order is filled', () => {
     const ask = dear('defer');
@@ -43,7 +43,7 @@ describe('an index that waits for a bar', () => {
 
   test('holds a name that is sold by decision until its order is filled', () => {
     // B comes in on the 4th as the dearer one and goes as A is: by then it has no bar until the 8th.
-    const ask = told({
+    const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, 30, 30] },
       dates: ['2024-03-06'],
       selection: case_.selection!,
@@ -66,7 +66,7 @@ describe('an index that waits for a bar', () => {
   });
 
   test('has no order for a name that left before it could be sold', () => {
-    const ask = told({
+    const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, null, null] },
       dates: ['2024-03-06'],
       selection: case_.selection!,

@@ -97,14 +97,14 @@ describe('on prices without dividends', () => {
   test('the first dividend of a store ends the warning of a run that extends one from before it', () => {
     const document = indexOf('total');
     const before = cut(marketOf('none'), 3);
-    const begun = run(before, document);
+    const first = run(before, document);
     const paid = marketOf('none', [{ ...DIVIDEND, ex: '2024-03-07' }]);
-    const grown = extend(begun.plan, paid, {
-      columns: opened(runToColumns(begun, { contentHash: 's' })),
-      checkpoint: checkpointOf(begun),
+    const grown = extend(first.plan, paid, {
+      columns: opened(runToColumns(first, { contentHash: 's' })),
+      checkpoint: checkpointOf(first),
     });
     if (typeof grown === 'string') throw new Error(grown);
-    expect(codesOf(begun)).toEqual(['NO_DIVIDENDS']);
+    expect(codesOf(first)).toEqual(['NO_DIVIDENDS']);
     expect(grown.summary.findings).toEqual(run(paid, document).findings);
     expect(codesOf(grown.summary)).toEqual([]);
   });

@@ -98,7 +98,7 @@ describe('a short position', () => {
 });
 
 describe('a name that leaves a book with short positions', () => {
-  const gone = (name: string, weights: Weights, value = 0, costBps = 0) =>
+  const runWithout = (name: string, weights: Weights, value = 0, costBps = 0) =>
     simulateSigned({
       close: { A: flat(100), B: flat(50), C: flat(10), D: flat(20), [name]: [100, 100, null, null, null, null] },
       actions: [{ name, type: 'DELISTING', value, ex: '2024-03-07' }],
@@ -107,35 +107,35 @@ describe('a name that leaves a book with short positions', () => {
     });
 
   test('long, leaves its weight to the long names: long, short and net exposure stay', () => {
-    const run = gone('A', { A: 0.4, B: 0.6, C: 0.3, D: -0.3 });
+    const run = runWithout('A', { A: 0.4, B: 0.6, C: 0.3, D: -0.3 });
     closeTo(heldOn(run.index.book, 3), { B: 0.6 + 0.4 * (0.6 / 0.9), C: 0.3 + 0.4 * (0.3 / 0.9), D: -0.3 });
     expect([...run.index.book.cash]).toEqual([0, 0, 0, 0, 0, 0]);
     expect([...run.index.book.divisor]).toEqual([1, 1, 1, 1, 1, 1]);
   });
 
   test('short, is covered at its price, which the other short names pay for', () => {
-    const run = gone('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120);
+    const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120);
     // Covered at 120 for 100: 0.24 of 1, which is 0.96 then.
     close(levels(run), [100, 100, 100, 96, 96, 96]);
     closeTo(heldOn(run.index.book, 3), { A: 0.8 / 0.96, B: 0.7 / 0.96, D: -0.54 / 0.96 });
   });
 
   test('as the last short one is paid from cash, then by selling long names', () => {
-    closeTo(heldOn(gone('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book, 3), { A: 0.5, B: 0.4 });
-    expect(gone('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book.cash[3]).toBeCloseTo(0.1, 12);
-    const run = gone('D', { A: 0.6, B: 0.6, D: -0.2 });
+    closeTo(heldOn(runWithout('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book, 3), { A: 0.5, B: 0.4 });
+    expect(runWithout('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book.cash[3]).toBeCloseTo(0.1, 12);
+    const run = runWithout('D', { A: 0.6, B: 0.6, D: -0.2 });
     closeTo(heldOn(run.index.book, 3), { A: 0.5, B: 0.5 });
     expect(run.index.book.cash[3]).toBe(0);
   });
 
   test('as the last long one leaves cash', () => {
-    const run = gone('A', { A: 1.2, D: -0.2 });
+    const run = runWithout('A', { A: 1.2, D: -0.2 });
     closeTo(heldOn(run.index.book, 3), { D: -0.2 });
     expect(run.index.book.cash[3]).toBeCloseTo(1.2, 12);
   });
 
   test('is a free trade, at what it brought or took; what takes over its weight is paid for', () => {
-    const run = gone('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120, 100);
+    const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120, 100);
     const start = 1_000_000 / 1.02;
     const rows = portfolioTransactionsOf(run).filter(({ date }) => date === '2024-03-07');
     expect(rows.map(({ asset, side, reason, price }) => [asset, side, reason, price])).toEqual([

@@ -50,12 +50,18 @@ function explained(constraints: readonly Row[], rest: { readonly lag?: number } 
   });
   const { list, sm } = composer.compositions('CHILD');
   const composition = list.at(-1)!;
-  const told = Array.from(sm.identifiers, (_, column) => {
+  const explanation = Array.from(sm.identifiers, (_, column) => {
     const explanation = explainWeight(composer, 'CHILD', { column, asOf, engine: referenceEngine });
     if (!isDerivedExplanation(explanation)) throw new Error('a derived index is explained by its optimisation');
     return explanation;
   });
-  return { told, composition, composer, sm, parentComposition: composer.compositions('PARENT').list.at(-1)! };
+  return {
+    explanation,
+    composition,
+    composer,
+    sm,
+    parentComposition: composer.compositions('PARENT').list.at(-1)!,
+  };
 }
 
 /** The weight by hand, from what the explanation says alone. */
@@ -132,9 +138,9 @@ const CASES: readonly Case[] = [
 
 describe('the explanation of a solved weight', () => {
   test.for(CASES)('replays by hand to 1e-12 under $name', ({ rows, holds = [], isChoice = false }) => {
-    const { told, composition, parentComposition, sm } = explained(rows(PARENT_NAMES));
+    const { explanation, composition, parentComposition, sm } = explained(rows(PARENT_NAMES));
     const held = new Set<string>();
-    for (const [column, { solve, weight, stayed, inUniverse, source }] of told.entries()) {
+    for (const [column, { solve, weight, stayed, inUniverse, source }] of explanation.entries()) {
       const place = composition.columns.indexOf(column);
       expect(weight).toBe(place < 0 ? null : composition.weights[place]);
       expect(inUniverse).toBe(parentComposition.columns.includes(column));
@@ -148,8 +154,8 @@ describe('the explanation of a solved weight', () => {
       held.add(solve.heldBy);
       expect(solve.sourceWeight).toBe(source.weight);
       expect(Math.abs(replayed(solve) / stayed - (weight ?? 0))).toBeLessThan(1e-12);
-      const told = solve.rows.reduce((sum, { force }) => sum + force, 0);
-      if (!isChoice) expect(Math.abs(told - solve.force)).toBeLessThanOrEqual(1e-14);
+      const explanation = solve.rows.reduce((sum, { force }) => sum + force, 0);
+      if (!isChoice) expect(Math.abs(explanation - solve.force)).toBeLessThanOrEqual(1e-14);
       for (const { side, force } of solve.rows) {
         expect(side.slack).toBeCloseTo(
           side.side === 'eq'
@@ -164,7 +170,7 @@ describe('the explanation of a solved weight', () => {
   });
 
   test('names rows by what they measure: a coefficient is the change of the value, a force the price of it', () => {
-    const { told, composition, sm } = explained([
+    const { explanation, composition, sm } = explained([
       { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } },
       { id: 'score', type: 'WeightedAverage', params: { field: 'SCORE', upper: 0.9, relative: true } },
     ]);
@@ -179,7 +185,7 @@ describe('the explanation of a solved weight', () => {
     composition.columns.forEach((column, k) =>
       bySector.set(sectorOf(column), (bySector.get(sectorOf(column)) ?? 0) + composition.weights[k]!),
     );
-    for (const [column, { solve }] of told.entries()) {
+    for (const [column, { solve }] of explanation.entries()) {
       if (solve === null) continue;
       const sector = solve.rows.find(({ side }) => side.placed.origin.id === 'sector' && side.side === 'upper');
       if (sector !== undefined) {
@@ -196,8 +202,8 @@ describe('the explanation of a solved weight', () => {
   });
 
   test('of names that had gone between decision and effect says what was left', () => {
-    const { told, composition } = explained([position({ upper: 0.07 })], { lag: 2 });
-    for (const { solve, weight, stayed } of told)
+    const { explanation, composition } = explained([position({ upper: 0.07 })], { lag: 2 });
+    for (const { solve, weight, stayed } of explanation)
       if (solve !== null && weight !== null) expect(Math.abs(replayed(solve) / stayed - weight)).toBeLessThan(1e-12);
     expect(composition.announced).not.toBeNull();
   });

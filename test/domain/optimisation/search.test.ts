@@ -160,8 +160,8 @@ describe('a number of names', () => {
       large: [],
       isFinal: false,
     };
-    const kept = solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice) })!;
-    expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(kept.objective));
+    const retained = solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice) })!;
+    expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(retained.objective));
   });
 
   test('at least so many names, and so many of each sector', () => {

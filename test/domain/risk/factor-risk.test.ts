@@ -150,7 +150,7 @@ describe('statistical factors', () => {
 test.each(['market_sector', 'statistical'] as const)(
   'of the same names by other weights is that of a panel that was never asked before: %s',
   (model) => {
-    const kept = windowOf({ returns, sectors });
+    const window = windowOf({ returns, sectors });
     const others = new Map([
       [0, 0.1],
       [1, 0.1],
@@ -163,7 +163,7 @@ test.each(['market_sector', 'statistical'] as const)(
       [weights, 2],
     ] as const) {
       const request = { weights: held, benchmark, model, factors };
-      expect(factorRiskOf(referenceEngine, kept, request)).toEqual(
+      expect(factorRiskOf(referenceEngine, window, request)).toEqual(
         factorRiskOf(referenceEngine, windowOf({ returns, sectors }), request),
       );
     }
@@ -177,15 +177,15 @@ test.each(['market_sector', 'statistical'] as const)(
       model,
       factors: 2,
     };
-    expect(factorRiskOf(referenceEngine, kept, fewer)).toEqual(
+    expect(factorRiskOf(referenceEngine, window, fewer)).toEqual(
       factorRiskOf(referenceEngine, windowOf({ returns, sectors }), fewer),
     );
     const shorter = { weights, benchmark, model, factors: 2 };
-    expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).toEqual(
-      factorRiskOf(referenceEngine, { ...windowOf({ returns, sectors }), to: kept.to - 7 }, shorter),
+    expect(factorRiskOf(referenceEngine, { ...window, to: window.to - 7 }, shorter)).toEqual(
+      factorRiskOf(referenceEngine, { ...windowOf({ returns, sectors }), to: window.to - 7 }, shorter),
     );
-    expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).not.toEqual(
-      factorRiskOf(referenceEngine, kept, shorter),
+    expect(factorRiskOf(referenceEngine, { ...window, to: window.to - 7 }, shorter)).not.toEqual(
+      factorRiskOf(referenceEngine, window, shorter),
     );
   },
 );

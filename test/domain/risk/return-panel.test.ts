@@ -114,13 +114,13 @@ describe('coverage', () => {
   test('a refusal tells why names were left out, five of them one by one', () => {
     const short = windowOf({ returns: randomReturns(10, 7) });
     const names = Array.from({ length: 7 }, (_, column) => column);
-    const told = names
+    const reported = names
       .slice(0, 5)
       .map((column) => `${short.sm.identifiers[column]} (9 returns in the window; 20 are needed)`);
     expect(() => assertEstimable(short, coverageOf(short, names))).toThrow(
       expect.objectContaining({
         code: 'RISK_INSUFFICIENT_DATA',
-        message: `0 of 7 names are covered, with 0 complete observations; at least 1 name and 20 observations are needed. Left out: ${told.join(', ')}, 2 more.`,
+        message: `0 of 7 names are covered, with 0 complete observations; at least 1 name and 20 observations are needed. Left out: ${reported.join(', ')}, 2 more.`,
       }),
     );
   });

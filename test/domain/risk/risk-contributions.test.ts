@@ -172,7 +172,7 @@ describe('risk contributions', () => {
 
 test('risk of other weights of the same names is that of a panel that was never asked before', () => {
   const returns = randomReturns(80, 4);
-  const kept = windowOf({ returns });
+  const window = windowOf({ returns });
   const some = new Map([
     [0, 0.5],
     [1, 0.3],
@@ -188,12 +188,12 @@ test('risk of other weights of the same names is that of a panel that was never 
     [3, 0.5],
   ]);
   for (const weights of [some, others, wider, some]) {
-    expect(riskOf(referenceEngine, kept, weights)).toEqual(riskOf(referenceEngine, windowOf({ returns }), weights));
-    expect(risksOf(referenceEngine, kept, weights, wider)).toEqual(
+    expect(riskOf(referenceEngine, window, weights)).toEqual(riskOf(referenceEngine, windowOf({ returns }), weights));
+    expect(risksOf(referenceEngine, window, weights, wider)).toEqual(
       risksOf(referenceEngine, windowOf({ returns }), weights, wider),
     );
   }
-  expect(riskOf(referenceEngine, { ...kept, to: kept.to - 5 }, some)).toEqual(
-    riskOf(referenceEngine, { ...windowOf({ returns }), to: kept.to - 5 }, some),
+  expect(riskOf(referenceEngine, { ...window, to: window.to - 5 }, some)).toEqual(
+    riskOf(referenceEngine, { ...windowOf({ returns }), to: window.to - 5 }, some),
   );
 });

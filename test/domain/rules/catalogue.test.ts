@@ -58,10 +58,10 @@ describe('the catalogue', () => {
   test.each(specs.map((spec) => [spec.type, spec] as const))(
     '%s has the parameters of the contract',
     (type, { parameters }) => {
-      const told = parameters
+      const reported = parameters
         .filter(({ name }) => name !== 'missing')
         .map(({ name, required, ...rest }) => (required ? `${name}!` : `${name}=${JSON.stringify(rest.default)}`));
-      expect(told.join(' ')).toBe(CONTRACT[type]);
+      expect(reported.join(' ')).toBe(CONTRACT[type]);
     },
   );
 

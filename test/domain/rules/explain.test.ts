@@ -96,7 +96,7 @@ function explainedBy(weighting: unknown) {
     names: sm.identifiers.map((name, column) => ({
       name,
       column,
-      told: explainName(composer, 'TEST', { column, asOf }),
+      explanation: explainName(composer, 'TEST', { column, asOf }),
     })),
   };
 }
@@ -119,17 +119,19 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
   test.each(CASES)('a weight of $type $params replays by hand to 1e-12', ({ type, params, raw }) => {
     const { composition, names } = explainedBy({ type, params, ...weighting });
     let replayed = 0;
-    for (const { name, column, told } of names) {
+    for (const { name, column, explanation } of names) {
       const place = composition.columns.indexOf(column);
-      expect(told.weight).toBe(place < 0 ? null : composition.weights[place]);
+      expect(explanation.weight).toBe(place < 0 ? null : composition.weights[place]);
       if (place < 0) continue;
       const datapoint = (field: string): number =>
-        told.datapoints.find((read) => read.field === field)!.value as number;
-      const byHand = raw(numbersOf(told.weighting!), datapoint, name);
+        explanation.datapoints.find((read) => read.field === field)!.value as number;
+      const byHand = raw(numbersOf(explanation.weighting!), datapoint, name);
       // Equal risk holds to 1e-8 relative, what comes out of it likewise; everything else is arithmetic.
       if (byHand !== null)
-        expect(Math.abs(byHand / told.weighting!.raw - 1)).toBeLessThan(type === 'EqualRiskWeight' ? 1e-8 : 1e-12);
-      expect(Math.abs(applied(told) - told.weight!)).toBeLessThan(1e-12);
+        expect(Math.abs(byHand / explanation.weighting!.raw - 1)).toBeLessThan(
+          type === 'EqualRiskWeight' ? 1e-8 : 1e-12,
+        );
+      expect(Math.abs(applied(explanation) - explanation.weight!)).toBeLessThan(1e-12);
       replayed++;
     }
     expect(replayed).toBeGreaterThan(type === 'MinimumVarianceWeight' ? 4 : 12);
@@ -137,13 +139,13 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
 });
 
 test('names that go between decision and effect leave their weight to the others, and the explanation says how much stayed', () => {
-  const gone = market.identifiers[3]!;
+  const leaver = market.identifiers[3]!;
   const lagged = {
     ...market,
     actions: [
       ...market.actions,
       {
-        identifier: gone,
+        identifier: leaver,
         type: 'DELISTING' as const,
         value: 0,
         exDay: market.dates[260]!,
@@ -183,9 +185,9 @@ test('names that go between decision and effect leave their weight to the others
   ).toBe(true);
   const count = composition.columns.length + 1;
   for (const column of composition.columns) {
-    const told = explainName(composer, 'TEST', { column, asOf });
-    expect(told.stayed).toBeCloseTo((count - 1) / count, 12);
-    expect(Math.abs(applied(told) - told.weight!)).toBeLessThan(1e-12);
+    const explanation = explainName(composer, 'TEST', { column, asOf });
+    expect(explanation.stayed).toBeCloseTo((count - 1) / count, 12);
+    expect(Math.abs(applied(explanation) - explanation.weight!)).toBeLessThan(1e-12);
   }
   expect(explainName(composer, 'TEST', { column: 3, asOf }).weight).toBeNull();
 });

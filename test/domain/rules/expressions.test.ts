@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aligned, deciderOf, keptBy, marketOf } from './rule-market.js';
+import { aligned, deciderOf, selectedBy, marketOf } from './rule-market.js';
 
 /** Three names on which A compares true, false and unknown, and B likewise: nine names, one for each pair. */
 const TRUTHS = [1, 0, null] as const;
@@ -31,8 +31,8 @@ const any = (...operands: unknown[]) => ({ node: 'any', operands });
 
 /** The truth of an expression for each pair of truths, by what is kept with and without the unknown. */
 function truths(expression: unknown): Record<string, string> {
-  const certain = keptBy(sm, { type: 'ExpressionFilter', params: { expression } });
-  const possible = keptBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
+  const certain = selectedBy(sm, { type: 'ExpressionFilter', params: { expression } });
+  const possible = selectedBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
   return Object.fromEntries(
     sm.identifiers.map((name) => [name, certain.includes(name) ? 'T' : possible.includes(name) ? 'U' : 'F']),
   );
@@ -103,29 +103,29 @@ describe('comparisons', () => {
       },
     }),
   );
-  const kept = (name: string, comparison: string, value: unknown) =>
-    keptBy(market, {
+  const passing = (name: string, comparison: string, value: unknown) =>
+    selectedBy(market, {
       type: 'ExpressionFilter',
       params: { expression: { node: 'comparison', field: { node: 'field', name }, comparison, value } },
     }).join('');
 
   test('numbers by all eight comparisons', () => {
-    expect(kept('CLOSE', 'gt', 2)).toBe('CD');
-    expect(kept('CLOSE', 'ge', 2)).toBe('BCD');
-    expect(kept('CLOSE', 'lt', 2)).toBe('A');
-    expect(kept('CLOSE', 'le', 2)).toBe('AB');
-    expect(kept('CLOSE', 'eq', 2)).toBe('B');
-    expect(kept('CLOSE', 'ne', 2)).toBe('ACD');
-    expect(kept('CLOSE', 'in', [1, 4, 9])).toBe('AD');
-    expect(kept('CLOSE', 'between', [2, 3])).toBe('BC');
+    expect(passing('CLOSE', 'gt', 2)).toBe('CD');
+    expect(passing('CLOSE', 'ge', 2)).toBe('BCD');
+    expect(passing('CLOSE', 'lt', 2)).toBe('A');
+    expect(passing('CLOSE', 'le', 2)).toBe('AB');
+    expect(passing('CLOSE', 'eq', 2)).toBe('B');
+    expect(passing('CLOSE', 'ne', 2)).toBe('ACD');
+    expect(passing('CLOSE', 'in', [1, 4, 9])).toBe('AD');
+    expect(passing('CLOSE', 'between', [2, 3])).toBe('BC');
   });
 
   test('strings compare by case, booleans as they are, missing ones are never equal or different', () => {
-    expect(kept('SECTOR', 'eq', 'Energy')).toBe('A');
-    expect(kept('SECTOR', 'ne', 'Energy')).toBe('BD');
-    expect(kept('SECTOR', 'in', ['energy', 'Health'])).toBe('BD');
-    expect(kept('ACTIVE', 'eq', true)).toBe('AC');
-    expect(kept('RATING', 'ge', 2)).toBe('BC');
+    expect(passing('SECTOR', 'eq', 'Energy')).toBe('A');
+    expect(passing('SECTOR', 'ne', 'Energy')).toBe('BD');
+    expect(passing('SECTOR', 'in', ['energy', 'Health'])).toBe('BD');
+    expect(passing('ACTIVE', 'eq', true)).toBe('AC');
+    expect(passing('RATING', 'ge', 2)).toBe('BC');
   });
 
   test('a datapoint of another kind than the value is refused where it stands', () => {
@@ -186,7 +186,7 @@ describe('datapoints in expressions', () => {
   );
   const values = (field: Partial<Record<string, unknown>>, session = 8) => {
     const test = (value: number) =>
-      keptBy(
+      selectedBy(
         market,
         {
           type: 'ExpressionFilter',
@@ -207,7 +207,10 @@ describe('datapoints in expressions', () => {
   test('the latest bar is read while it is at most five sessions old', () => {
     expect(values({})(11)).toBe('C');
     expect(values({}, 6)(2)).toBe('B'); // its bar is five sessions old
-    expect(keptBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual(['A', 'C']); // six: no longer in the universe
+    expect(selectedBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual([
+      'A',
+      'C',
+    ]); // six: no longer in the universe
   });
 
   test('a lag reads what was known so many sessions back', () => {
@@ -238,16 +241,16 @@ describe('datapoints in expressions', () => {
     const ties = aligned(
       marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }),
     );
-    const kept = (name: string, transform: string, value: number) =>
-      keptBy(ties, {
+    const passing = (name: string, transform: string, value: number) =>
+      selectedBy(ties, {
         type: 'ExpressionFilter',
         params: {
           expression: { node: 'comparison', field: { node: 'field', name, transform }, comparison: 'eq', value },
         },
       }).join('');
-    expect(kept('CLOSE', 'rank', 2)).toBe('BC');
-    expect(kept('CLOSE', 'rank', 4)).toBe('A');
-    expect(kept('ONLY', 'percentile', 1)).toBe('B');
-    expect(kept('ONLY', 'zscore', 0)).toBe('B');
+    expect(passing('CLOSE', 'rank', 2)).toBe('BC');
+    expect(passing('CLOSE', 'rank', 4)).toBe('A');
+    expect(passing('ONLY', 'percentile', 1)).toBe('B');
+    expect(passing('ONLY', 'zscore', 0)).toBe('B');
   });
 });

@@ -205,15 +205,15 @@ describe('windows over names with missing bars', () => {
 
   test('of a name have the same bits whatever bars others lack, BETA left aside', () => {
     fc.assert(
-      fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, kept) => {
-        const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === kept ? price : 100 + (at % 7)));
+      fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, column) => {
+        const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === column ? price : 100 + (at % 7)));
         const sections = sectionsOf(aligned(market));
         const others = sectionsOf(aligned({ ...market, fields: new Map([['CLOSE', full]]) }));
         for (const { session, window, lag } of asked) {
           for (const part of FIELDS.filter(({ name }) => name !== 'BETA')) {
             const field = latest(part.name!, { ...part, window, lag });
-            const values = sections.at(session, ALL).numbers(field, Int32Array.of(kept));
-            expect(others.at(session, ALL).numbers(field, ALL)[kept]).toEqual(values[0]);
+            const values = sections.at(session, ALL).numbers(field, Int32Array.of(column));
+            expect(others.at(session, ALL).numbers(field, ALL)[column]).toEqual(values[0]);
           }
         }
       }),

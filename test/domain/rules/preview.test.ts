@@ -12,7 +12,7 @@ import {
   deciderOf,
   documentOf,
   generatedMarket,
-  keptBy,
+  selectedBy,
   marketOf,
   weightsBy,
 } from './rule-market.js';
@@ -76,8 +76,8 @@ describe('a preview of a decision date is the decision of the run', () => {
       const { resolved } = previewRules(composerOn(market, documents, day), document.id, day);
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
       expect(resolved.session).toBe(decision);
-      const gone = resolved.decision.columns.filter((column) => !columns.includes(column));
-      if (gone.length > 0) continue; // ended between decision and effect
+      const removed = resolved.decision.columns.filter((column) => !columns.includes(column));
+      if (removed.length > 0) continue; // ended between decision and effect
       expect(Array.from(resolved.decision.columns)).toEqual(Array.from(columns));
       expect(Array.from(resolved.decision.weights)).toEqual(Array.from(weights));
     }
@@ -88,23 +88,22 @@ describe('a preview of a decision date is the decision of the run', () => {
     const composition = list.at(-2)!;
     const asOf = sm.sessions[composition.session]!;
     for (let column = 0; column < sm.names; column++) {
-      const told = explainName(composerOn(market, [buffered], asOf), 'BUFFERED', { column, asOf });
+      const explanation = explainName(composerOn(market, [buffered], asOf), 'BUFFERED', { column, asOf });
       const position = composition.columns.indexOf(column);
-      expect(told.weight).toBe(position < 0 ? null : composition.weights[position]);
+      expect(explanation.weight).toBe(position < 0 ? null : composition.weights[position]);
       if (position >= 0) {
-        const { cap, floor, scale } = told.capping!;
-        expect(Math.min(cap!, Math.max(floor, scale * (told.weighting!.raw / told.weighting!.rawTotal)))).toBeCloseTo(
-          told.weight!,
-          13,
-        );
+        const { cap, floor, scale } = explanation.capping!;
         expect(
-          told.rules.every(({ kept, reason }) => kept && (reason.distance === 0 || reason.distance === null)),
+          Math.min(cap!, Math.max(floor, scale * (explanation.weighting!.raw / explanation.weighting!.rawTotal))),
+        ).toBeCloseTo(explanation.weight!, 13);
+        expect(
+          explanation.rules.every(({ kept, reason }) => kept && (reason.distance === 0 || reason.distance === null)),
         ).toBe(true);
-      } else if (told.inUniverse) {
-        const { kept, reason } = told.rules.at(-1)!;
-        expect([kept, told.excludedBy !== null]).toEqual([false, true]);
+      } else if (explanation.inUniverse) {
+        const { kept, reason } = explanation.rules.at(-1)!;
+        expect([kept, explanation.excludedBy !== null]).toEqual([false, true]);
         if (reason.value !== null) expect(reason.distance).toBeGreaterThanOrEqual(0);
-        expect(told.datapoints.every(({ read }) => read.to === null || read.to <= '2099')).toBe(true);
+        expect(explanation.datapoints.every(({ read }) => read.to === null || read.to <= '2099')).toBe(true);
       }
     }
   });
@@ -121,13 +120,18 @@ describe('a preview of a decision date is the decision of the run', () => {
         Number.isNaN(sm.closeAt(composition.session, column)),
       );
       for (const column of unpriced) {
-        const told = ask(column);
+        const explanation = ask(column);
         const held = k === 0 ? null : ask(column, sm.sessions[composition.session - 1]!).held;
-        expect(told.held === null).toBe(held === null);
-        const target = told.weight ?? 0;
-        if (target === 0 && held === null) expect(told.order).toBeNull();
-        else expect(told.order).toMatchObject({ date: asOf, target, side: target > told.held! ? 'buy' : 'sell' });
-        seen.add(`${held === null ? 'not held' : 'held'}, ${told.weight === null ? 'left out' : 'decided'}`);
+        expect(explanation.held === null).toBe(held === null);
+        const target = explanation.weight ?? 0;
+        if (target === 0 && held === null) expect(explanation.order).toBeNull();
+        else
+          expect(explanation.order).toMatchObject({
+            date: asOf,
+            target,
+            side: target > explanation.held! ? 'buy' : 'sell',
+          });
+        seen.add(`${held === null ? 'not held' : 'held'}, ${explanation.weight === null ? 'left out' : 'decided'}`);
       }
       const priced = composition.columns.filter((column) => !unpriced.includes(column));
       for (const column of priced.slice(0, 3)) expect(ask(column).order).toBeNull();
@@ -195,9 +199,9 @@ describe('currencies', () => {
     );
     expect(weightsBy(sm, { type: 'MarketCapWeight' }, { session: 0 })).toEqual(expected);
     expect(weightsBy(sm, { type: 'PriceWeight' }, { session: 0 })).toEqual(expected);
-    expect(keptBy(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
-    expect(keptBy(sm, { type: 'MarketCapFilter', params: { minimum: 1300 } })).toEqual(['EURO', 'PENCE']);
-    expect(keptBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']); // as quoted
+    expect(selectedBy(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
+    expect(selectedBy(sm, { type: 'MarketCapFilter', params: { minimum: 1300 } })).toEqual(['EURO', 'PENCE']);
+    expect(selectedBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']); // as quoted
   });
 
   test('an exchange rate is no name of the universe', () => {
@@ -231,7 +235,7 @@ describe('the universe of a decision', () => {
     const sm = aligned(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
     );
-    expect(keptBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);
-    expect(keptBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 6 })).toEqual(['A']);
+    expect(selectedBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);
+    expect(selectedBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 6 })).toEqual(['A']);
   });
 });

@@ -118,7 +118,7 @@ export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<str
 }
 
 /** Identifiers that one rule keeps on the last session. */
-export function keptBy(
+export function selectedBy(
   sm: SessionMarket,
   rule: { readonly type: string; readonly params: unknown },
   options: { readonly session?: number; readonly incumbents?: readonly string[] | null } = {},

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SELECTION_CLASSES } from '#domain/rules/catalogue.js';
-import { aligned, deciderOf, generatedMarket, keptBy } from './rule-market.js';
+import { aligned, deciderOf, generatedMarket, selectedBy } from './rule-market.js';
 import { mean, median, rankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
 
 interface Case {
@@ -384,7 +384,7 @@ describe('each selection class keeps what its definition says', () => {
         for (const t of [299, 250, 140]) {
           const universe = slow.identifiers.filter((name) => slow.isPriceable(name, t));
           const expected = [...keeps(slow, universe, t)].toSorted();
-          expect(keptBy(sm, { type, params }, { session: t })).toEqual(expected);
+          expect(selectedBy(sm, { type, params }, { session: t })).toEqual(expected);
           if (t === 299) expect(expected.length).toBeGreaterThan(0);
         }
       });
@@ -417,8 +417,8 @@ describe('laws of selection', () => {
     };
     const short = aligned({ ...cut, actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!) });
     for (const { type, params } of CASES)
-      expect(keptBy(short, { type, params }, { session: rows - 1 })).toEqual(
-        keptBy(sm, { type, params }, { session: rows - 1 }),
+      expect(selectedBy(short, { type, params }, { session: rows - 1 })).toEqual(
+        selectedBy(sm, { type, params }, { session: rows - 1 }),
       );
   });
 
@@ -457,8 +457,8 @@ describe('laws of selection', () => {
       'CumulativeCoverage',
     ]) {
       const { params } = CASES.find((one) => one.type === type)!;
-      const original = keptBy(sm, { type, params }).map((name) => renamed[market.identifiers.indexOf(name)]!);
-      expect(keptBy(other, { type, params })).toEqual(original.toSorted());
+      const original = selectedBy(sm, { type, params }).map((name) => renamed[market.identifiers.indexOf(name)]!);
+      expect(selectedBy(other, { type, params })).toEqual(original.toSorted());
     }
   });
 });
@@ -480,20 +480,20 @@ describe('constituents and their buffers', () => {
           if (expected.size < 20 && before.includes(name) && rank.get(name)! <= 28) expected.add(name);
         for (const name of order) if (expected.size < 20) expected.add(name);
       }
-      const kept = keptBy(sm, { type: 'BufferedTopN', params }, { session: t, incumbents: before });
-      expect(kept).toEqual([...expected].toSorted());
-      before = kept;
+      const selected = selectedBy(sm, { type: 'BufferedTopN', params }, { session: t, incumbents: before });
+      expect(selected).toEqual([...expected].toSorted());
+      before = selected;
     }
   });
 
   test('an enter rank of the count and an exit rank of the count make BufferedTopN a TopN', () => {
-    const incumbents = keptBy(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }, { session: 200 });
-    const buffered = keptBy(
+    const incumbents = selectedBy(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }, { session: 200 });
+    const buffered = selectedBy(
       sm,
       { type: 'BufferedTopN', params: { field: 'SCORE', count: 20, enter_rank: 20, exit_rank: 20 } },
       { incumbents },
     );
-    expect(buffered).toEqual(keptBy(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }));
+    expect(buffered).toEqual(selectedBy(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }));
   });
 
   test('CumulativeCoverage keeps constituents up to the coverage and the buffer', () => {
@@ -512,9 +512,9 @@ describe('constituents and their buffers', () => {
     const expected = order.filter(
       (name) => upTo(0.5).includes(name) || (upTo(0.7).includes(name) && incumbents.includes(name)),
     );
-    expect(keptBy(sm, { type: 'CumulativeCoverage', params: { coverage: 0.5, buffer: 0.2 } }, { incumbents })).toEqual(
-      expected.toSorted(),
-    );
+    expect(
+      selectedBy(sm, { type: 'CumulativeCoverage', params: { coverage: 0.5, buffer: 0.2 } }, { incumbents }),
+    ).toEqual(expected.toSorted());
     expect(expected.length).toBeGreaterThan(upTo(0.5).length);
   });
 
@@ -525,14 +525,14 @@ describe('constituents and their buffers', () => {
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 2e7 : 5e7))
       .map(([name]) => name);
     expect(
-      keptBy(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
+      selectedBy(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
     ).toEqual(expected.toSorted());
     const caps = values(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
     const large = [...caps]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 5e8 : 2e9))
       .map(([name]) => name);
     expect(
-      keptBy(sm, { type: 'MarketCapFilter', params: { minimum: 2e9, incumbent_minimum: 5e8 } }, { incumbents }),
+      selectedBy(sm, { type: 'MarketCapFilter', params: { minimum: 2e9, incumbent_minimum: 5e8 } }, { incumbents }),
     ).toEqual(large.toSorted());
   });
 });

@@ -134,8 +134,8 @@ test('a variant that loses everything is refused by itself, with the day', () =>
     request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
     strategy: null,
   });
-  const [kept, lost] = outcomesOf(market, [variant('last_price'), variant('zero')]);
-  expect(kept).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(0.1, 12) as number } });
+  const [priced, lost] = outcomesOf(market, [variant('last_price'), variant('zero')]);
+  expect(priced).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(0.1, 12) as number } });
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-06' } } });
 });
 
@@ -158,7 +158,7 @@ test('a variant whose short position loses more than there was is refused by its
     strategy: null,
   });
   const variants = [variant(-0.1), variant(-0.5)];
-  const [kept, lost] = runVariants({
+  const [priced, lost] = runVariants({
     market,
     calendars: CALENDARS,
     variants,
@@ -166,6 +166,6 @@ test('a variant whose short position loses more than there was is refused by its
     createDecider: indexDecider,
     report: () => {},
   });
-  expect(kept).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(-0.3, 8) as number } });
+  expect(priced).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(-0.3, 8) as number } });
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-07' } } });
 });

@@ -104,8 +104,8 @@ describe('the chain behind a weight of a derived index', () => {
   test('replays by hand from the prices of the parent to the weight, to 1e-12', async () => {
     const preview = await service.ok<PreviewResponse>('POST', '/indices/CHILD/preview', { as_of: AS_OF });
     for (const name of Object.keys(preview.weights)) {
-      const told = await explain('CHILD', name);
-      expect(told).toMatchObject({
+      const explanation = await explain('CHILD', name);
+      expect(explanation).toMatchObject({
         index_id: 'CHILD',
         identifier: name,
         requested_as_of: AS_OF,
@@ -118,7 +118,7 @@ describe('the chain behind a weight of a derived index', () => {
         weighting: null,
         capping: null,
       });
-      const { source, source_weight, source_index_id, objective } = told.derivation!;
+      const { source, source_weight, source_index_id, objective } = explanation.derivation!;
       expect([source_index_id, objective]).toEqual(['BROAD', 'min_tracking_error']);
       expect(source).toMatchObject({
         index_id: 'BROAD',
@@ -132,8 +132,8 @@ describe('the chain behind a weight of a derived index', () => {
       expect(source.rules.map(({ rule_id, kept }) => [rule_id, kept])).toEqual([['size', true]]);
       expect(Math.abs(byRules(source) - source_weight!)).toBeLessThan(1e-12);
       expect(source.weight).toBe(source_weight);
-      expect(Math.abs(bySolve(told) - told.weight!)).toBeLessThan(1e-12);
-      expect(Math.abs(told.weight! - preview.weights[name]!)).toBeLessThan(1e-12);
+      expect(Math.abs(bySolve(explanation) - explanation.weight!)).toBeLessThan(1e-12);
+      expect(Math.abs(explanation.weight! - preview.weights[name]!)).toBeLessThan(1e-12);
     }
   });
 
@@ -144,8 +144,8 @@ describe('the chain behind a weight of a derived index', () => {
       const sector = SECTORS[NAMES.indexOf(name) % 3]!;
       sums.set(sector, sums.get(sector)! + weight);
     }
-    const told = await explain('CHILD', 'N08');
-    const rows = told.derivation!.solve!.rows;
+    const explanation = await explain('CHILD', 'N08');
+    const rows = explanation.derivation!.solve!.rows;
     expect(rows.map(({ label }) => label)).toEqual([
       'PositionBounds[pos]:lower:N08',
       'PositionBounds[pos]:upper:N08',
@@ -181,7 +181,7 @@ describe('the chain behind a weight of a derived index', () => {
       const side = derivation!.solve!.rows.find(({ label }) => label === `PositionBounds[pos]:upper:${identifier}`)!;
       expect([weight, side.binding, side.shadow_price < 0]).toEqual([0.15, true, true]);
     }
-    expect(told.datapoints).toMatchObject([
+    expect(explanation.datapoints).toMatchObject([
       { path: 'derivation.constraints[1].params.field', field: 'SECTOR', value: 'Tech' },
       {
         path: 'derivation.constraints[2].type',
@@ -193,34 +193,34 @@ describe('the chain behind a weight of a derived index', () => {
   });
 
   test('tells the drift since, which is zero on the rebalance itself', async () => {
-    const told = await explain('CHILD', 'N05');
-    expect(told.drift!.change).toBeCloseTo(told.drift!.held_weight! - told.weight!, 14);
-    expect(Math.abs(told.drift!.change)).toBeGreaterThan(1e-5);
+    const explanation = await explain('CHILD', 'N05');
+    expect(explanation.drift!.change).toBeCloseTo(explanation.drift!.held_weight! - explanation.weight!, 14);
+    expect(Math.abs(explanation.drift!.change)).toBeGreaterThan(1e-5);
     expect((await explain('CHILD', 'N05', '2024-03-28')).drift).toBeNull();
   });
 
   test('of a name the parent leaves out is the reason of the parent', async () => {
-    const told = await explain('CHILD', 'N00');
-    expect(told).toMatchObject({
+    const explanation = await explain('CHILD', 'N00');
+    expect(explanation).toMatchObject({
       in_universe: false,
       included: false,
       weight: null,
       datapoints: [],
       derivation: { source_weight: null, solve: null, source: { included: false, excluded_by: 'size' } },
     });
-    expect(told.derivation!.source.rules[0]).toMatchObject({ kept: false, cutoff: 9, rank: 10 });
+    expect(explanation.derivation!.source.rules[0]).toMatchObject({ kept: false, cutoff: 9, rank: 10 });
   });
 
   test('goes through every generation down to the rules', async () => {
-    const told = await explain('GRANDCHILD', 'N06');
-    const child = told.derivation!.source;
+    const explanation = await explain('GRANDCHILD', 'N06');
+    const child = explanation.derivation!.source;
     expect([child.index_id, child.derivation!.source.index_id, child.derivation!.source.derivation]).toEqual([
       'CHILD',
       'BROAD',
       null,
     ]);
-    expect(Math.abs(bySolve(told) - told.weight!)).toBeLessThan(1e-12);
-    expect(Math.abs(bySolve(child) - told.derivation!.source_weight!)).toBeLessThan(1e-12);
+    expect(Math.abs(bySolve(explanation) - explanation.weight!)).toBeLessThan(1e-12);
+    expect(Math.abs(bySolve(child) - explanation.derivation!.source_weight!)).toBeLessThan(1e-12);
   });
 
   test('of a name that left since has the event, its date and what was paid, in every generation', async () => {
@@ -252,14 +252,14 @@ describe('the chain behind a weight of a derived index', () => {
   });
 
   test('is the same with and without a stored run, and its weights are those of the run', async () => {
-    const told = await Promise.all(['N05', 'N09'].map((name) => explain('BROAD', name, '2024-07-05')));
+    const explanation = await Promise.all(['N05', 'N09'].map((name) => explain('BROAD', name, '2024-07-05')));
     await service.job('/analytics/BROAD/backtest', {});
     const record = await service.ok<{ index: { target: BookPayload } }>('GET', '/analytics/BROAD/record');
     const { index, columns, data } = record.index.target.weights;
     const held = data[index.indexOf('2024-07-05')]!;
-    expect(told.map(({ held_weight }) => held_weight)).toEqual([held[columns.indexOf('N05')], null]);
+    expect(explanation.map(({ held_weight }) => held_weight)).toEqual([held[columns.indexOf('N05')], null]);
     expect(held[columns.indexOf('N09')]).toBe(0);
-    expect(await Promise.all(['N05', 'N09'].map((name) => explain('BROAD', name, '2024-07-05')))).toEqual(told);
+    expect(await Promise.all(['N05', 'N09'].map((name) => explain('BROAD', name, '2024-07-05')))).toEqual(explanation);
   });
 
   test('before the first rebalance is refused', async () => {
@@ -310,9 +310,12 @@ describe('an index that waits for a bar', () => {
     await service.ok('POST', '/indices', waiting('WAITING'));
     await service.ok('POST', '/indices/WAITING/optimise', { id: 'WAITING-CHILD', name: 'Child', constraints });
     for (const id of ['WAITING', 'WAITING-CHILD']) {
-      const told = await explain(id, 'N08', LAST_REBALANCE);
-      const side = told.weight! > told.held_weight! ? 'buy' : 'sell';
-      expect(told).toMatchObject({ included: true, order: { ...ORDER, side, target_weight: told.weight } });
+      const explanation = await explain(id, 'N08', LAST_REBALANCE);
+      const side = explanation.weight! > explanation.held_weight! ? 'buy' : 'sell';
+      expect(explanation).toMatchObject({
+        included: true,
+        order: { ...ORDER, side, target_weight: explanation.weight },
+      });
       expect(await explain(id, 'N08', '2024-07-01')).toMatchObject({ included: true, order: null });
     }
     const { derivation } = await explain('WAITING-CHILD', 'N08', LAST_REBALANCE);

@@ -37,8 +37,8 @@ export interface WitnessLimits {
 
 export function createWitness(world: World, jobIds: readonly string[], limits: WitnessLimits): Witness {
   const { disk, say } = world;
-  const toldDurable = new Map<string, string>(); // job id -> token of the last acknowledged submission
-  const toldCancelled = new Set<string>(); // incarnations
+  const acknowledged = new Map<string, string>(); // job id -> token of the last acknowledged submission
+  const reportedCancelled = new Set<string>(); // incarnations
   const startedBy = new Map<string, number>(); // incarnation and attempt -> the process that wrote its start
   const crashed = new Set<string>(); // incarnations and attempts
   const attempts = new Set<AttemptSeen & { readonly bytes: number }>();
@@ -85,7 +85,7 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
 
   function checkJob(jobId: string): void {
     const record = world.recordOnDisk(jobId);
-    if (toldDurable.has(jobId) && record === undefined) say(`${jobId} was acknowledged and is gone`);
+    if (acknowledged.has(jobId) && record === undefined) say(`${jobId} was acknowledged and is gone`);
     if (record === undefined) return;
     const incarnation = incarnationOf(record);
     for (let attempt = 1; attempt < record.attempt; attempt++) {
@@ -97,7 +97,7 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
       successes.set(tokenOf(record), (successes.get(tokenOf(record)) ?? 0) + 1);
       if (!disk.has(`run/${tokenOf(record)}`)) say(`${jobId} succeeded without its effect`);
     }
-    if (toldCancelled.has(incarnation) && record.status !== 'cancelled')
+    if (reportedCancelled.has(incarnation) && record.status !== 'cancelled')
       say(`${jobId} was cancelled and is ${record.status}`);
     if ((record.error !== null) !== (record.status === 'failed'))
       say(`${jobId} is ${record.status} with error ${record.error?.code}`);
@@ -117,10 +117,10 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
       }
       attempts.clear();
     },
-    noteSubmitted: (status) => void toldDurable.set(status.job_id, tokenOf(status)),
+    noteSubmitted: (status) => void acknowledged.set(status.job_id, tokenOf(status)),
     noteCancelled(status) {
       if (!isTerminal(status.status)) say(`${status.job_id} is ${status.status} in the answer to its cancellation`);
-      if (status.status === 'cancelled') toldCancelled.add(incarnationOf(status));
+      if (status.status === 'cancelled') reportedCancelled.add(incarnationOf(status));
     },
     checkStart,
     checkDisk,

@@ -14,11 +14,11 @@ describe('the arena', () => {
     const arena = createArena();
     const engine = wasmEngine({ arena });
     engine.scope(() => {
-      const kept = engine.allocate(10).fill(3);
+      const outer = engine.allocate(10).fill(3);
       const before = arena.mark();
       engine.scope(() => engine.allocate(1000).fill(9));
       expect(arena.mark()).toBe(before);
-      expect([...kept]).toEqual(Array.from({ length: 10 }, () => 3));
+      expect([...outer]).toEqual(Array.from({ length: 10 }, () => 3));
       expect([...engine.allocate(1000)].every((value) => value === 0)).toBe(true);
     });
   });

@@ -95,7 +95,7 @@ describe('laws', () => {
       const { n, rows } = program;
       const matrix = metricMatrix(program.metric);
       const from = (i: number) => Math.min(i, n - 1);
-      const stretch = (values: Float64Array, half: number) =>
+      const widened = (values: Float64Array, half: number) =>
         Float64Array.from({ length: n + 1 }, (_, i) => (i >= n - 1 ? values[n - 1]! * half : values[i]!));
       const split: Program = {
         ...program,
@@ -107,10 +107,10 @@ describe('laws', () => {
           ),
           n + 1,
         ),
-        centre: stretch(program.centre, 0.5),
+        centre: widened(program.centre, 0.5),
         linear: new Float64Array(n + 1),
         lower: new Float64Array(n + 1),
-        upper: stretch(program.upper, 0.5),
+        upper: widened(program.upper, 0.5),
         rows: {
           ...rows,
           coefficients: Float64Array.from(

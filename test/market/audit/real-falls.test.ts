@@ -29,12 +29,12 @@ describe.skipIf(!hasRealSets)('splits planted into real prices, beside their rea
       const mine = scores.filter((score) => score.declared === declared);
       for (const score of mine) {
         const { set, planted, large, claimed, missed } = score;
-        const told = [
+        const reported = [
           claimed.length > 0 ? `claimed ${claimed.join(', ')}` : '',
           missed.length > 0 ? `missed ${missed.slice(0, 10).join(', ')}` : '',
         ].filter((text) => text !== '');
         console.info(
-          `${declared} | ${set} | planted ${planted} | recall ${recall([score]).toFixed(3)} | large moves ${large} | precision ${precision([score]).toFixed(3)} | ${told.join('; ')}`,
+          `${declared} | ${set} | planted ${planted} | recall ${recall([score]).toFixed(3)} | large moves ${large} | precision ${precision([score]).toFixed(3)} | ${reported.join('; ')}`,
         );
       }
       const report = `recall ${recall(mine).toFixed(3)} of ${sum(mine, ({ planted }) => planted)}, precision ${precision(mine).toFixed(3)} over ${sum(mine, ({ large }) => large)} large moves`;

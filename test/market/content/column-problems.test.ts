@@ -110,14 +110,16 @@ describe('findings of one code and column', () => {
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     await connection.run(`COPY (${rows}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
     connection.closeSync();
-    const told = (findings: readonly Finding[]) => findings.map(({ code, path, count }) => [code, path, count]);
+    const reported = (findings: readonly Finding[]) => findings.map(({ code, path, count }) => [code, path, count]);
     const expected = [
       ['DUPLICATE_KEY', 'market', 50],
       ['NON_POSITIVE_PRICE', 'market.CLOSE', 3050],
       ['BAD_DATE', 'market.date', 40],
     ];
-    expect(told((await readFolder(folder)).findings)).toEqual(expected);
-    expect(told(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(expected);
+    expect(reported((await readFolder(folder)).findings)).toEqual(expected);
+    expect(reported(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(
+      expected,
+    );
   });
 
   test(`of many kinds are listed up to ${FINDINGS_MAX}, and the others counted`, async () => {

@@ -45,26 +45,26 @@ test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
     const folder = await writeBars(order);
     const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
     const growing = createGrowingDigests();
-    let begun: Panels | undefined;
-    const told: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
+    let started: Panels | undefined;
+    const reported: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
     const read = await readSource(files, createProblems(), () => {}, {
       follower: {
         begin(panels) {
           growing.begin(panels);
-          begun = panels;
+          started = panels;
         },
         complete(from, to) {
           growing.complete(from, to);
-          told.push({ from, to, bits: bitsOf(begun!, from, to) });
+          reported.push({ from, to, bits: bitsOf(started!, from, to) });
         },
       },
     });
     const { content } = read!;
-    expect(content.fields).toBe(begun!.fields);
-    const days = told.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
+    expect(content.fields).toBe(started!.fields);
+    const days = reported.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
     expect(days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
-    expect(told.length).toBeGreaterThan(2);
-    for (const { from, to, bits } of told) {
+    expect(reported.length).toBeGreaterThan(2);
+    for (const { from, to, bits } of reported) {
       expect(from % BLOCK_DAYS).toBe(0);
       expect(bits).toBe(bitsOf(content, from, to));
     }

@@ -9,14 +9,14 @@ const newFolder = temporaryFolders();
 test('what a crash left is removed at the start, and nothing else', async () => {
   const root = await newFolder();
   const before = createManagedFolders(root);
-  const kept = await before.create('kept');
+  const finished = await before.create('kept');
   await before.create('forgotten');
   await mkdir(join(root, '.draft-0a'));
   await mkdir(join(root, '.trash-0b'));
   await mkdir(join(root, 'of-the-operator'));
   await writeFile(join(root, 'of-the-operator', 'notes.txt'), 'mine');
-  await createManagedFolders(root).sweep(new Set([kept]));
-  expect((await readdir(root)).toSorted()).toEqual([kept.slice(root.length + 1), 'of-the-operator'].toSorted());
+  await createManagedFolders(root).sweep(new Set([finished]));
+  expect((await readdir(root)).toSorted()).toEqual([finished.slice(root.length + 1), 'of-the-operator'].toSorted());
 });
 
 test('work that begins before the sweep keeps its folder, though no store names it yet', async () => {

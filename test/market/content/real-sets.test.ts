@@ -64,12 +64,13 @@ describe.skipIf(!hasRealSets)('real prices', () => {
       expect(await hashOf(folder)).toBe(await contentHash(content));
       const expected = jumpsOf(file);
       if (jumps !== undefined) expect(expected).toHaveLength(jumps);
-      const told = findings.filter(({ code }) => code === 'PRICE_JUMP');
+      const reported = findings.filter(({ code }) => code === 'PRICE_JUMP');
       // More than twenty are one finding with their count and the first of them.
-      if (expected.length <= 20) expect(told.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
+      if (expected.length <= 20)
+        expect(reported.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
       else {
-        expect(told.map(({ path, count }) => [path, count])).toEqual([['market.CLOSE', expected.length]]);
-        for (const place of told[0]!.places!) expect(expected).toContain(`PRICE_JUMP ${place}`);
+        expect(reported.map(({ path, count }) => [path, count])).toEqual([['market.CLOSE', expected.length]]);
+        for (const place of reported[0]!.places!) expect(expected).toContain(`PRICE_JUMP ${place}`);
       }
     },
     180_000,

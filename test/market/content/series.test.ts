@@ -29,7 +29,7 @@ async function folderWith(files: Readonly<Record<string, string>>): Promise<stri
 
 const content = async (series = SERIES) =>
   contentOf(await folderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
-const told = async (series: string) =>
+const reported = async (series: string) =>
   places((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
 const day = dayFrom;
 
@@ -112,7 +112,7 @@ describe('series of a folder', () => {
     ],
     ['a name of the market', 'identifier,date,CLOSE\nA,2024-01-02,1\n', ['DUPLICATE_KEY series[A]']],
   ])('are refused with %s', async (_what, series, findings) => {
-    expect(await told(series)).toEqual(findings);
+    expect(await reported(series)).toEqual(findings);
   });
 
   test('a series without a value is none', async () => {

@@ -51,9 +51,9 @@ test('a day before a calendar begins is not judged by it, and many days are told
     { length: 30 },
     (_, week) => `A,${new Date(Date.UTC(2024, 0, 6 + 7 * week)).toISOString().slice(0, 10)},1`,
   );
-  const told = await warnings(saturdays, ['XNYS']);
-  expect(told).toHaveLength(1);
-  expect(told[0]?.[2]).toContain(
+  const warned = await warnings(saturdays, ['XNYS']);
+  expect(warned).toHaveLength(1);
+  expect(warned[0]?.[2]).toContain(
     '30 bars are of 30 days that are no session of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more',
   );
 });

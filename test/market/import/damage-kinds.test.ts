@@ -20,9 +20,9 @@ const KINDS = {
 };
 
 describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
-  test.each(damages)('%s is told where it is, and no store is made of it', async (_kind, told, read) => {
+  test.each(damages)('%s is told where it is, and no store is made of it', async (_kind, expected, read) => {
     const { isRead, findings } = await read();
-    expect(places(findings.filter(({ severity }) => severity === 'error'))).toEqual(told);
+    expect(places(findings.filter(({ severity }) => severity === 'error'))).toEqual(expected);
     expect(isRead).toBe(false);
     // A sentence for a person: no call stack, no class names, no bytes of the file.
     for (const { message } of findings) expect(message).toMatch(/^\P{Cc}{10,400}$/u);

@@ -116,11 +116,11 @@ describe('a workbook', () => {
 
 describe('a zip of CSV files', () => {
   test('tells problems at file, row and column', async () => {
-    const { places: told } = await csv({
+    const { places: reported } = await csv({
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\nA,2024-01-03,"1,5"\n',
       'reference.csv': 'identifier,NAME\n,x\n',
     });
-    expect(told).toEqual(['NOT_A_NUMBER market[row 2].CLOSE', 'BAD_IDENTIFIER reference[row 1].identifier']);
+    expect(reported).toEqual(['NOT_A_NUMBER market[row 2].CLOSE', 'BAD_IDENTIFIER reference[row 1].identifier']);
   });
 
   test('with a file of another name is told, wherever the name leads', async () => {

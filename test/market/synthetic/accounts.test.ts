@@ -138,12 +138,12 @@ describe('the accounts of a synthetic market', () => {
   test('pay out what the shares were paid in the year', () => {
     let checked = 0;
     for (const { identifier, periodEnd, dividends } of all) {
-      const begun = periodEnd - 366;
-      if (begun < listedOf.get(identifier)!) continue;
+      const yearStart = periodEnd - 366;
+      if (yearStart < listedOf.get(identifier)!) continue;
       const n = market.identifiers.indexOf(identifier);
       const yearBefore = accounts
         .get(identifier)!
-        .find((report) => report.periodEnd < periodEnd && report.periodEnd >= begun - 1);
+        .find((report) => report.periodEnd < periodEnd && report.periodEnd >= yearStart - 1);
       const paid = market.actions
         .filter(
           (action) =>

@@ -124,25 +124,25 @@ describe('a synthetic market', () => {
   test('says that a name is delisted only from that day on', () => {
     const column = market.reference.columns.indexOf('DELISTED');
     for (const rows of market.reference.rows.values()) expect(rows[0]!.values[column]).toBeNull();
-    const gone = new Map(
+    const leavers = new Map(
       market.universes.flatMap(({ identifier, end }) => (end === null ? [] : [[identifier, end] as const])),
     );
-    expect(gone.size).toBeGreaterThan(0);
+    expect(leavers.size).toBeGreaterThan(0);
     for (const [identifier, rows] of market.reference.rows) {
-      const told = rows.filter(({ values }) => values[column] !== null);
+      const known = rows.filter(({ values }) => values[column] !== null);
       expect(
-        told.map(({ validFrom }) => validFrom),
+        known.map(({ validFrom }) => validFrom),
         identifier,
-      ).toEqual(gone.has(identifier) ? [gone.get(identifier)] : []);
+      ).toEqual(leavers.has(identifier) ? [leavers.get(identifier)] : []);
     }
   });
 
   test('loses the fraction of bars that was asked for and changes nothing else', () => {
     const gappy = make({ missing_rate: 0.1 });
-    const kept = [...bars(gappy)].length;
+    const count = [...bars(gappy)].length;
     const whole = [...bars(market)].length;
-    expect(kept / whole).toBeGreaterThan(0.89);
-    expect(kept / whole).toBeLessThan(0.91);
+    expect(count / whole).toBeGreaterThan(0.89);
+    expect(count / whole).toBeLessThan(0.91);
     expect(gappy.actions).toEqual(market.actions);
     for (const { cell, close } of bars(gappy)) expect(panel(market, 'CLOSE')[cell]).toBe(close);
   });

@@ -86,8 +86,8 @@ test(
           'GET',
           `/data/reference?identifiers=${names.join(',')}&fields=CLOSE,PRICE`,
         );
-        const told = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
-        seen.set(told, (seen.get(told) ?? 0) + 1);
+        const answer = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
+        seen.set(answer, (seen.get(answer) ?? 0) + 1);
       }
     };
     const readers = [read(), read(), read()];

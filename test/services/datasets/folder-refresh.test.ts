@@ -7,7 +7,7 @@ import { knownFiles, unreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/content/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
-import { AT, withDesk, bars, actions, told } from './refresh-desk.js';
+import { AT, withDesk, bars, actions, contentOf } from './refresh-desk.js';
 
 test('a refresh gives what the folder gives when it is read whole, whatever is new in it', () =>
   withDesk(async ({ write, load, refresh, store, readWhole }) => {
@@ -46,7 +46,7 @@ test('a refresh gives what the folder gives when it is read whole, whatever is n
     for (const [files, outcome] of steps) {
       await write(files);
       expect(await refresh()).toMatchObject(outcome);
-      expect(told(await store())).toEqual(told(await readWhole()));
+      expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
     }
   }));
 
@@ -57,7 +57,7 @@ test('a table that is gone from the folder is gone from the store', () =>
     await rm(join(location, 'reference.csv'));
     await refresh();
     expect((await store()).rows).toMatchObject({ reference: 0 });
-    expect(told(await store())).toEqual(told(await readWhole()));
+    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }));
 
 test('a refresh that stopped at a day finds the rest of the same files the next time', () =>
@@ -104,7 +104,7 @@ test('a full refresh finds what was restated in a file whose time and length are
       restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 19 }],
       restatements_total: 1,
     });
-    expect(told(await store())).toEqual(told(await readWhole()));
+    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }));
 
 test('only files that have come or changed are read again, and tables of which none has', () =>
@@ -122,7 +122,7 @@ test('only files that have come or changed are read again, and tables of which n
     const digests = labels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
     const known = knownFiles(files, digests, Date.parse(AT));
     expect(unreadFiles(files, known)).toMatchObject({
-      kept: ['reference', 'corporate_actions', 'universes', 'series'],
+      unchangedTables: ['reference', 'corporate_actions', 'universes', 'series'],
       files: { market: [], reference: [], corporate_actions: [], universes: [] },
     });
 
@@ -138,7 +138,7 @@ test('only files that have come or changed are read again, and tables of which n
     expect(unreadFiles(files, knownFiles(files, digests, changedAt + 1000))).toMatchObject({
       files,
       unchanged: [],
-      kept: ['universes', 'series'],
+      unchangedTables: ['universes', 'series'],
     });
     expect(unreadFiles(files, knownFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
   }));

@@ -107,10 +107,10 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
     share: () => Promise.reject(new Error('nothing is kept')),
   };
   async function run<P>(kind: JobKind<P>, payload: P, onReading?: () => void): Promise<unknown> {
-    let begun = onReading;
+    let onStart = onReading;
     const report = () => {
-      begun?.();
-      begun = undefined;
+      onStart?.();
+      onStart = undefined;
     };
     const { effect, result } = await kind.run(payload, { ...attempt, report });
     await documents.transaction(async (tx) => effect?.(tx));
@@ -160,7 +160,7 @@ export const bars = (day: string, rows: readonly string[], columns = 'CLOSE') =>
 export const actions = (...rows: readonly string[]) => ({
   'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
 });
-export const told = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: StoreDocument) => ({
+export const contentOf = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: StoreDocument) => ({
   content_hash,
   rows,
   files,

@@ -69,17 +69,17 @@ async function reached(jobId: string, state: string): Promise<void> {
 
 test('results of a deleted index are forgotten with their files, those of another stay', async () => {
   const before = await files();
-  const kept = await worked('KEPT');
+  const remaining = await worked('KEPT');
   const between = await files();
-  const gone = await worked('GONE');
+  const deleted = await worked('GONE');
   expect((await files()).length).toBeGreaterThan(between.length);
   const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/GONE');
   expect(body.deleted).toEqual([
     { index_id: 'GONE', backtest_record_deleted: true, backtest_results_deleted: 5, derived_from: null },
   ]);
-  for (const jobId of gone)
+  for (const jobId of deleted)
     expect(await service.refusal('GET', `/jobs/${jobId}`)).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
-  for (const jobId of kept) expect((await service.ask('GET', `/jobs/${jobId}`)).status).toBe(200);
+  for (const jobId of remaining) expect((await service.ask('GET', `/jobs/${jobId}`)).status).toBe(200);
   const listed = (await service.ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs')).body.jobs.map(
     ({ job_id: jobId }) => jobId,
   );

@@ -167,7 +167,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   };
 
   test('prints no figure that the routes of the service do not tell', async () => {
-    const told = await figuresOf(id);
+    const figures = await figuresOf(id);
     const { portfolio } = await client.call('getRecord', { params: { index_id: id } });
     const { texts } = await read();
     for (const text of texts) {
@@ -180,7 +180,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
         ).toBeLessThan(0.0002);
       const printed = text.match(FIGURE) ?? [];
       expect(printed.length).toBeGreaterThan(80);
-      expect(printed.filter((figure) => !told.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
+      expect(printed.filter((figure) => !figures.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
     }
   });
 

@@ -56,7 +56,7 @@ async function run(indexId: string): Promise<readonly Finding[]> {
 const ASSUMPTIONS: ReadonlySet<string> = new Set(['PRICE_BASIS', 'NO_DIVIDENDS', 'CURRENCY_ASSUMED']);
 
 /** Assumptions by the place that told them. */
-async function toldOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
+async function findingsOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
   const codes = (findings: readonly Finding[]) =>
     findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
   expect((await service.ask('PUT', `/indices/${document.id}`, document)).status).toBe(200);
@@ -96,13 +96,13 @@ describe('the price basis', () => {
         },
       },
     });
-    expect(await toldOf(INDEX)).toEqual(everywhere('PRICE_BASIS pipeline.treatment.dividends'));
+    expect(await findingsOf(INDEX)).toEqual(everywhere('PRICE_BASIS pipeline.treatment.dividends'));
     const { body: saved } = await service.ask<{ index: Readonly<Record<string, unknown>> & { id: string } }>(
       'POST',
       '/indices/X/optimise',
       { id: 'CHILD', name: 'Child' },
     );
-    expect(await toldOf(saved.index)).toEqual(everywhere('PRICE_BASIS derivation.source_index_id'));
+    expect(await findingsOf(saved.index)).toEqual(everywhere('PRICE_BASIS derivation.source_index_id'));
 
     expect((await service.ask<OverviewView>('GET', '/analytics/X/overview')).body.return_variant).toBe('total');
     expect((await service.ask('GET', '/analytics/X/levels')).body).toMatchObject({ variant: 'total' });
@@ -149,9 +149,9 @@ describe('the price basis', () => {
         },
       },
     });
-    expect(await toldOf(INDEX)).toEqual(everywhere());
+    expect(await findingsOf(INDEX)).toEqual(everywhere());
     const pipeline = { ...INDEX.pipeline, treatment: { dividends: 'net', withholding_tax: 0.15 } };
-    expect(await toldOf({ ...INDEX, pipeline })).toEqual(everywhere('NO_DIVIDENDS pipeline.treatment.dividends'));
+    expect(await findingsOf({ ...INDEX, pipeline })).toEqual(everywhere('NO_DIVIDENDS pipeline.treatment.dividends'));
   });
 });
 
@@ -168,7 +168,7 @@ describe('the currency of a store', () => {
   test('is assumed to be that of the index, and told, while nothing says what it is', async () => {
     await serve({ tables: { market: market(FX) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: null });
-    expect(await toldOf(index('EUR'))).toEqual(everywhere('CURRENCY_ASSUMED currency'));
+    expect(await findingsOf(index('EUR'))).toEqual(everywhere('CURRENCY_ASSUMED currency'));
     expect(await lastLevel('X')).toBeCloseTo(own, 9);
   });
 
@@ -177,7 +177,7 @@ describe('the currency of a store', () => {
       .body;
     await change({ currency: 'USD' });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'USD', active: true });
-    expect(await toldOf(index('EUR'))).toEqual(everywhere());
+    expect(await findingsOf(index('EUR'))).toEqual(everywhere());
     expect(await lastLevel('X')).toBeCloseTo((own * FX.EURUSD(0)) / FX.EURUSD(t), 9);
     const after = (
       await service.ask<{ run_hash: string; store_content_hash: string; full_run_reason: string }>(
@@ -189,7 +189,7 @@ describe('the currency of a store', () => {
     expect(after.store_content_hash).toBe(before.store_content_hash); // The values are the same.
     expect(after.run_hash).not.toBe(before.run_hash);
     await change({ currency: 'EUR' });
-    await toldOf(index('EUR'));
+    await findingsOf(index('EUR'));
     expect(await lastLevel('X')).toBeCloseTo(own, 9);
   });
 

@@ -109,7 +109,7 @@ async function jsonOf(asked: Asked): Promise<Row[]> {
   return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
 }
 
-/** Types that a reader is told, as DuckDB names them. */
+/** Types that a reader gets, as DuckDB names them. */
 const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 async function csvByDuckDb(asked: Asked): Promise<Row[]> {
@@ -215,14 +215,16 @@ describe.each(IDS)('the rows of %s are those of its views', (id) => {
       'GET',
       `/analytics/${id}/record`,
     );
-    const told = frame(portfolio.weights).flatMap(({ date, ...weights }) =>
+    const listed = frame(portfolio.weights).flatMap(({ date, ...weights }) =>
       Object.entries(weights).flatMap(([identifier, weight]) => (weight === 0 ? [] : [{ date, identifier, weight }])),
     );
     const since = portfolio.weights.index[0]!;
     const held = rows
       .filter((row) => String(row['date']) >= since && row['weight'] !== 0)
       .map(({ date, identifier, weight }) => ({ date, identifier, weight }));
-    expect(held).toEqual(told.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)));
+    expect(held).toEqual(
+      listed.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)),
+    );
     const early = String(rows[0]!['date']);
     expect(early < since).toBe(id !== 'HEDGED');
     for (const date of [early, '2020-06-19', '2021-03-19']) {
@@ -289,7 +291,7 @@ describe.each(IDS)('the rows of %s are those of its views', (id) => {
       >;
     }>('GET', `/analytics/${id}/record`);
     const { columns, data } = portfolio.transactions;
-    const told = data.map((row) => Object.fromEntries(columns.map((column, c) => [column, row[c]!])));
+    const listed = data.map((row) => Object.fromEntries(columns.map((column, c) => [column, row[c]!])));
     const trades = await jsonOf({ id, table: 'trades' });
     expect(
       trades.map(({ date, identifier, side, value, cost, reason }) => ({
@@ -301,7 +303,7 @@ describe.each(IDS)('the rows of %s are those of its views', (id) => {
         reason,
       })),
     ).toEqual(
-      told.map(({ date, asset_id, side, notional, cost, reason }) => ({
+      listed.map(({ date, asset_id, side, notional, cost, reason }) => ({
         date,
         identifier: asset_id,
         side,
@@ -334,7 +336,7 @@ describe.each(IDS)('the rows of %s are those of its views', (id) => {
     expect(rebalances.length).toBeGreaterThan(2);
     for (const [i, row] of rebalances.entries()) {
       const snapshot = snapshots.get(String(row['date']));
-      const costs = told.filter(({ date }) => date === row['date']).reduce((sum, { cost }) => sum + Number(cost), 0);
+      const costs = listed.filter(({ date }) => date === row['date']).reduce((sum, { cost }) => sum + Number(cost), 0);
       if (row['cost'] !== null) expect(row['cost']).toBeCloseTo(costs, 6);
       if (id === 'LAZY') continue;
       const held = Object.entries(snapshot!.weights).filter(([, weight]) => weight !== 0);
@@ -353,8 +355,8 @@ describe.each(IDS)('the rows of %s are those of its views', (id) => {
       'GET',
       `/analytics/${id}/attribution?${query.slice(1)}`,
     );
-    const told = view.contributions.map(({ asset_id, ...row }) => ({ identifier: asset_id, ...row }) as Row);
-    expect(rows).toEqual(told.toSorted((a, b) => (String(a['identifier']) < String(b['identifier']) ? -1 : 1)));
+    const listed = view.contributions.map(({ asset_id, ...row }) => ({ identifier: asset_id, ...row }) as Row);
+    expect(rows).toEqual(listed.toSorted((a, b) => (String(a['identifier']) < String(b['identifier']) ? -1 : 1)));
     expect(rows.reduce((sum, { contribution }) => sum + Number(contribution), 0)).toBeCloseTo(view.total_return, 10);
     const rolling = await service.ok<{ risk: Parameters<typeof frame>[0] }>('GET', `/analytics/${id}/rolling`);
     expect(await jsonOf({ id, table: 'risk' })).toEqual(frame(rolling.risk));
@@ -399,7 +401,7 @@ describe('events', () => {
     }
   });
 
-  test('of a strategy have no effect on the divisor told', async () => {
+  test('of a strategy have no effect on the divisor', async () => {
     const events = await jsonOf({ id: 'LAZY', table: 'events' });
     expect(events.filter(({ type, effect }) => type !== 'split' && effect !== null)).toEqual([]);
   });

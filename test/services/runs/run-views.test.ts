@@ -145,7 +145,7 @@ test('exposures of a date are the weights of its names, summed by what they were
       const sector = String(fields['SECTOR']);
       sums.set(sector, (sums.get(sector) ?? 0) + weight);
     }
-    for (const { group, weights: told } of view.groups) expect(told[k]).toBeCloseTo(sums.get(group) ?? 0, 12);
+    for (const { group, weights: reported } of view.groups) expect(reported[k]).toBeCloseTo(sums.get(group) ?? 0, 12);
     expect(view.concentration.effective[k]).toBeCloseTo(concentration.effective_assets, 10);
     expect(view.concentration.largest[k]).toBe(concentration.largest);
   }
@@ -171,7 +171,7 @@ test('a stream of all jobs tells the unfinished ones first and every change afte
   }
   expect(seen[0]).toBe('caught-up');
   const known = ['pending', 'running', 'succeeded'].map((status) => `backtest:TOP ${status}`);
-  expect(seen.slice(1).filter((told) => !known.includes(told))).toEqual([]);
+  expect(seen.slice(1).filter((reported) => !known.includes(reported))).toEqual([]);
   const { answer, etag } = await client.callWithEtag('getIndex', { params: { index_id: 'TOP' } });
   const body = { ...answer, name: 'Largest' } as IndexDocumentBody; // What is answered is what PUT accepts.
   await client.call('putIndex', { params: { index_id: 'TOP' }, body, ifMatch: etag! });

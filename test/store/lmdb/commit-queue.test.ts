@@ -45,10 +45,10 @@ test('no writer is told before its commit is on disk', async () => {
   const { queue } = createDisk(
     (writes, values) => new Promise((resolve) => (letThrough = () => resolve(apply(writes, values)))),
   );
-  let isTold = false;
-  const writer = queue.run(async (view) => view.put('a', Buffer.from('1'))).then(() => (isTold = true));
+  let isReported = false;
+  const writer = queue.run(async (view) => view.put('a', Buffer.from('1'))).then(() => (isReported = true));
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-  expect(isTold).toBe(false);
+  expect(isReported).toBe(false);
   letThrough();
   await writer;
 });

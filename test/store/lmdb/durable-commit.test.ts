@@ -50,10 +50,10 @@ test('a failed commit tells the reason and leaves no rejection behind', async ()
   let refuse!: (reason: unknown) => void;
   const commitError = new Promise((_, reject) => (refuse = reject));
   batch().reject(Object.assign(new Error('Commit failed (see commitError for details)'), { commitError }));
-  const told = expect(commit).rejects.toThrow('LMDB did not commit: No space left on device');
+  const rejection = expect(commit).rejects.toThrow('LMDB did not commit: No space left on device');
   await Promise.resolve();
   refuse(new Error('No space left on device'));
-  await told;
+  await rejection;
   await turns();
   process.off('unhandledRejection', note);
   expect(unread).toEqual([]);

@@ -98,9 +98,11 @@ test.each([
     const file = Buffer.from(bytes.buffer);
     const key = `"${metric}":`;
     const from = file.indexOf(key, offsetOf('record')) + key.length;
-    const told = file.subarray(from, file.indexOf(',', from)).toString();
+    const storedText = file.subarray(from, file.indexOf(',', from)).toString();
     file.write(
-      told === '0' ? '1' : told.replace(/[1-9]/, (digit) => (digit === '9' ? '8' : String(Number(digit) + 1))),
+      storedText === '0'
+        ? '1'
+        : storedText.replace(/[1-9]/, (digit) => (digit === '9' ? '8' : String(Number(digit) + 1))),
       from,
     );
   });

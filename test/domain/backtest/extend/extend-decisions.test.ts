@@ -6,7 +6,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RunRequest } from '../random-run.js';
 import { randomMarket, withVolume, randomDefinition, randomNewcomers } from './random-definitions.js';
-import { RUNS, DAYS_ADDED, newTally, expectGoesOn, randomSteps } from './growing-run.js';
+import { RUNS, DAYS_ADDED, newTally, expectResumes, randomSteps } from './growing-run.js';
 
 test('an extended run day by day across its rebalances decides what the whole run decides, on no more of the market than its rules look back to', () => {
   const tally = newTally();
@@ -25,7 +25,7 @@ test('an extended run day by day across its rebalances decides what the whole ru
           documents: { P: parent },
           createDecider: indexDecider,
         };
-        expectGoesOn({ market, document, request, steps, tally, datesMax, rows: market.dates.length - DAYS_ADDED });
+        expectResumes({ market, document, request, steps, tally, datesMax, rows: market.dates.length - DAYS_ADDED });
       },
     ),
     { numRuns: RUNS },
@@ -70,7 +70,7 @@ test('a run goes on when names are held that never were, whatever happened to th
           createDecider: indexDecider,
           ...(strategy ? { strategy } : {}),
         };
-        expectGoesOn({ market, document: definition('X', count), request, steps, tally, rows, datesMax });
+        expectResumes({ market, document: definition('X', count), request, steps, tally, rows, datesMax });
       },
     ),
     { numRuns: RUNS },

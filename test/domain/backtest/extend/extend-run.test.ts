@@ -19,12 +19,12 @@ import {
   expectSameReads,
   extend,
   filesAfter,
-  keptResult,
+  storedResult,
   opened,
   resultAfter,
   resultText,
   STAMP,
-  told,
+  contentOf,
   type StoredRun,
 } from './extended.js';
 import { randomMarket } from '../random-market.js';
@@ -90,11 +90,11 @@ describe('on random markets', () => {
             documents: { Y: BENCHMARK },
             ...(strategy ? { strategy } : {}),
           };
-          const begun = runOf(cut(market, rows), document, request);
-          if (!begun) return;
-          let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
-          let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
-          let result = keptResult(begun);
+          const first = runOf(cut(market, rows), document, request);
+          if (!first) return;
+          let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+          let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+          let result = storedResult(first);
           let to = rows;
           for (const step of steps) {
             to = Math.min(market.dates.length, to + step);
@@ -109,7 +109,7 @@ describe('on random markets', () => {
             files = filesAfter(files, run);
             const columns = opened(run.columns, files);
             expectSameReads(columns, opened(runToColumns(whole, { contentHash: 's' })));
-            expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
+            expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(whole, { contentHash: 's' }))));
             expect(firstDifference(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
             result = resultAfter(result, run);
             expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());

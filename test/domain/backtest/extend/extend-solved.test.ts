@@ -8,14 +8,14 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { randomMarket, withVolume, randomDerivation, randomConstraints } from './random-definitions.js';
-import { OPTIMISED_RUNS, DAYS_ADDED, newTally, expectGoesOn, randomSteps } from './growing-run.js';
+import { OPTIMISED_RUNS, DAYS_ADDED, newTally, expectResumes, randomSteps } from './growing-run.js';
 
 test('an optimised index resumes with what its solves left', () => {
   const tally = newTally();
   fc.assert(
     fc.property(randomMarket, randomDerivation, randomSteps, ({ market: priced }, { document, parent }, steps) => {
       const market = withVolume(priced);
-      expectGoesOn({
+      expectResumes({
         market,
         document,
         request: { documents: { P: parent }, createDecider: indexDecider },
@@ -54,7 +54,7 @@ test('a strategy under a constraint set resumes with what its solves left', () =
           exposure: 0.9,
           constraints,
         };
-        expectGoesOn({
+        expectResumes({
           market,
           document,
           request: { strategy, createDecider: indexDecider },
@@ -136,7 +136,7 @@ test('an optimised index, or a strategy under constraints, looks back no further
     { document: parent, request: { strategy } },
   ]) {
     const tally = newTally();
-    expectGoesOn({
+    expectResumes({
       market,
       document: followed.document,
       request: { ...followed.request, createDecider: indexDecider },

@@ -80,12 +80,12 @@ export function extend(
 }
 
 /** The result of a run as it is stored: its text, and the snapshots that stay as they are when it is extended. */
-export interface KeptResult {
+export interface StoredResult {
   readonly snapshots: Uint8Array;
   readonly written: WrittenResult;
 }
 
-export function keptResult(run: Run): KeptResult {
+export function storedResult(run: Run): StoredResult {
   const { text, cells } = snapshotsText(run);
   return {
     snapshots: text,
@@ -106,9 +106,9 @@ export function resultAfter(
       bytes,
       snapshots: { from, to, cells },
     },
-  }: KeptResult,
+  }: StoredResult,
   { summary, rebalances, market }: ExtendedRun,
-): KeptResult {
+): StoredResult {
   return {
     snapshots,
     written: writeResult(summary, STAMP, {
@@ -128,7 +128,7 @@ export function resultText({
     bytes,
     snapshots: { from },
   },
-}: KeptResult): string {
+}: StoredResult): string {
   return Buffer.from(withInset(bytes, { at: from, text: snapshots })).toString();
 }
 
@@ -161,9 +161,9 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
 
 const LAYOUT = new Set(['joinedPrice', 'record', 'recordF64', 'recordI32', 'recordU8']);
 
-/** Everything that columns tell, whatever their layout. */
-export function told(columns: RunColumns) {
-  const { blocks, version: _version, begun: _begun, joined: _joined, ...header } = columns.header;
+/** The values of all columns, whatever their layout. */
+export function contentOf(columns: RunColumns) {
+  const { blocks, version: _version, begun: _earlier, joined: _joined, ...header } = columns.header;
   const values = Object.entries(blocks)
     .filter(([name]) => !LAYOUT.has(name))
     .map(([name, block]) => {

@@ -15,12 +15,12 @@ import {
   expectSameReads,
   extend,
   filesAfter,
-  keptResult,
+  storedResult,
   opened,
   resultAfter,
   resultText,
   STAMP,
-  told,
+  contentOf,
 } from './extended.js';
 import { expectEqual } from '../../../equal.js';
 import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
@@ -66,8 +66,8 @@ interface Growing {
   readonly datesMax?: number;
 }
 
-/** Extends a run again and again, as long as that is possible, and compares everything that is kept with the whole run. */
-export function expectGoesOn({
+/** Extends a run again and again, as long as that is possible, and compares everything that is stored with the whole run. */
+export function expectResumes({
   market,
   document,
   request,
@@ -77,11 +77,11 @@ export function expectGoesOn({
   calendars = CALENDARS,
   datesMax = 0,
 }: Growing): void {
-  const begun = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
-  if (typeof begun === 'string') return;
-  let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
-  let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
-  let result = keptResult(begun);
+  const first = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
+  if (typeof first === 'string') return;
+  let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+  let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+  let result = storedResult(first);
   let to = rows;
   for (const step of steps) {
     if (to + step > market.dates.length) return;
@@ -89,29 +89,29 @@ export function expectGoesOn({
     const grown = cut(market, to);
     const whole = outcomeOf(() => runOn(calendars, grown, document, request));
     const terms = { calendars, createDecider: indexDecider, onWhole: () => void tally.wholes++, datesMax };
-    const kept = structuredClone(stored.checkpoint);
+    const checkpoint = structuredClone(stored.checkpoint);
     if (typeof whole === 'string') {
-      expect(() => extend(begun.plan, grown, stored, terms)).toThrow(Refusal);
+      expect(() => extend(first.plan, grown, stored, terms)).toThrow(Refusal);
       return;
     }
-    const gone = extend(whole.plan, grown, stored, terms);
-    expectEqual(stored.checkpoint, kept); // What is stored is read, and may be read again.
-    if (typeof gone === 'string') {
-      tally.reasons[gone] = (tally.reasons[gone] ?? 0) + 1;
+    const extended = extend(whole.plan, grown, stored, terms);
+    expectEqual(stored.checkpoint, checkpoint); // What is stored is read, and may be read again.
+    if (typeof extended === 'string') {
+      tally.reasons[extended] = (tally.reasons[extended] ?? 0) + 1;
       return;
     }
     tally.extended++;
-    if (gone.rebalances.length > 0) tally.rebalanced++;
-    files = filesAfter(files, gone);
-    const columns = opened(gone.columns, files);
+    if (extended.rebalances.length > 0) tally.rebalanced++;
+    files = filesAfter(files, extended);
+    const columns = opened(extended.columns, files);
     const wholeColumns = opened(runToColumns(whole, { contentHash: 's' }));
     if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
-    expectEqual(told(columns), told(wholeColumns));
+    expectEqual(contentOf(columns), contentOf(wholeColumns));
     expectSameReads(columns, wholeColumns);
-    expectEqual(gone.checkpoint, checkpointOf(whole));
-    result = resultAfter(result, gone);
+    expectEqual(extended.checkpoint, checkpointOf(whole));
+    result = resultAfter(result, extended);
     expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
-    stored = { columns, checkpoint: gone.checkpoint };
+    stored = { columns, checkpoint: extended.checkpoint };
   }
 }
 

@@ -7,7 +7,7 @@ import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { cut, expectSameReads, extend, filesAfter, opened, told } from '../extend/extended.js';
+import { cut, expectSameReads, extend, filesAfter, opened, contentOf } from '../extend/extended.js';
 import { buildMarket, weekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
@@ -28,14 +28,14 @@ const whole = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { 
 
 /** A run of the first rows extended day by day. */
 function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: number; readonly datesMax: number }) {
-  const begun = whole(rows);
-  let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
-  let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
+  const first = whole(rows);
+  let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+  let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
   for (let day = rows + 1; day <= to; day++) {
-    const gone = extend(begun.plan, cut(MARKET, day), stored, terms(datesMax));
-    if (typeof gone === 'string') return { files, stored, reason: gone };
-    files = filesAfter(files, gone);
-    stored = { columns: opened(files.at(-1)!, files), checkpoint: gone.checkpoint };
+    const extended = extend(first.plan, cut(MARKET, day), stored, terms(datesMax));
+    if (typeof extended === 'string') return { files, stored, reason: extended };
+    files = filesAfter(files, extended);
+    stored = { columns: opened(files.at(-1)!, files), checkpoint: extended.checkpoint };
   }
   return { files, stored, reason: null };
 }
@@ -51,7 +51,7 @@ describe('the files of an extended run', () => {
       20, 28, 36, 44, 52, 60,
     ]);
     const run = opened(runToColumns(whole(60), { contentHash: 's' }));
-    expect(told(columns)).toEqual(told(run));
+    expect(contentOf(columns)).toEqual(contentOf(run));
     expectSameReads(columns, run);
   });
 
@@ -61,7 +61,7 @@ describe('the files of an extended run', () => {
       stored: { columns },
     } = daily({ rows: 20, to: 27, datesMax: 30 });
     expect([files.length, columns.header.begun]).toEqual([1, []]);
-    expect(told(columns)).toEqual(told(opened(runToColumns(whole(27), { contentHash: 's' }))));
+    expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(whole(27), { contentHash: 's' }))));
   });
 
   test('are no more than 128 that one begins in: then the whole is written anew', () => {
@@ -94,7 +94,7 @@ describe('the files of an extended run', () => {
         return (start, end) => first!.slice(start, end);
       },
     );
-    expect(told(before)).toEqual(told(columns));
+    expect(contentOf(before)).toEqual(contentOf(columns));
     expectSameReads(before, columns);
   });
 });
@@ -138,12 +138,12 @@ test('names of one currency share a row of exchange rates, also where one of the
   const bytes = runToColumns(on(41), { contentHash: 's' });
   const stored = { columns: opened(bytes), checkpoint: checkpointOf(on(41)) };
   expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
-  const gone = extend(on(42).plan, cut(market, 42), stored, { ...terms(0), createDecider: indexDecider });
-  if (typeof gone === 'string') throw new Error(gone);
-  const columns = opened(gone.columns, [bytes]);
+  const extended = extend(on(42).plan, cut(market, 42), stored, { ...terms(0), createDecider: indexDecider });
+  if (typeof extended === 'string') throw new Error(extended);
+  const columns = opened(extended.columns, [bytes]);
   expect([columns.header.names, columns.header.foreign]).toEqual([['A', 'B', 'C', 'D'], { 0: 0, 2: 1, 3: 0 }]);
   expect(Array.from(columns.f64('rates').subarray(0, 42))).toEqual(rate.slice(0, 42));
-  expect(told(columns)).toEqual(told(opened(runToColumns(on(42), { contentHash: 's' }))));
+  expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(on(42), { contentHash: 's' }))));
 });
 
 test('a run whose foreign names had a row each is the run in which they share it', () => {
@@ -186,7 +186,7 @@ function inOldForm(bytes: Uint8Array): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const body = 16 + view.getUint32(8, true);
   const {
-    begun: _begun,
+    begun: _earlier,
     blocks,
     ...header
   } = JSON.parse(new TextDecoder().decode(bytes.subarray(16, body))) as RunHeader;

@@ -16,8 +16,8 @@ export function describeExplanations(): void {
         ['C', 0.1311475409836065],
         ['E', 0.06885245901639342],
       ] as const) {
-        const told = await service.ok<IndexExplanation>('GET', `/indices/WHY/explain/${name}?as_of=2024-01-09`);
-        expect(told).toMatchObject({
+        const explanation = await service.ok<IndexExplanation>('GET', `/indices/WHY/explain/${name}?as_of=2024-01-09`);
+        expect(explanation).toMatchObject({
           requested_as_of: '2024-01-09',
           as_of: '2024-01-09',
           rebalance_date: '2024-01-08',
@@ -26,15 +26,17 @@ export function describeExplanations(): void {
           included: true,
           excluded_by: null,
         });
-        const { raw, raw_total, uncapped_weight } = told.weighting!;
-        const { cap, floor, scale, rounds } = told.capping!;
+        const { raw, raw_total, uncapped_weight } = explanation.weighting!;
+        const { cap, floor, scale, rounds } = explanation.capping!;
         expect(raw).toBe(CLOSES[name]![4]! * SHARES[name]!(4));
         expect(raw / raw_total).toBe(uncapped_weight);
-        expect(Math.abs(Math.min(cap!, Math.max(floor, scale * uncapped_weight)) - told.weight!)).toBeLessThan(1e-12);
-        expect(told.weight).toBeCloseTo(weight, 14);
+        expect(Math.abs(Math.min(cap!, Math.max(floor, scale * uncapped_weight)) - explanation.weight!)).toBeLessThan(
+          1e-12,
+        );
+        expect(explanation.weight).toBeCloseTo(weight, 14);
         const joined = rounds.findIndex(({ capped }) => capped.includes(name));
-        expect(joined >= 0).toBe(told.capping!.capped);
-        expect(told.datapoints).toContainEqual({
+        expect(joined >= 0).toBe(explanation.capping!.capped);
+        expect(explanation.datapoints).toContainEqual({
           path: 'pipeline.selection[0].params.field',
           field: 'MARKET_CAP',
           value: raw,
@@ -50,7 +52,7 @@ export function describeExplanations(): void {
               (CLOSES[other]![5]! / CLOSES[other]![4]!),
           0,
         );
-        expect(told.drift!.held_weight).toBeCloseTo((weight * growth) / total, 12);
+        expect(explanation.drift!.held_weight).toBeCloseTo((weight * growth) / total, 12);
       }
     });
 
@@ -60,8 +62,8 @@ export function describeExplanations(): void {
         '/indices/WHY-NOT',
         document('WHY-NOT', {}, { selection: [{ id: 'two', type: 'TopN', params: { field: 'CLOSE', count: 2 } }] }),
       );
-      const told = await service.ok<IndexExplanation>('GET', '/indices/WHY-NOT/explain/C?as_of=2024-01-02');
-      expect(told).toMatchObject({
+      const explanation = await service.ok<IndexExplanation>('GET', '/indices/WHY-NOT/explain/C?as_of=2024-01-02');
+      expect(explanation).toMatchObject({
         included: false,
         excluded_by: 'two',
         weight: null,
@@ -69,7 +71,7 @@ export function describeExplanations(): void {
         capping: null,
         drift: null,
       });
-      expect(told.rules).toEqual([
+      expect(explanation.rules).toEqual([
         expect.objectContaining({
           rule_id: 'two',
           kept: false,

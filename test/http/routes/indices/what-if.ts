@@ -3,8 +3,8 @@ import type { Methodology } from '#contract/indices/methodology.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import { service, document, refused, findings } from './set-up.js';
 
-/** A definition with every parameter that a methodology tells. */
-const TOLD = document(
+/** A definition with every parameter that a methodology describes. */
+const DESCRIBED = document(
   'TOLD',
   {
     rebalance: {
@@ -74,7 +74,7 @@ export function describeWhatIf(): void {
         ),
       );
       const before = await service.ask('GET', '/indices/BASE');
-      const told = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
+      const answer = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
         index_id: 'BASE',
         as_of: '2024-01-02',
         patch: {
@@ -83,32 +83,35 @@ export function describeWhatIf(): void {
           },
         },
       });
-      expect(told).toMatchObject({
+      expect(answer).toMatchObject({
         as_of: '2024-01-02',
         resolved_date: '2024-01-02',
         before: { constituents: 2, largest: 0.5, effective_assets: 2 },
         after: { constituents: 3 },
       });
-      expect(told.added.map(({ identifier }) => identifier)).toEqual(['C', 'E']);
-      expect(told.removed).toEqual([{ identifier: 'B', before: 0.5, after: 0, change: -0.5 }]);
-      expect(told.changed.map(({ identifier }) => identifier)).toEqual(['A']);
-      expect(told.turnover).toBeCloseTo(2 / 3, 14);
+      expect(answer.added.map(({ identifier }) => identifier)).toEqual(['C', 'E']);
+      expect(answer.removed).toEqual([{ identifier: 'B', before: 0.5, after: 0, change: -0.5 }]);
+      expect(answer.changed.map(({ identifier }) => identifier)).toEqual(['A']);
+      expect(answer.turnover).toBeCloseTo(2 / 3, 14);
       expect((await service.ask('GET', '/indices/BASE')).headers.get('etag')).toBe(before.headers.get('etag'));
     });
 
     test('two documents as sent are compared on the last day of the store', async () => {
-      const told = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
+      const answer = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
         document: document('P'),
         changed: document('Q', {}, { weighting: { type: 'MarketCapWeight', cap: 0.3 } }),
       });
-      expect(told).toMatchObject({
+      expect(answer).toMatchObject({
         as_of: '2024-01-10',
         before: { index_id: 'P', cap: 0.4 },
         after: { index_id: 'Q', cap: 0.3 },
         added: [],
         removed: [],
       });
-      expect(told.turnover).toBeCloseTo(told.changed.reduce((sum, { change }) => sum + Math.abs(change), 0) / 2, 14);
+      expect(answer.turnover).toBeCloseTo(
+        answer.changed.reduce((sum, { change }) => sum + Math.abs(change), 0) / 2,
+        14,
+      );
     });
 
     test('exactly one base and one change are needed, and the changed document must be valid', async () => {
@@ -133,7 +136,7 @@ export function describeWhatIf(): void {
 
   describe('the methodology', () => {
     test('numbered sentences hold every parameter of the definition', async () => {
-      await service.ok('PUT', '/indices/TOLD', TOLD);
+      await service.ok('PUT', '/indices/TOLD', DESCRIBED);
       const { sentences } = await service.ok<Methodology>('GET', '/indices/TOLD/methodology');
       expect(sentences.map(({ number }) => number)).toEqual(sentences.map((_, i) => i + 1));
       const text = sentences.map((sentence) => sentence.text).join(' ');

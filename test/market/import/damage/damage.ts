@@ -17,7 +17,7 @@ export interface Outcome {
 }
 
 /** What a kind of damage has to be told as. */
-export type Damage = readonly [kind: string, told: readonly string[], read: () => Promise<Outcome>];
+export type Damage = readonly [kind: string, expected: readonly string[], read: () => Promise<Outcome>];
 
 export const files = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {
   const folder = await folderFor();

@@ -48,7 +48,7 @@ async function expectedHash(): Promise<string> {
 async function read(place: DatabasePlace, tables: TableNames = {}) {
   const problems = createProblems();
   const found = await readDatabase(place, tables, problems, () => {});
-  return { found, findings: problems.findings(), told: places(problems.findings()) };
+  return { found, findings: problems.findings(), reported: places(problems.findings()) };
 }
 
 describe('a SQLite file', () => {
@@ -76,7 +76,7 @@ describe('a SQLite file', () => {
     writeFileSync(path, bytes);
     expect((await read({ kind: 'sqlite', path })).findings).toEqual([]);
     appendFileSync(`${path}-wal`, 'x');
-    expect((await read({ kind: 'sqlite', path })).told).toEqual(['UNREADABLE_FILE ']);
+    expect((await read({ kind: 'sqlite', path })).reported).toEqual(['UNREADABLE_FILE ']);
   });
 
   test.each([
@@ -88,7 +88,7 @@ describe('a SQLite file', () => {
     ['no market', ['CREATE TABLE prices (a)'], ['LOCATION_NOT_FOUND market']],
     ['a missing column', ['CREATE TABLE market (identifier, date, OPEN)'], ['MISSING_COLUMN market.CLOSE']],
   ])('with %s is told', async (_what, statements, expected) => {
-    expect((await read({ kind: 'sqlite', path: await database(statements) })).told).toEqual(expected);
+    expect((await read({ kind: 'sqlite', path: await database(statements) })).reported).toEqual(expected);
   });
 
   test('is read from the tables that are named', async () => {
@@ -97,7 +97,7 @@ describe('a SQLite file', () => {
       "INSERT INTO bars VALUES ('A', '2024-01-02', 1)",
     ]);
     expect((await read({ kind: 'sqlite', path }, { market: 'bars' })).found?.content.identifiers).toEqual(['A']);
-    expect((await read({ kind: 'sqlite', path }, { market: 'bars', reference: 'names' })).told).toEqual([
+    expect((await read({ kind: 'sqlite', path }, { market: 'bars', reference: 'names' })).reported).toEqual([
       'LOCATION_NOT_FOUND tables.reference',
     ]);
   });
@@ -109,7 +109,7 @@ describe('a SQLite file', () => {
   ])('that is %s is one finding', async (_what, bytes) => {
     const path = join(await folderFor(), 'x.db');
     writeFileSync(path, bytes);
-    expect((await read({ kind: 'sqlite', path })).told).toEqual(['UNREADABLE_FILE ']);
+    expect((await read({ kind: 'sqlite', path })).reported).toEqual(['UNREADABLE_FILE ']);
   });
 });
 
@@ -140,7 +140,7 @@ describe('a DuckDB file', () => {
       'CREATE TABLE market (identifier VARCHAR, date VARCHAR, CLOSE VARCHAR)',
       "INSERT INTO market VALUES ('A', '2024-01-02', '1.5'), ('A', '2024-01-03', 'x')",
     ]);
-    expect((await read({ kind: 'duckdb', path })).told).toEqual(['NOT_A_NUMBER market[row 2].CLOSE']);
+    expect((await read({ kind: 'duckdb', path })).reported).toEqual(['NOT_A_NUMBER market[row 2].CLOSE']);
   });
 
   test('tells a repeated key and a price of zero at their rows', async () => {
@@ -148,7 +148,7 @@ describe('a DuckDB file', () => {
       'CREATE TABLE market (identifier VARCHAR, date DATE, CLOSE DOUBLE)',
       "INSERT INTO market VALUES ('A', '2024-01-02', 1), ('A', '2024-01-02', 0)",
     ]);
-    expect((await read({ kind: 'duckdb', path })).told).toEqual([
+    expect((await read({ kind: 'duckdb', path })).reported).toEqual([
       'DUPLICATE_KEY market[row 2]',
       'NON_POSITIVE_PRICE market[row 2].CLOSE',
     ]);
@@ -157,8 +157,8 @@ describe('a DuckDB file', () => {
   test('that is something else is one finding without a path', async () => {
     const path = join(await folderFor(), 'x.duckdb');
     writeFileSync(path, 'no database at all');
-    const { told, findings } = await read({ kind: 'duckdb', path });
-    expect(told).toEqual(['UNREADABLE_FILE ']);
+    const { reported, findings } = await read({ kind: 'duckdb', path });
+    expect(reported).toEqual(['UNREADABLE_FILE ']);
     expect(findings[0]?.message).not.toContain(path);
   });
 });
@@ -214,19 +214,19 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     ['a date without an end', "('A', 'infinity', 1)", 'BAD_DATE market[row 1].date'],
     ['no identifier', "(NULL, '2024-01-02', 1)", 'BAD_IDENTIFIER market[row 1].identifier'],
     ['the same key twice', "('A', '2024-01-02', 1), ('A', '2024-01-02', 1)", 'DUPLICATE_KEY market[row 2]'],
-  ])('with %s is told', async (_what, values, told) => {
+  ])('with %s is told', async (_what, values, reported) => {
     await server.query(
       `CREATE TABLE bad (identifier text, date date, "CLOSE" float8); INSERT INTO bad VALUES ${values}`,
     );
-    const { told: findings } = await read(place(), { market: 'bad' });
+    const { reported: findings } = await read(place(), { market: 'bad' });
     await server.query('DROP TABLE bad');
-    expect(findings).toEqual([told]);
+    expect(findings).toEqual([reported]);
   });
 
   test('is read from tables of other schemas', async () => {
     await server.query('CREATE SCHEMA other; CREATE TABLE other."My bars" AS SELECT * FROM market');
     expect((await read(place(), { market: 'other.My bars' })).findings).toEqual([]);
-    expect((await read(place(), { market: 'My bars' })).told).toEqual(['LOCATION_NOT_FOUND tables.market']);
+    expect((await read(place(), { market: 'My bars' })).reported).toEqual(['LOCATION_NOT_FOUND tables.market']);
   });
 
   test('whose server dies in the middle of a read is told, without the password', async () => {
@@ -271,8 +271,8 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   );
 
   test('that is not there, or lets nobody in, is told', async () => {
-    expect((await read({ ...place(), port: 1 } as DatabasePlace)).told).toEqual(['UNREADABLE_FILE ']);
-    expect((await read({ ...place(), database: 'none' } as DatabasePlace)).told).toEqual(['UNREADABLE_FILE ']);
+    expect((await read({ ...place(), port: 1 } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
+    expect((await read({ ...place(), database: 'none' } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
   });
 });
 

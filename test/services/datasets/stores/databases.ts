@@ -102,9 +102,9 @@ export function describeDatabases(): void {
       ['postgresql://u:secret@127.0.0.1:99999/x', 'WRONG_TYPE location'],
       ['postgresql://u:top@secret@127.0.0.1:1/x', 'UNREADABLE_FILE location'],
       ['sqlite:///data/%zz', 'WRONG_TYPE location'],
-    ])('at %s is refused without a word of its password', async (location, told) => {
+    ])('at %s is refused without a word of its password', async (location, expected) => {
       const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location });
-      expect(findingsOf(error)).toEqual([told]);
+      expect(findingsOf(error)).toEqual([expected]);
       expect(JSON.stringify(error)).not.toContain('secret');
       expect(
         JSON.stringify(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location })),

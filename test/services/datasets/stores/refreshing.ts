@@ -170,8 +170,8 @@ export function describeRefreshing(): void {
     });
 
     test('a store that cannot be read again says why and nothing is served', async () => {
-      const gone = await registered('gone', ['A'], true);
-      rmSync(gone.location!, { recursive: true });
+      const missing = await registered('gone', ['A'], true);
+      rmSync(missing.location!, { recursive: true });
       await service.restart();
       await expect.poll(async () => (await store('gone')).status, { timeout: 20_000 }).toBe('error');
       expect(await service.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });

@@ -29,9 +29,16 @@ async function derivedFromMoving(id: string, priority: object) {
     (await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id,
   );
   expect(error, JSON.stringify(error)).toBeNull();
-  type Told = { code: string; severity: string; message: string; path: string; row_id?: string; value?: number };
+  type ReportedFinding = {
+    code: string;
+    severity: string;
+    message: string;
+    path: string;
+    row_id?: string;
+    value?: number;
+  };
   return result as unknown as {
-    findings: Told[];
+    findings: ReportedFinding[];
     rebalances: { date: string; weights: Record<string, number> }[];
   };
 }
@@ -178,35 +185,35 @@ export function describeDerivedIndex(): void {
         for (const [name, weight] of Object.entries(weights))
           expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
         const turnover = preview.solve!.constraints.find(({ label }) => label === 'Turnover[turn]:upper')!;
-        const told = giving.findings.filter(
+        const reported = giving.findings.filter(
           ({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `),
         );
         if (i === 0) continue;
         // By hand: those of the last rebalance that the source does not have any more are sold; as much is bought.
         const before = giving.rebalances[i - 1]!.weights;
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
-        const gone = Object.entries(before).filter(([name]) => !members.has(name));
-        const sold = gone.reduce((sum, [, weight]) => sum + weight, 0);
+        const leaving = Object.entries(before).filter(([name]) => !members.has(name));
+        const sold = leaving.reduce((sum, [, weight]) => sum + weight, 0);
         const traded = turnoverBetween(before, weights);
         if (sold <= 0.1) {
-          expect(told).toEqual([]);
+          expect(reported).toEqual([]);
           expect(turnover.relaxed_by).toBeNull();
           expect(traded).toBeLessThanOrEqual(0.1 + 1e-9);
           continue;
         }
         relaxed++;
-        expect(told).toHaveLength(1);
-        expect(told[0]).toMatchObject({
+        expect(reported).toHaveLength(1);
+        expect(reported[0]).toMatchObject({
           severity: 'warning',
           path: 'derivation.constraints[0].params.limit',
           row_id: 'turn',
         });
-        expect(told[0]!.value).toBeGreaterThanOrEqual(sold - 1e-10);
-        expect(told[0]!.value).toBeLessThan(sold + 5e-9);
+        expect(reported[0]!.value).toBeGreaterThanOrEqual(sold - 1e-10);
+        expect(reported[0]!.value).toBeLessThan(sold + 5e-9);
         expect(traded).toBeCloseTo(sold, 8);
         expect(turnover).toMatchObject({ binding: true });
         expect(turnover.relaxed_by).toBeCloseTo(sold - 0.1, 8);
-        for (const [name] of gone) expect(told[0]!.message).toContain(name);
+        for (const [name] of leaving) expect(reported[0]!.message).toContain(name);
         expect(preview.findings.map(({ code }) => code)).toContain('CONSTRAINT_RELAXED');
       }
       expect(relaxed).toBeGreaterThan(2);

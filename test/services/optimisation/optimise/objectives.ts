@@ -110,7 +110,7 @@ export function describeObjectives(): void {
     });
 
     test('is refused with the field and both numbers', async () => {
-      const told = async (request: object) => {
+      const summaryOf = async (request: object) => {
         const { status, detail } = await service.refusal('POST', '/optimise/runs', {
           index_id: 'BROAD',
           constraint_set_id: 'caps',
@@ -119,30 +119,32 @@ export function describeObjectives(): void {
         const { findings } = detail as { findings: { code: string; path: string; message: string }[] };
         return [status, ...findings.map(({ code, path }) => `${code} ${path}`), findings[0]!.message];
       };
-      expect(await told({ objective: 'max_utility' })).toEqual([
+      expect(await summaryOf({ objective: 'max_utility' })).toEqual([
         422,
         'REQUIRED expected_returns',
         'expected_returns is required by the objective max_utility.',
       ]);
       expect(
-        await told({ objective: { type: 'max_utility', risk_aversion: -1 }, expected_returns: { type: 'alpha' } }),
+        await summaryOf({ objective: { type: 'max_utility', risk_aversion: -1 }, expected_returns: { type: 'alpha' } }),
       ).toEqual([
         422,
         'UNKNOWN_TYPE expected_returns.type',
         'OUT_OF_RANGE objective.risk_aversion',
         'alpha is no model of expected returns; the accepted set is field, historical, capm, black_litterman.',
       ]);
-      expect(await told({ objective: { type: 'risk_parity', budgets: { Energy: 0.5, Tech: 0.3 } } })).toEqual([
+      expect(await summaryOf({ objective: { type: 'risk_parity', budgets: { Energy: 0.5, Tech: 0.3 } } })).toEqual([
         422,
         'WEIGHTS_NOT_ONE objective.budgets',
         'objective.budgets has a sum of 0.8, and 1 is needed; it is {"Energy":0.5,"Tech":0.3}.',
       ]);
       const field = { node: 'field', name: 'ALPHA' };
-      expect((await told({ expected_returns: { type: 'field', field } })).slice(0, 2)).toEqual([
+      expect((await summaryOf({ expected_returns: { type: 'field', field } })).slice(0, 2)).toEqual([
         422,
         'UNKNOWN_FIELD_NAME expected_returns.field',
       ]);
-      expect((await told({ costs: { linear_bps: -3 } })).at(-1)).toBe('costs.linear_bps is -3; at least 0 is needed.');
+      expect((await summaryOf({ costs: { linear_bps: -3 } })).at(-1)).toBe(
+        'costs.linear_bps is -3; at least 0 is needed.',
+      );
     });
   });
 

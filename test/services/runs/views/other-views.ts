@@ -146,7 +146,7 @@ export function describeOtherViews(): void {
         actions.filter(({ type, ex_date }) => types.includes(type) && ex_date === day).map(({ value }) => value);
       expect(actions.filter(({ type }) => type === 'DIVIDEND').length).toBeGreaterThan(4);
       expect((await service.checked('getLevels', '/analytics/ONE/levels')).body.variant).toBe('net');
-      for (const [variant, kept] of [
+      for (const [variant, expected] of [
         ['price', 0],
         ['net', 0.7],
         ['total', 1],
@@ -161,7 +161,8 @@ export function describeOtherViews(): void {
             const before = closes.get(levels.index[t - 1])!;
             const ratio = on(day, ['SPLIT']).reduce((product, value) => product * value, 1);
             level *=
-              (ratio * (closes.get(day)! + sum(on(day, ['SPECIAL_DIVIDEND'])) + kept * sum(on(day, ['DIVIDEND'])))) /
+              (ratio *
+                (closes.get(day)! + sum(on(day, ['SPECIAL_DIVIDEND'])) + expected * sum(on(day, ['DIVIDEND'])))) /
               before;
             worth *= (ratio * closes.get(day)!) / before;
           }

@@ -23,6 +23,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STAMPS = 'dist/.build/stamps.json';
 const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
+const BUNDLE = 'dist/bundle/built.json';
 const COMPILED = ['src', 'kernels', 'workers', 'test', 'bench'];
 /** Of the folder `src`, but for browsers: it is checked and built by itself. */
 const CONSOLE = 'src/console';
@@ -56,6 +57,11 @@ const STEPS = {
     outputs: ['dist/kernels/wasm/kernels.wasm'],
     commands: [['kernels/wasm/build.mjs']],
   },
+  bundle: {
+    inputs: ['src', 'kernels', 'workers', 'scripts/bundle.mjs'],
+    outputs: [BUNDLE],
+    commands: [['scripts/bundle.mjs']],
+  },
   documentation: {
     inputs: ['src', 'kernels', 'data/guide', 'data/answers.json'],
     outputs: ['dist/guide.json', DOCUMENTATION],
@@ -68,8 +74,14 @@ const STEPS = {
   },
 };
 
-/** What a service does without: it renders the documentation by itself, and says of a console that it has not been built. */
-const BEYOND_COMPILING = ['documentation', 'console'];
+/**
+ * What a service does without: it loads its modules one by one, renders the documentation by itself, and says of a console that
+ * it has not been built.
+ */
+const BEYOND_COMPILING = ['bundle', 'documentation', 'console'];
+
+/** Steps whose product a service takes only when it is newer than what was compiled, and the file that tells. */
+const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };
 
 /**
  * @param compileOnly leaves out what a service can do without
@@ -91,7 +103,7 @@ export async function build({ compileOnly = false } = {}) {
     writeStamps(stamps);
     ran.push(name);
   }
-  confirmDocumentation(ran, stamps, digest);
+  confirmDates(ran, stamps, digest);
   return ran;
 }
 
@@ -163,12 +175,12 @@ function removeStaleOutputs() {
   }
 }
 
-/** A service takes documentation only when it is newer than what was compiled: here the compiler wrote the same again. */
-function confirmDocumentation(ran, stamps, digest) {
-  if (!ran.includes('sources') || ran.includes('documentation')) return;
-  if (!isCurrent('documentation', stamps, digest)) return;
+/** Here the compiler wrote the same again. */
+function confirmDates(ran, stamps, digest) {
+  if (!ran.includes('sources')) return;
   const now = new Date();
-  utimesSync(at(DOCUMENTATION), now, now);
+  for (const [name, file] of Object.entries(DATED))
+    if (!ran.includes(name) && isCurrent(name, stamps, digest)) utimesSync(at(file), now, now);
 }
 
 function readStamps() {

@@ -1,4 +1,6 @@
 #!/usr/bin/env node
-import { dispatch } from '#cli/dispatch.js';
+import { bundled } from './bundle.js';
+
+const { dispatch } = (await import(bundled('dispatch') ?? '#cli/dispatch.js')) as typeof import('#cli/dispatch.js');
 
 process.exitCode = await dispatch(process.argv.slice(2), process.env);

@@ -22,6 +22,7 @@ export const ROOMS = {
       'yauzl',
       'ipaddr.js',
       'node:*',
+      '#bundle',
     ],
   },
   'src/jobs': { values: ['domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
@@ -30,7 +31,11 @@ export const ROOMS = {
     types: ['contract'],
     packages: ['apache-arrow', 'hucre', 'hucre/**', 'pdfkit', 'node:*'],
   },
-  workers: { values: ['kernels', 'domain', 'market', 'views'], types: ['jobs'], packages: ['piscina', 'node:*'] },
+  workers: {
+    values: ['kernels', 'domain', 'market', 'views'],
+    types: ['jobs'],
+    packages: ['piscina', 'node:*', '#bundle'],
+  },
   'src/services': { values: ['domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
   'src/http': {
     values: ['contract', 'services', 'views', 'domain'],

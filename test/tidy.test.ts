@@ -17,11 +17,13 @@ function references(file: string): string[] {
   const specifiers = [
     ...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g),
     ...text.matchAll(/new URL\(\s*'([^']+)'/g),
+    ...text.matchAll(/\bbundled\([^)]*\) \?\? '([^']+)'/g),
   ].map((match) => match[1]!);
   const paths = specifiers
     .flatMap((specifier) => {
       const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
       if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
+      if (specifier === '#bundle') return ['src/bundle.ts'];
       return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
     })
     .map((path) => path.replace(/\.js$/, '.ts'));

@@ -42,13 +42,16 @@ test('a changed test is compiled, and nothing else is made again', async () => {
   expect(await build()).toEqual([]);
   expect(await project.read('dist/test/first.test.js')).toContain('first = 2');
   expect(wasWritten('dist/src/main.js')).toBe(false);
+  const changedAt = (path: string) => statSync(join(project.folder, path)).mtimeMs;
+  for (const dated of ['dist/bundle/built.json', 'dist/documentation/built.json'])
+    expect(changedAt(dated)).toBeGreaterThanOrEqual(changedAt('dist/.build/sources.tsbuildinfo'));
 });
 
-test('a changed source makes the documentation again, a changed kernel both, a page of the guide the guide alone', async () => {
+test('a changed source makes the bundle and the documentation again, a changed kernel itself too, a page of the guide the guide alone', async () => {
   await project.write('src/other.ts', 'export const other = 1;\n');
-  expect(await build()).toEqual(['guide', 'compress']);
+  expect(await build()).toEqual(['bundle', 'guide', 'compress']);
   await project.write('kernels/wasm/sum.ts', 'export const sum: f64 = 0;\n');
-  expect(await build()).toEqual(['kernels', 'guide', 'compress']);
+  expect(await build()).toEqual(['kernels', 'bundle', 'guide', 'compress']);
   age('dist/src/other.js');
   await project.write('data/guide/README.md', '# Guide\n');
   expect(await build()).toEqual(['guide', 'compress']);
@@ -88,6 +91,7 @@ test.each([
   'dist/src/main.js',
   'dist/src/clients/typescript/divisor.d.ts',
   'dist/kernels/wasm/kernels.wasm',
+  'dist/bundle/built.json',
   'dist/guide.json',
   'dist/documentation/built.json',
   'dist/console/index.html',

@@ -68,6 +68,7 @@ export async function createProject(): Promise<Project> {
   await write('kernels/wasm/build.mjs', step('kernels', ['dist/kernels/wasm/kernels.wasm']));
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
   await write('scripts/console.mjs', step('console', ['dist/console/index.html']));
+  await write('scripts/bundle.mjs', step('bundle', ['dist/bundle/built.json']));
   await write('data/guide/build.mjs', step('guide', ['dist/guide.json']));
   await write('data/guide/compress.mjs', step('compress', ['dist/documentation/built.json']));
   return {

@@ -131,7 +131,7 @@ function converse(
     };
     const child = startMarketProcess(request, {
       onMessage(message) {
-        const report = message as MarketTaskReport; // the only messages of market-process-main
+        const report = message as MarketTaskReport; // the only messages of market-process-tasks
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
         else if (report.kind === 'question') answer(report.header);
         else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') onHandOver(report);

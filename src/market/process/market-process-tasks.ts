@@ -1,0 +1,166 @@
+import { readFile } from 'node:fs/promises';
+import type { ImportHeader } from '#domain/documents/import-request.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
+import type { Dataset } from '../content/datasets.js';
+import { digestContent, rowsOf } from '../content/content.js';
+import type { MarketContent } from '../content/market-content.js';
+import { createProblems, type Problems } from '../content/problems.js';
+import type { FileDigest } from '../sources/digest-file.js';
+import { readSource } from '../sources/read-source.js';
+import type { SourceRead } from '../sources/source-read.js';
+import { prepareDuckDb, reasonOf } from '../sources/duckdb.js';
+import { createOutgoingMarket } from './outgoing-market.js';
+import type { DayFollower } from '../content/scatter-rows.js';
+import { isFull } from '../serving/shared-market.js';
+import { createGrowingDigests } from '../content/growing-digests.js';
+import { warnOfMarket } from '../content/market-warnings.js';
+import { openCalendars } from '../serving/calendar-files.js';
+import { warnOfSessions } from '../content/session-warnings.js';
+
+prepareDuckDb();
+
+/** The door of the process that `runMarketTask` has started: one request, reports, then the end. */
+process.once('message', (request: MarketTaskRequest) => {
+  void run(request)
+    .then(report, (error: unknown) => report(ended(error)))
+    .finally(() => process.disconnect());
+});
+
+// Nobody is left to report to.
+process.once('disconnect', () => process.exit(0));
+
+function ended(error: unknown): MarketTaskReport {
+  if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
+  if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: isFull(error.cause) };
+  return { kind: 'failed', message: reasonOf(error) };
+}
+
+/** What was made could not be written. */
+class WriteFault extends Error {
+  override readonly name = 'WriteFault';
+}
+
+/** Asks what to do with an import and waits for the answer. */
+function ask(header: ImportHeader): Promise<ImportAnswer> {
+  const answered = new Promise<ImportAnswer>((resolve) => {
+    process.once('message', (answer: ImportAnswer) => resolve(answer));
+  });
+  void report({ kind: 'question', header });
+  return answered;
+}
+
+async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
+  const problems = createProblems();
+  const { sharedFiles } = request.options;
+  const outgoing = sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
+  const growing = createGrowingDigests();
+  const made = await perform(request, problems, {
+    begin(panels) {
+      outgoing?.begin(panels);
+      growing.begin(panels);
+    },
+    complete(from, to) {
+      outgoing?.send(from, to); // by other threads while this one computes the hash
+      growing.complete(from, to);
+    },
+  });
+  if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+  const { content, rows } = made;
+  const handOver = async () =>
+    made.isServed === false
+      ? undefined
+      : outgoing?.finish(content).catch((cause: unknown) => {
+          throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
+        });
+  // A part of a market would be doubted for what the whole of it holds.
+  const isWhole = !('isPart' in request.input && request.input.isPart === true);
+  const check = async () => {
+    const digested = await digestContent(content, { made: growing.made() });
+    onProgress(0.95, 'checking');
+    if (isWhole) {
+      warnOfMarket(content, problems);
+      warnOfSessions(content, { codes: request.options.calendars, open: openCalendars }, problems);
+    }
+    return digested;
+  };
+  // What is left to hand over is written by the threads of the file system meanwhile.
+  const [, files, { hash, digests }] = await Promise.all([handOver(), made.files(), check()]);
+  const summary = {
+    contentHash: hash,
+    identifiers: content.identifiers.length,
+    start: content.dates[0] ?? null,
+    end: content.dates.at(-1) ?? null,
+    rows,
+    files,
+    unchangedTables: made.unchangedTables ?? [],
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    warnings: problems.findings(),
+  };
+  return { kind: 'done', summary, digests };
+}
+
+/** A content, and the files it came from or is written to. */
+interface Made {
+  readonly content: MarketContent;
+  readonly rows: SourceRead['rows'];
+  readonly unchangedTables?: readonly Dataset[];
+  readonly files: () => Promise<readonly FileDigest[]>;
+  /** False when it turned out that nobody will serve it. */
+  readonly isServed?: boolean;
+}
+
+async function perform(
+  { task, input, options }: MarketTaskRequest,
+  problems: Problems,
+  follower: DayFollower,
+): Promise<Made | undefined> {
+  // What reading files does not need is loaded by who needs it: the first load waits for this process to start.
+  const written = (folder: string, content: MarketContent) => async () =>
+    (await import('../content/write-market.js'))
+      .writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'))
+      .catch((cause: unknown) => {
+        throw new WriteFault(`The data could not be written: ${reasonOf(cause)}`, { cause });
+      });
+  switch (task) {
+    case 'readFiles': {
+      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), {
+        ...input,
+        follower,
+      });
+      return read && { ...read, files: async () => read.files };
+    }
+    case 'readDatabase': {
+      const { readDatabase } = await import('../sources/databases/read-database.js');
+      const read = await readDatabase(
+        input.place,
+        input.tables,
+        problems,
+        (fraction, message) => onProgress(0.9 * fraction, message),
+        { ...input, follower },
+      );
+      return read && { ...read, files: async () => read.files };
+    }
+    case 'importBody': {
+      const { performImport } = await import('../import/perform-import.js');
+      const made = await performImport(await readFile(options.bodyFile!), problems, ask);
+      return made && { ...made, files: written(made.folder, made.content) };
+    }
+    case 'generate': {
+      const { generateMarket } = await import('../synthetic/generate-market.js');
+      const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));
+      return { content, rows: rowsOf(content), files: written(input.folder, content) };
+    }
+  }
+}
+
+function onProgress(fraction: number, message: string): void {
+  void report({ kind: 'progress', fraction, message });
+}
+
+function report(message: MarketTaskReport): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(message, () => resolve());
+  });
+}

@@ -1,0 +1,37 @@
+import type { Task, TaskName } from '#jobs/tasks.js';
+import { createDoor } from './door.js';
+
+/** A task without a worker does not compile. */
+const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
+  backtest: async () => (await import('./backtest.js')).backtest,
+  replay: async () => (await import('./replay.js')).replay,
+  'sweep-part': async () => (await import('./sweep.js')).sweepPart,
+  'sum-sweep': async () => (await import('./sweep.js')).sumSweep,
+  'view-run': async () => (await import('./view-run.js')).viewRun,
+  'run-record': async () => (await import('./run-record.js')).runRecord,
+  'write-record': async () => (await import('./run-record.js')).writeRecordFile,
+  'upgrade-result': async () => (await import('./stored-texts.js')).upgradeResult,
+  'export-part': async () => (await import('./export-part.js')).exportPartOfRun,
+  'run-levels': async () => (await import('./run-levels.js')).runLevels,
+  preview: async () => (await import('./preview.js')).preview,
+  explain: async () => (await import('./explain.js')).explain,
+  whatIf: async () => (await import('./what-if.js')).whatIf,
+  render: async () => (await import('./render.js')).render,
+  prices: async () => (await import('./prices.js')).prices,
+  'audit-market': async () => (await import('./audit-market.js')).auditMarket,
+  'repair-market': async () => (await import('./audit-market.js')).repairMarket,
+  'refresh-market': async () => (await import('./refresh-market.js')).refreshMarket,
+  'rolling-risk': async () => (await import('./rolling-risk.js')).rollingRiskOfRun,
+  'plan-simulation': async () => (await import('./simulate.js')).planOfSimulation,
+  'simulate-paths': async () => (await import('./simulate.js')).simulatePart,
+  'sum-simulation': async () => (await import('./simulate.js')).sumSimulation,
+  'estimate-risk-model': async () => (await import('./estimate-risk-model.js')).estimateModel,
+  optimise: async () => (await import('./optimise.js')).optimise,
+  'risk-model-part': async () => (await import('./read-risk-model.js')).riskModelPart,
+  'hash-files': async () => (await import('./hash-files.js')).hashFiles,
+  'warm-up': async () => (await import('./warm-up.js')).warmUp(tasks),
+  'risk-model-arrow': async () => (await import('./read-risk-model.js')).riskModelArrow,
+};
+
+/** Runs a message of the pool. */
+export const runTask = createDoor(tasks);

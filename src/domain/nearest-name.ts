@@ -13,6 +13,7 @@ export function nearestName(written: string, candidates: Iterable<string>): stri
   let fewest = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const name = plain(candidate);
+    if (Math.abs(name.length - word.length) > 2) continue;
     const edits = editDistance(word, name);
     if (edits >= fewest || edits > (name.length <= 4 ? 1 : 2) || edits >= word.length) continue;
     best = candidate;

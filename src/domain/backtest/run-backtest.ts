@@ -1,4 +1,4 @@
-import { assumptionFindings } from '../documents/assumptions.js';
+import { assumptionFindings, type Assumed } from '../documents/assumptions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import { lastAtMost } from '../search.js';
 import { annualReturns, drawdownOf, returnsOf } from '../analytics/series.js';
@@ -47,7 +47,7 @@ export function runBacktest(input: RunInput): Run {
   });
   const staleFills = fillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
-  const assumptions = assumptionFindings({ document, treatment: compositions.treatment, market: input.market });
+  const assumptions = assumptionFindings({ document, treatment: compositions.treatment, ...assumedOf(input) });
   const { variants, ends } = variantsOf(index, to);
   const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
@@ -81,4 +81,9 @@ export function runBacktest(input: RunInput): Run {
 function parentRun(composer: Composer, parentId: string, end: number): IndexRun {
   const compositions = composer.compositions(parentId);
   return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
+}
+
+/** What a run is computed on and with. */
+function assumedOf({ market, plan: { strategy } }: RunInput): Pick<Assumed, 'market' | 'rows'> {
+  return { market, rows: strategy?.constraints };
 }

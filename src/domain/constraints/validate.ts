@@ -1,7 +1,9 @@
+import { assetsNamed } from '../catalogue/assets-named.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { orderFindings, type Finding } from '../findings.js';
 import { checkShape } from '../shape.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
+import type { ConstraintClass } from './constraint-class.js';
 
 export interface ConstraintCheck {
   /** Path of the list in what the client sent: `derivation.constraints`. */
@@ -34,32 +36,25 @@ function validateRow(row: ConstraintRow, path: string, identifiers: ReadonlySet<
   const worded = findings.map((finding): Finding =>
     finding.code === 'REQUIRED' ? { ...finding, code: 'MISSING_PARAMETER' } : finding,
   );
-  return [...worded, ...strangers(row, path, identifiers)];
+  return identifiers === undefined ? worded : [...worded, ...strangers(row, entry, { path, identifiers })];
 }
 
 /** Warnings for names that are not constituents. */
-function strangers(row: ConstraintRow, path: string, identifiers: ReadonlySet<string> | undefined): Finding[] {
-  if (identifiers === undefined) return [];
-  const named = (value: unknown, at: string): Finding[] =>
-    typeof value === 'string' && !identifiers.has(value)
-      ? [
-          {
-            severity: 'warning',
-            code: 'NOT_IN_INDEX',
-            message: `${value} is not a constituent of the index; the row does not bind it.`,
-            path: at,
-            row_id: row.id === '' ? null : row.id,
-            value,
-          },
-        ]
-      : [];
-  const { identifiers: listed, coefficients } = row.params;
-  return [
-    ...(Array.isArray(listed) ? listed.flatMap((value, i) => named(value, `${path}.params.identifiers[${i}]`)) : []),
-    ...(coefficients !== null && typeof coefficients === 'object'
-      ? Object.keys(coefficients).flatMap((key) => named(key, `${path}.params.coefficients.${key}`))
-      : []),
-  ];
+function strangers(
+  row: ConstraintRow,
+  { params }: ConstraintClass,
+  { path, identifiers }: Required<ConstraintCheck>,
+): Finding[] {
+  return assetsNamed(params, row.params, `${path}.params`)
+    .filter(({ identifier }) => !identifiers.has(identifier))
+    .map(({ path: at, identifier }) => ({
+      severity: 'warning',
+      code: 'NOT_IN_INDEX',
+      message: `${identifier} is not a constituent of the index; the row does not bind it.`,
+      path: at,
+      row_id: row.id === '' ? null : row.id,
+      value: identifier,
+    }));
 }
 
 function repeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {

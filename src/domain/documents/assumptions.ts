@@ -2,18 +2,27 @@ import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, variantsOn } from '../market/price-basis.js';
 import { namesWithoutCurrency } from '../market/rates-needed.js';
-import { isDerivedDocument, type IndexDocument, type TreatmentSpec } from './index-document.js';
+import { isDerivedDocument, type ConstraintRow, type IndexDocument, type TreatmentSpec } from './index-document.js';
+import { unknownNames, unknownRowNames } from './names-on-market.js';
 
 /** A definition, the treatment that it has or inherits, and the market it is computed on. */
 export interface Assumed {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
   readonly market: MarketData;
+  /** Of the constraint set of a strategy. */
+  readonly rows?: readonly ConstraintRow[] | null | undefined;
 }
 
 /** What is assumed of a market so that a definition can be computed on it: warnings of validation, preview and run alike. */
 export function assumptionFindings(assumed: Assumed): Finding[] {
-  return [...basisFindings(assumed), ...currencyFindings(assumed)];
+  const { document, market, rows } = assumed;
+  return [
+    ...basisFindings(assumed),
+    ...currencyFindings(assumed),
+    ...unknownNames(document, market),
+    ...unknownRowNames(rows ?? [], market, 'constraints'),
+  ];
 }
 
 /** Where the returns cannot be those that the treatment asks for. @cost O(A) */

@@ -6,13 +6,10 @@ import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { fieldFindings } from '../rules/datapoints/field-findings.js';
 import { isDerivedDocument, isRuleDocument, type IndexDocument, type UniverseSpec } from './index-document.js';
 
-/** Findings about listed identifiers told one by one; beyond it they are counted. */
-const IDENTIFIERS_LISTED_MAX = 20;
-
 /**
- * What a market lacks for a valid document: datapoints, a named universe, listed names, exchange rates.
- * @param severity Warnings while the document is saved, since another store may have them; errors once it is computed. Names and
- *   rates stay warnings then: those that are there are computed.
+ * What a market lacks for a valid document: datapoints, a named universe, exchange rates.
+ * @param severity Warnings while the document is saved, since another store may have them; errors once it is computed. Rates stay
+ *   warnings then: names that have them are computed.
  */
 export function marketFindings(document: IndexDocument, market: MarketData, severity: 'error' | 'warning'): Finding[] {
   if (isDerivedDocument(document))
@@ -34,43 +31,18 @@ export function marketFindings(document: IndexDocument, market: MarketData, seve
   ];
 }
 
-function universeOnMarket(
-  { kind, id, identifiers = [] }: UniverseSpec,
-  market: MarketData,
-  severity: 'error' | 'warning',
-): Finding[] {
-  if (kind === 'named') {
-    const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
-    if (accepted.includes(id!)) return [];
-    return [
-      {
-        severity,
-        code: 'UNKNOWN_IDENTIFIER',
-        path: 'universe.id',
-        message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`,
-        accepted,
-        value: id,
-      },
-    ];
-  }
-  if (kind !== 'list') return [];
-  const held = new Set(market.identifiers);
-  const unknown = identifiers.flatMap((identifier, i) => (held.has(identifier) ? [] : [{ identifier, i }]));
-  const listed = unknown.slice(0, IDENTIFIERS_LISTED_MAX).map(({ identifier, i }): Finding => ({
-    severity: 'warning',
-    code: 'UNKNOWN_IDENTIFIER',
-    path: `universe.identifiers[${i}]`,
-    message: `The store has no ${identifier}.`,
-    value: identifier,
-  }));
-  if (unknown.length <= IDENTIFIERS_LISTED_MAX) return listed;
+function universeOnMarket({ kind, id }: UniverseSpec, market: MarketData, severity: 'error' | 'warning'): Finding[] {
+  if (kind !== 'named') return [];
+  const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
+  if (accepted.includes(id!)) return [];
   return [
-    ...listed,
     {
-      severity: 'warning',
-      code: 'MORE_FINDINGS',
-      path: 'universe.identifiers',
-      message: `${unknown.length - IDENTIFIERS_LISTED_MAX} further identifiers are not in the store.`,
+      severity,
+      code: 'UNKNOWN_IDENTIFIER',
+      path: 'universe.id',
+      message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`,
+      accepted,
+      value: id,
     },
   ];
 }

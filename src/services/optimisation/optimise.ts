@@ -13,6 +13,7 @@ import { compareText, hasErrors, orderFindings, type Finding } from '#domain/fin
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
+import { unknownRowNames } from '#domain/documents/names-on-market.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { firstAtLeast } from '#domain/search.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -90,18 +91,21 @@ export function createOptimise({
     return documents.transaction(async (tx) => {
       const own = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
-      const all = orderFindings([...own, ...findings, ...fieldWarnings(set)]);
+      const all = orderFindings([...own, ...findings, ...marketWarnings(set)]);
       if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
       return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
     });
   }
 
   /** What the served market lacks is a warning while a set is saved: another store may have it. */
-  function fieldWarnings(set: ConstraintSet | undefined): Finding[] {
+  function marketWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
     return set === undefined || market === undefined
       ? []
-      : constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' });
+      : [
+          ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' }),
+          ...unknownRowNames(set.constraints, market, 'constraints'),
+        ];
   }
 
   async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
@@ -187,7 +191,7 @@ export function createOptimise({
     },
     validateSet(body) {
       const { set, findings } = checkConstraintSet(body);
-      return { valid: set !== undefined, findings };
+      return { valid: set !== undefined, findings: orderFindings([...findings, ...marketWarnings(set)]) };
     },
     types: () => catalogue,
     objectiveTypes: () => objectives,

@@ -53,7 +53,12 @@ async function run(indexId: string): Promise<readonly Finding[]> {
   return (job.result as { findings: Finding[] }).findings;
 }
 
-const ASSUMPTIONS: ReadonlySet<string> = new Set(['PRICE_BASIS', 'NO_DIVIDENDS', 'CURRENCY_ASSUMED']);
+const ASSUMPTIONS: ReadonlySet<string> = new Set([
+  'PRICE_BASIS',
+  'NO_DIVIDENDS',
+  'CURRENCY_ASSUMED',
+  'UNKNOWN_IDENTIFIER',
+]);
 
 /** Assumptions by the place that told them. */
 async function findingsOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
@@ -265,5 +270,29 @@ describe('the currency of a store', () => {
       activate: false,
     });
     expect((await service.finished(made.body.job_id)).result).toMatchObject({ currency: 'JPY' });
+  });
+});
+
+describe('a name that the store does not hold', () => {
+  test('is told by every view of the index that lists it, of one derived from it, and of a constraint set', async () => {
+    await serve({ adjustment: 'splits', currency: 'USD', tables: { market: market(TWO) } });
+    const rules = [{ id: 'in', type: 'IncludeList', params: { identifiers: ['A', 'B', 'C'] } }];
+    const listing = { ...INDEX, id: 'LIST', pipeline: { ...INDEX.pipeline, selection: rules } };
+    expect(await toldOf(listing)).toEqual(everywhere('UNKNOWN_IDENTIFIER pipeline.selection[0].params.identifiers[2]'));
+    const constraints = [
+      { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.1, identifiers: ['BB'] } },
+    ];
+    const { body } = await service.ask<{ index: Readonly<Record<string, unknown>> & { id: string } }>(
+      'POST',
+      '/indices/LIST/optimise',
+      { id: 'SHORT', name: 'Short', constraints },
+    );
+    expect(await toldOf(body.index)).toEqual({
+      ...everywhere('UNKNOWN_IDENTIFIER derivation.constraints[0].params.identifiers[0]'),
+    });
+    const set = { id: 'rows', name: 'Rows', constraints };
+    const told = { findings: [{ path: 'constraints[0].params.identifiers[0]', row_id: 'short', value: 'BB' }] };
+    expect((await service.ask('POST', '/optimise/constraint-sets/validate', set)).body).toMatchObject(told);
+    expect((await service.ask('POST', '/optimise/constraint-sets', set)).body).toMatchObject(told);
   });
 });

@@ -86,6 +86,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     document: index.document,
     treatment: index.treatment,
     market: input.market,
+    rows: plan.strategy?.constraints,
   });
   const findings = reportedFindings(remains.findings, [...assumptions, ...staleFindings(remains.stale)]);
   const record = recordAfter(input, continuation, { trades, metrics, findings, portfolio: next.portfolio });

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { AssetIdentifier } from '../shape.js';
+
+/** An asset that a value names, and where. */
+export interface NamedAsset {
+  readonly path: string;
+  readonly identifier: string;
+}
+
+/**
+ * Every asset that a value names: a schema says where by `AssetIdentifier`, in lists and as keys. Values of another shape name none.
+ * @param path Of the value.
+ */
+export function assetsNamed(schema: z.core.$ZodType, value: unknown, path: string): NamedAsset[] {
+  if (schema === AssetIdentifier) return typeof value === 'string' ? [{ path, identifier: value }] : [];
+  if (
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable
+  )
+    return assetsNamed(schema.def.innerType, value, path);
+  if (schema instanceof z.ZodArray)
+    return Array.isArray(value) ? value.flatMap((item, i) => assetsNamed(schema.element, item, `${path}[${i}]`)) : [];
+  if (typeof value !== 'object' || value === null) return [];
+  if (schema instanceof z.ZodObject)
+    return Object.entries(schema.shape).flatMap(([name, member]) =>
+      assetsNamed(member as z.core.$ZodType, (value as Record<string, unknown>)[name], `${path}.${name}`),
+    );
+  if (schema instanceof z.ZodRecord && schema.keyType === AssetIdentifier)
+    return Object.keys(value).map((identifier) => ({ path: `${path}.${identifier}`, identifier }));
+  return [];
+}

@@ -254,6 +254,28 @@ describe('what is left beyond a limit', () => {
     expect(text).toMatch(new RegExp(`^2 others .*${rest.replace('.', '\\.')}`, 'm'));
   });
 
+  test.each([
+    ['table', 'constituents'],
+    ['bar_chart', 'top_weights'],
+    ['bar_chart', 'contributions'],
+  ])('one name is named in a %s of %s, two are left out', (kind, source) => {
+    const namesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
+    expect(namesAt(3).size).toBe(4);
+    expect(namesAt(2).size).toBe(2);
+  });
+
+  test.each([
+    ['FACTSHEET-A4', 10],
+    ['FACTSHEET-LETTER', 8],
+  ] as const)('a %s for %d names names one more, on as many pages', (id, limit) => {
+    const more = sampleRun({ names: limit + 1, end: '2022-12-30', costs: 25, sectors: ['Energy', 'Health'] });
+    const { text, pages } = builtIn(id, more);
+    expect(text).not.toMatch(/of (9|11) (names|constituents)/);
+    for (const { identifier } of more.figures.constituents())
+      expect(text.match(new RegExp(`${identifier} `, 'g'))).toHaveLength(2);
+    expect(pages).toHaveLength(2);
+  });
+
   test('one sector is named, two are summed up', () => {
     const sectors = few.figures.sectors();
     const weights = ({ length }: { readonly length: number }, limit: number): string => {

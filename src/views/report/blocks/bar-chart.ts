@@ -102,8 +102,8 @@ function labelOf(identifier: string, name: string | null): string {
 }
 
 function weightBars({ constituents }: RunFigures, limit: number): Bars {
-  const all = constituents();
-  const bars = all.slice(0, limit).map(({ identifier, name, weight }) => percentBar(labelOf(identifier, name), weight));
+  const { shown } = rowsWithin(constituents(), limit);
+  const bars = shown.map(({ identifier, name, weight }) => percentBar(labelOf(identifier, name), weight));
   return { bars, isTime: false, note: null };
 }
 
@@ -123,7 +123,7 @@ function sectorBars({ sectors }: RunFigures, limit: number): Bars {
 /** The largest contributors, then the largest detractors, the largest last; all names when they are few. */
 function contributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
-  const isWhole = contributions.length <= limit;
+  const isWhole = rowsWithin(contributions, limit).others.length === 0;
   const { contributors, detractors } = extremesOf(contributions, limit);
   const shown = isWhole ? contributions : [...contributors, ...detractors];
   const bars = shown.map(({ asset_id, contribution }) => percentBar(labelOf(asset_id, nameOf(asset_id)), contribution));

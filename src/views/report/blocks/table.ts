@@ -65,7 +65,7 @@ function constituentsTable(
   { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean },
 ): Table {
   const all = constituents();
-  const rows = all.slice(0, limit);
+  const { shown: rows } = rowsWithin(all, limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
     {

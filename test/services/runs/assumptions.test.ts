@@ -278,7 +278,9 @@ describe('a name that the store does not hold', () => {
     await serve({ adjustment: 'splits', currency: 'USD', tables: { market: market(TWO) } });
     const rules = [{ id: 'in', type: 'IncludeList', params: { identifiers: ['A', 'B', 'C'] } }];
     const listing = { ...INDEX, id: 'LIST', pipeline: { ...INDEX.pipeline, selection: rules } };
-    expect(await toldOf(listing)).toEqual(everywhere('UNKNOWN_IDENTIFIER pipeline.selection[0].params.identifiers[2]'));
+    expect(await findingsOf(listing)).toEqual(
+      everywhere('UNKNOWN_IDENTIFIER pipeline.selection[0].params.identifiers[2]'),
+    );
     const constraints = [
       { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.1, identifiers: ['BB'] } },
     ];
@@ -287,7 +289,7 @@ describe('a name that the store does not hold', () => {
       '/indices/LIST/optimise',
       { id: 'SHORT', name: 'Short', constraints },
     );
-    expect(await toldOf(body.index)).toEqual({
+    expect(await findingsOf(body.index)).toEqual({
       ...everywhere('UNKNOWN_IDENTIFIER derivation.constraints[0].params.identifiers[0]'),
     });
     const set = { id: 'rows', name: 'Rows', constraints };

@@ -18,6 +18,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   whatIf: async () => (await import('./what-if.js')).whatIf,
   render: async () => (await import('./render.js')).render,
   prices: async () => (await import('./prices.js')).prices,
+  coverage: async () => (await import('./coverage.js')).coverage,
   'audit-market': async () => (await import('./audit-market.js')).auditMarket,
   'repair-market': async () => (await import('./audit-market.js')).repairMarket,
   'refresh-market': async () => (await import('./refresh-market.js')).refreshMarket,

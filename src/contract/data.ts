@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { AssetIdentifier, IsoDate } from '#domain/shape.js';
 import { TableFrame } from './common.js';
+import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
 import { routes } from './route.js';
 
 /** Identifiers of one batch. */
@@ -89,41 +90,6 @@ export const CorporateActionsResponse = z
   })
   .meta({ id: 'CorporateActionsResponse' });
 export type CorporateActionsResponse = z.infer<typeof CorporateActionsResponse>;
-
-export const DatasetCoverage = z
-  .strictObject({
-    dataset: z.enum(['market', 'reference']),
-    configured: z.boolean().meta({ description: 'The dataset is loaded.' }),
-    identifiers: z.int(),
-    start: z.string().nullable(),
-    end: z.string().nullable(),
-    field_count: z.int().meta({ description: 'Data columns, keys excluded.' }),
-    frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Defines what stale means.' }),
-    stale_after_seconds: z
-      .number()
-      .nullable()
-      .meta({ description: 'Age beyond which the dataset is stale; null where that does not apply.' }),
-    cache_age: z.number().nullable().meta({ description: 'Seconds since the last load.' }),
-    last_refreshed: z.string().nullable().meta({ description: 'Time of the last load.' }),
-    cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk.' }),
-    source: z
-      .string()
-      .nullable()
-      .meta({ description: 'Where the data came from: local, database, imported or synthetic.' }),
-  })
-  .meta({ id: 'DatasetCoverage' });
-
-export const CoverageResponse = z
-  .strictObject({
-    datasets: z.array(DatasetCoverage),
-    identifiers_union: z.int().meta({ description: 'Distinct identifiers of all datasets together.' }),
-    cache_size_bytes: z
-      .int()
-      .nullable()
-      .meta({ description: 'Bytes on disk of the whole store; null when no store is served.' }),
-  })
-  .meta({ id: 'CoverageResponse' });
-export type CoverageResponse = z.infer<typeof CoverageResponse>;
 
 export const DataSourceStatus = z
   .strictObject({
@@ -290,6 +256,15 @@ export const dataRoutes = routes({
     summary: 'What the served store holds, and how old it is.',
     success: { status: 200, description: 'Coverage by dataset.', schema: CoverageResponse },
     errors: [],
+  },
+  getCoverageHistory: {
+    method: 'GET',
+    path: '/data/coverage/history',
+    scope: 'read',
+    tag: 'data',
+    summary: 'How many names of the served store have a price on each date, and how many should.',
+    success: { status: 200, description: 'Coverage by date.', schema: CoverageHistoryResponse },
+    errors: ['NO_DATA_SOURCE', 'OVERLOADED'],
   },
   getDataSource: {
     method: 'GET',

@@ -60,6 +60,8 @@ export interface Tasks {
   render: { input: RenderInput; output: RenderOutput };
   /** Prices of one name as the bytes of an answer. */
   prices: { input: PricesInput; output: AnswerBytes };
+  /** Names with a price through time: a CoverageHistoryResponse as JSON. */
+  coverage: { input: { readonly market: MarketHandle }; output: AnswerBytes };
   /** The next version of a store from the one held and what its source has now. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
   /** What is probably wrong in a market. */

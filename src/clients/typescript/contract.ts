@@ -874,6 +874,17 @@ export interface CorporateActionsResponse {
   readonly trailing_dividend_yield: number | null;
 }
 
+export interface CoverageHistoryResponse {
+  /** The data store. */
+  readonly store_id: string;
+  /** Every date on which a name has a bar, ascending. */
+  readonly dates: readonly string[];
+  /** Names with a price on each date. */
+  readonly priced: readonly number[];
+  /** Names between their first and their last price on it: those of them without a price had a holiday, or a bar is missing. */
+  readonly expected: readonly number[];
+}
+
 export interface CoverageResponse {
   /** Coverage by table. */
   readonly datasets: readonly DatasetCoverage[];
@@ -5914,6 +5925,11 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: CoverageResponse;
   };
+  /** How many names of the served store have a price on each date, and how many should. */
+  getCoverageHistory: {
+    request: Readonly<Record<never, never>>;
+    answer: CoverageHistoryResponse;
+  };
   /** Whether a data source is attached. */
   getDataSource: {
     request: Readonly<Record<never, never>>;
@@ -6062,6 +6078,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getAssetReference: 'GET /data/reference/{identifier}',
   getCorporateActions: 'GET /data/corporate-actions/{identifier}',
   getCoverage: 'GET /data/coverage',
+  getCoverageHistory: 'GET /data/coverage/history',
   getDataSource: 'GET /data/source',
   listFields: 'GET /data/fields',
   listSeries: 'GET /data/series',

@@ -37,6 +37,12 @@ export const PAGES: readonly Page[] = [
   },
   { path: '/console/compare', load: async () => (await import('../pages/compare/compare-page.js')).ComparePage },
   { path: '/console/sweeps', load: async () => (await import('../pages/sweeps/sweeps-page.js')).SweepsPage },
+  { path: '/console/data', load: async () => (await import('../pages/data/data-page.js')).DataPage },
+  { path: '/console/data/import', load: async () => (await import('../pages/data/import-page.js')).ImportPage },
+  { path: '/console/data/connect', load: async () => (await import('../pages/data/connect-page.js')).ConnectPage },
+  { path: '/console/data/stores/:id', load: async () => (await import('../pages/data/store-page.js')).StorePage },
+  { path: '/console/names', load: async () => (await import('../pages/names/names-page.js')).NamesPage },
+  { path: '/console/names/:name', load: async () => (await import('../pages/names/name-page.js')).NamePage },
   { path: '/console/sweeps/:id', load: async () => (await import('../pages/sweeps/sweep-page.js')).SweepPage },
 ];
 

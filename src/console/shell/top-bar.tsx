@@ -3,6 +3,7 @@ import { Icon } from '../components/icon.js';
 import { Progress } from '../components/progress.js';
 import { health, liveJobs } from '../state/live.js';
 import { chooseTheme, theme, THEMES, type Theme } from '../state/theme.js';
+import { storeAddress } from '../words/addresses.js';
 import { counted } from '../words/numbers.js';
 
 interface TopBarProps {
@@ -63,7 +64,7 @@ function StoreState() {
       </a>
     );
   return (
-    <a class="bar-store" href={`/console/data/${encodeURIComponent(store.active)}`}>
+    <a class="bar-store" href={storeAddress(store.active)}>
       <span class={`dot ${status === 'ok' ? 'good' : 'warning'}`} aria-hidden="true" />
       <span class="bar-store-name">{store.active}</span>
       <span class="quiet bar-store-end">{store.end ?? store.status}</span>

@@ -6,4 +6,4 @@ export const rebalanceAddress = (id: string, date: string): string => `${indexAd
 
 export const nameAddress = (identifier: string): string => `/console/names/${encodeURIComponent(identifier)}`;
 
-export const storeAddress = (id: string): string => `/console/data/${encodeURIComponent(id)}`;
+export const storeAddress = (id: string): string => `/console/data/stores/${encodeURIComponent(id)}`;

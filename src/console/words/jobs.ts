@@ -39,7 +39,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'refresh':
     case 'sync':
     case 'generate':
-      return `/console/data/${ident}`;
+      return `/console/data/stores/${ident}`;
     case 'risk':
       return '/console/jobs';
   }

@@ -14,6 +14,7 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
     getAssetReferences: ({ query }) => ({ json: data.referenceBatch(query) }),
     getCorporateActions: ({ params, query }) => ({ json: data.corporateActions(params.identifier, query) }),
     getCoverage: async () => ({ json: await data.coverage() }),
+    getCoverageHistory: async ({ signal }) => ({ bytes: await data.coverageHistory(signal) }),
     getDataSource: () => ({ json: data.source() }),
     listFields: () => ({ json: data.fields() }),
     listSeries: ({ query }) => ({ json: data.series(query) }),

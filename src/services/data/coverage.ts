@@ -1,4 +1,4 @@
-import type { CoverageResponse } from '#contract/data.js';
+import type { CoverageResponse } from '#contract/coverage.js';
 import { type Day, formatDay } from '#domain/days.js';
 import type { StoreKind } from '#domain/documents/store-document.js';
 import { lookupOf } from '#market/serving/market-lookup.js';

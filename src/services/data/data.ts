@@ -1,9 +1,9 @@
+import type { CoverageResponse } from '#contract/coverage.js';
 import type {
   ActionsQuery,
   BatchQuery,
   BatchReferenceResponse,
   CorporateActionsResponse,
-  CoverageResponse,
   DataSourceStatus,
   FieldList,
   IdentifierSearch,
@@ -50,6 +50,8 @@ export interface Data {
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
   corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse;
   coverage(): Promise<CoverageResponse>;
+  /** A CoverageHistoryResponse as JSON. @throws Refusal NO_DATA_SOURCE, OVERLOADED */
+  coverageHistory(signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   source(): DataSourceStatus;
   /** @throws Refusal NO_DATA_SOURCE */
   fields(): FieldList;
@@ -100,6 +102,8 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
       const current = markets.current();
       return coverageOf(current, await served(), now());
     },
+    coverageHistory: async (signal) =>
+      (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,
     search: (query) => searchNames(markets.require().market, query),
     series: (query) => searchSeries(markets.require().market, query),
     fields: () => fieldsOf(markets.require()),

@@ -13,6 +13,8 @@ export interface FieldSpec {
   readonly choices?: readonly string[];
   readonly help?: string | null;
   readonly unit?: string | null;
+  /** Whether it has a line of its own. */
+  readonly isWide?: boolean;
 }
 
 /** What the catalogues say of a parameter, as a field. */

@@ -26,7 +26,7 @@ export function Field({ spec, value, findings, datapoints = [], isDisabled = fal
   const explained = [help, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
   return (
-    <div class={`field kind-${kind}`}>
+    <div class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}>
       <label for={id}>
         {label}
         {isRequired && (

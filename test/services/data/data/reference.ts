@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { CoverageHistoryResponse, CoverageResponse } from '#contract/coverage.js';
 import type {
   BatchReferenceResponse,
   CorporateActionsResponse,
-  CoverageResponse,
   IdentifierSearch,
   ReferenceResponse,
 } from '#contract/data.js';
@@ -39,6 +39,16 @@ export function describeReference(): void {
         { identifier: 'NONE', found: false, fields: {} },
         { identifier: 'A', found: true, fields: { SECTOR: 'Tech', RATING: 5 } },
       ]);
+    });
+
+    test('coverage through time counts the names with a price, and those that should have one', async () => {
+      // A has no bar on the 8th, between its first and its last one; B ends on the 8th.
+      expect(await service.ok<CoverageHistoryResponse>('GET', '/data/coverage/history')).toEqual({
+        store_id: 'reads',
+        dates: ['2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'],
+        priced: [2, 2, 1, 1],
+        expected: [2, 2, 2, 1],
+      });
     });
 
     test('has figures derived from the market', async () => {

@@ -1,0 +1,32 @@
+import type { ComponentChildren } from 'preact';
+import { attempt } from '../state/actions.js';
+import { saveFile } from '../state/files.js';
+import { hasKey } from '../state/service.js';
+
+interface DownloadProps {
+  /** Where the service has the file. */
+  readonly address: string;
+  readonly fileName: string;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+  /** The same by the client: a link of the browser carries no key. */
+  read(): Promise<Uint8Array>;
+}
+
+/** A link to a file, which the browser writes to disk as it comes; with a key it is read first. */
+export function Download({ address, fileName, read, children, class: look }: DownloadProps) {
+  return (
+    <a
+      class={look}
+      href={address}
+      download={fileName}
+      onClick={(event) => {
+        if (!hasKey.value) return;
+        event.preventDefault();
+        void attempt(async () => saveFile(fileName, await read()));
+      }}
+    >
+      {children}
+    </a>
+  );
+}

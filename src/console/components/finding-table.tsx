@@ -1,0 +1,69 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { counted } from '../words/numbers.js';
+import { Badge } from './badge.js';
+import './finding-table.css';
+
+const KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
+
+interface FindingTableProps {
+  readonly label: string;
+  readonly findings: readonly Finding[];
+}
+
+/** Findings about data, each at its table, row and column. */
+export function FindingTable({ label, findings }: FindingTableProps) {
+  return (
+    <div class="finding-table" role="region" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Severity</th>
+            <th scope="col">Table</th>
+            <th scope="col">Row</th>
+            <th scope="col">Column</th>
+            <th scope="col">What</th>
+          </tr>
+        </thead>
+        <tbody>
+          {findings.map((finding) => (
+            <Row key={`${finding.code} ${finding.path} ${finding.message}`} finding={finding} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ finding }: { readonly finding: Finding }) {
+  const { severity, code, message, path, value, count = 1, places = [] } = finding;
+  const { table, row, column } = placeOf(path);
+  return (
+    <tr>
+      <td>
+        <Badge kind={KINDS[severity]}>{severity}</Badge>
+      </td>
+      <td>{table}</td>
+      <td class="number">{row}</td>
+      <td>{column}</td>
+      <td>
+        {message} {value !== undefined && <code>{shown(value)}</code>} <code class="quiet">{code}</code>
+        {count > 1 && (
+          <details>
+            <summary>{counted(count, 'place')}</summary>
+            {places.join(', ')}
+            {count > places.length && ' …'}
+          </details>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** `market[row 2].CLOSE` or `market[XYZ 2024-03-15].CLOSE` taken apart; what has another form is the table. */
+function placeOf(path: string): { readonly table: string; readonly row: string; readonly column: string } {
+  const [, table = path, row = '', column = ''] =
+    /^([^[\].]+)(?:\[(?:row )?([^\]]+)\])?(?:\.([^[\]]+))?$/.exec(path) ?? [];
+  return { table, row, column };
+}
+
+const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

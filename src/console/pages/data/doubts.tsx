@@ -1,0 +1,219 @@
+import type { DataDoubt, DataStore } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { SidePanel } from '../../components/side-panel.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered, Wait } from '../../components/wait.js';
+import { attempt } from '../../state/actions.js';
+import { go, parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { changed, useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import { storeAddress } from '../../words/addresses.js';
+import { count, counted, percent } from '../../words/numbers.js';
+import { DoubtDetail, repairText } from './doubt-detail.js';
+
+/** What is probably wrong in a store, each with its evidence; chosen repairs are written into a new store. */
+export function Doubts({ store }: { readonly store: DataStore }) {
+  const id = store.store_id;
+  const audit = useResource(
+    `audit ${id} ${store.content_hash}`,
+    (signal) => service.value.call('auditStore', { params: { store_id: id }, signal }),
+    { follows: false },
+  );
+  return (
+    <Answered resource={audit} what="the doctor, who reads every price">
+      {({ doubts, total }) =>
+        doubts.length === 0 ? (
+          <EmptyState title="Nothing to doubt">
+            No jump without a cause, no missing split, no repeated bar, no dividend of the wrong size was found.
+          </EmptyState>
+        ) : (
+          <DoubtList store={store} doubts={doubts} total={total} />
+        )
+      }
+    </Answered>
+  );
+}
+
+interface DoubtListProps {
+  readonly store: DataStore;
+  readonly doubts: readonly DataDoubt[];
+  readonly total: number;
+}
+
+function DoubtList({ store, doubts, total }: DoubtListProps) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const open = parameter('doubt');
+  const shown = doubts.find(({ id }) => id === open);
+  const repairable = doubts.filter(({ repair }) => repair !== null);
+  const choose = (ids: readonly string[], isIn: boolean) => {
+    const next = new Set(chosen);
+    for (const id of ids) {
+      if (isIn) next.add(id);
+      else next.delete(id);
+    }
+    setChosen(next);
+  };
+  return (
+    <div class="data-part">
+      <div class="doubt-bar">
+        <p>
+          {counted(total, 'doubt')}, {count(repairable.length)} with a repair
+          {total > doubts.length && `; the ${count(doubts.length)} most certain are shown`}
+        </p>
+        {may('data') && repairable.length > 0 && (
+          <div class="form-actions">
+            <label>
+              <input
+                type="checkbox"
+                class="doubt-pick"
+                checked={chosen.size === repairable.length}
+                onChange={(event) =>
+                  choose(
+                    repairable.map(({ id }) => id),
+                    event.currentTarget.checked,
+                  )
+                }
+              />
+              All repairs
+            </label>
+            <Repair store={store} chosen={[...chosen]} />
+          </div>
+        )}
+      </div>
+      <Table
+        label="doubts"
+        name="doubts"
+        columns={columnsOf(chosen, choose)}
+        rows={doubts}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => setParameters({ doubt: id })}
+        openKey={open}
+        searchIn={({ kind, identifier, message, date }) => `${identifier} ${kind} ${date} ${message}`}
+        sort={{ column: 'confidence', direction: 'desc' }}
+        height={620}
+      />
+      {shown !== undefined && (
+        <SidePanel title={`${shown.identifier} on ${shown.date}`} onClose={() => setParameters({ doubt: null })}>
+          <DoubtDetail
+            doubt={shown}
+            isServed={store.active}
+            isChosen={chosen.has(shown.id)}
+            onChoose={(isIn) => choose([shown.id], isIn)}
+          />
+        </SidePanel>
+      )}
+    </div>
+  );
+}
+
+/** Writes a store with the chosen repairs; the one that is looked at stays as it is. */
+function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen: readonly string[] }) {
+  const [isWriting, setWriting] = useState(false);
+  const write = async () => {
+    setWriting(true);
+    const made = await attempt(() =>
+      service.value.call('repairStore', {
+        params: { store_id: store.store_id },
+        body: { doubts: chosen, activate: store.active },
+      }),
+    );
+    setWriting(false);
+    if (made === undefined) return;
+    say('good', `${made.store.name} is written with ${counted(chosen.length, 'repair')}.`);
+    changed();
+    go(storeAddress(made.store.store_id));
+  };
+  if (isWriting) return <Wait what="the new store" />;
+  return (
+    <Button kind="main" disabled={chosen.length === 0} onClick={() => void write()}>
+      {chosen.length === 0
+        ? 'Choose repairs'
+        : `Write a store with ${counted(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
+    </Button>
+  );
+}
+
+const KINDS: Readonly<Record<DataDoubt['kind'], string>> = {
+  unexplained_jump: 'Jump without a cause',
+  missed_split: 'Missing split',
+  currency_flip: 'Other unit',
+  duplicate_bar: 'Repeated bars',
+  stale_tail: 'Stale tail',
+  volume_without_trade: 'Volume without a price',
+  dividend_size: 'Size of a dividend',
+  dividend_duplicate: 'Dividend twice',
+  dividend_not_adjusted: 'Dividend not in the prices',
+};
+
+function columnsOf(
+  chosen: ReadonlySet<string>,
+  choose: (ids: readonly string[], isIn: boolean) => void,
+): readonly Column<DataDoubt>[] {
+  return [
+    {
+      id: 'repair',
+      title: '',
+      width: 44,
+      value: () => null,
+      show: ({ id, repair, identifier, date }) =>
+        repair !== null &&
+        may('data') && (
+          <input
+            type="checkbox"
+            class="doubt-pick"
+            aria-label={`Repair ${identifier} on ${date}`}
+            checked={chosen.has(id)}
+            onChange={(event) => choose([id], event.currentTarget.checked)}
+          />
+        ),
+    },
+    { id: 'name', title: 'Name', width: 96, value: ({ identifier }) => identifier },
+    { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
+    {
+      id: 'kind',
+      title: 'Doubt',
+      width: 160,
+      priority: 2,
+      value: ({ kind }) => KINDS[kind],
+      show: ({ kind }) => <Badge kind="warning">{KINDS[kind]}</Badge>,
+    },
+    {
+      id: 'confidence',
+      title: 'Certain',
+      help: 'How certain the doctor is',
+      width: 80,
+      align: 'right',
+      value: ({ confidence }) => confidence,
+      show: ({ confidence }) => percent(confidence, 0),
+    },
+    {
+      id: 'message',
+      title: 'What',
+      width: 180,
+      grow: 3,
+      priority: 3,
+      value: ({ message }) => message,
+      show: ({ message }) => <span title={message}>{message}</span>,
+    },
+    {
+      id: 'mend',
+      title: 'Repair',
+      width: 140,
+      grow: 2,
+      priority: 4,
+      value: ({ repair }) => (repair === null ? null : repairText(repair)),
+      show: ({ repair }) =>
+        repair === null ? (
+          <span class="quiet">the data does not say</span>
+        ) : (
+          <span title={repairText(repair)}>{repairText(repair)}</span>
+        ),
+    },
+  ];
+}

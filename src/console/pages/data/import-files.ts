@@ -1,0 +1,82 @@
+import { zipOf } from './zip.js';
+
+/** The tables of a store, each a file of CSV. */
+export const TABLES = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
+export type TableName = (typeof TABLES)[number];
+
+export interface ImportFile {
+  readonly file: File;
+  /** Which table a file of CSV is; null for what brings its tables by itself. */
+  readonly table: TableName | null;
+}
+
+export const ACCEPTED = '.csv,.zip,.xlsx';
+
+const endingOf = ({ name }: File): string => /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
+
+/** The files as they would be imported; what a file of CSV is called says which table it is, and the first other one is the market. */
+export function withFiles(before: readonly ImportFile[], added: readonly File[]): readonly ImportFile[] {
+  const files = [...before];
+  for (const file of added) {
+    const base = file.name.replace(/\.[^.]*$/, '').toLowerCase();
+    const free = TABLES.filter((table) => !files.some((one) => one.table === table));
+    const named = free.find((table) => table === base) ?? free.find((table) => base.includes(table));
+    files.push({ file, table: endingOf(file) === '.csv' ? (named ?? free[0] ?? 'market') : null });
+  }
+  return files;
+}
+
+/** Why the files cannot be imported together; null where they can. */
+export function troubleOfFiles(files: readonly ImportFile[], bytesMax: number): string | null {
+  const odd = files.find(({ file }) => !['.csv', '.zip', '.xlsx'].includes(endingOf(file)));
+  if (odd !== undefined)
+    return endingOf(odd.file) === '.parquet'
+      ? `${odd.file.name}: Parquet is read where it lies. Put it on the machine of the service and connect its folder.`
+      : `${odd.file.name} is none of CSV, zip and xlsx.`;
+  const whole = files.filter(({ table }) => table === null);
+  if (whole.length > 0 && files.length > 1) return `${whole[0]!.file.name} holds every table: it comes alone.`;
+  const twice = TABLES.find((table) => files.filter((one) => one.table === table).length > 1);
+  if (twice !== undefined) return `Two files are ${twice}.`;
+  if (whole.length === 0 && files.length > 0 && !files.some(({ table }) => table === 'market'))
+    return 'One of the files has to be market: prices by identifier and date.';
+  // Base64 takes four characters for three bytes.
+  const [only] = whole;
+  return only !== undefined && (only.file.size * 4) / 3 > bytesMax
+    ? `${only.file.name} is larger than the service takes in one request; connect its folder instead.`
+    : null;
+}
+
+export interface ImportContent {
+  readonly format: 'xlsx' | 'csv';
+  /** In base64. */
+  readonly content: string;
+}
+
+/** What the service is sent: a workbook or an archive as it is, files of CSV packed together. */
+export async function contentOf(files: readonly ImportFile[]): Promise<ImportContent> {
+  const [first] = files;
+  const isWhole = first?.table === null;
+  const blob = isWhole
+    ? first!.file
+    : await zipOf(
+        await Promise.all(
+          files.map(async ({ file, table }) => ({
+            name: `${table}.csv`,
+            bytes: new Uint8Array(await file.arrayBuffer()),
+          })),
+        ),
+      );
+  return { format: isWhole && endingOf(first!.file) === '.xlsx' ? 'xlsx' : 'csv', content: await base64Of(blob) };
+}
+
+function base64Of(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener('load', () => resolve(String(reader.result).replace(/^[^,]*,/, '')));
+    reader.addEventListener('error', () => reject(reader.error ?? new Error('The file cannot be read.')));
+    reader.readAsDataURL(blob);
+  });
+}
+
+/** A name for a store, from that of its file. */
+export const nameFrom = ({ name }: File): string => name.replace(/\.[^.]*$/, '').replaceAll(/[_-]+/g, ' ');

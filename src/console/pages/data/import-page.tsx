@@ -1,0 +1,251 @@
+import type { ImportRequest, ImportResult } from '#clients/typescript/divisor.js';
+import { useRef, useState } from 'preact/hooks';
+import { Banner } from '../../components/banner.js';
+import { Button, LinkButton } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { Download } from '../../components/download.js';
+import { FindingTable } from '../../components/finding-table.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { Icon } from '../../components/icon.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Wait } from '../../components/wait.js';
+import { health } from '../../state/live.js';
+import { may } from '../../state/principal.js';
+import { changed } from '../../state/resource.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { storeAddress } from '../../words/addresses.js';
+import { bytes, count } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { rowMetrics } from './store-overview.js';
+import { activateStore } from './store-acts.js';
+import { elsewhere, StoreFields } from './store-fields.js';
+import { ACCEPTED, contentOf, nameFrom, TABLES, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
+import './data.css';
+
+const ON_EXISTS: FieldSpec = {
+  name: 'on_exists',
+  label: 'If the id is taken',
+  kind: 'choice',
+  choices: ['refuse', 'replace', 'append'],
+  isRequired: true,
+  help: 'append adds to an imported store what it does not hold.',
+};
+
+const ABOVE = [{ address: '/console/data', text: 'Data' }];
+
+/** What an import came to. */
+interface Outcome {
+  readonly result: ImportResult | null;
+  readonly trouble: Trouble | null;
+}
+
+/** Files become a store: chosen or dropped, checked by the service, and kept when nothing in them is wrong. */
+export function ImportPage() {
+  const [files, setFiles] = useState<readonly ImportFile[]>([]);
+  const [header, setHeader] = useState<JsonObject>({
+    name: '',
+    adjustment: 'none',
+    on_exists: 'refuse',
+    activate: true,
+  });
+  const [isSending, setSending] = useState(false);
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const trouble = troubleOfFiles(files, health.value?.limits['MAX_IMPORT_BYTES'] ?? Infinity);
+  const add = (added: readonly File[]) => {
+    setOutcome(null);
+    setFiles(withFiles(files, added));
+    if (header['name'] === '' && added[0] !== undefined) setHeader({ ...header, name: nameFrom(added[0]) });
+  };
+  const send = async () => {
+    setSending(true);
+    setOutcome(await imported(files, header));
+    setSending(false);
+    changed();
+  };
+  if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
+  const findings = outcome?.trouble?.findings ?? [];
+  return (
+    <Page title="Import" above={ABOVE} subtitle="Everything is checked before anything is kept">
+      <DropArea onFiles={add} />
+      {files.length > 0 && <FileList files={files} onChange={setFiles} />}
+      {trouble !== null && <Banner kind="warning" title={trouble} />}
+      {files.length > 0 && may('data') && (
+        <form
+          class="form-card"
+          aria-label="The new store"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void send();
+          }}
+        >
+          <StoreFields more={[ON_EXISTS]} value={header} findings={findings} onChange={setHeader} />
+          <div class="form-actions">
+            <Button kind="main" type="submit" disabled={trouble !== null || isSending || header['name'] === ''}>
+              Import
+            </Button>
+            {isSending && <Wait what="the service, which checks every row" />}
+          </div>
+        </form>
+      )}
+      {outcome !== null && <Refused outcome={outcome} />}
+    </Page>
+  );
+}
+
+async function imported(files: readonly ImportFile[], header: JsonObject): Promise<Outcome> {
+  try {
+    const body = { ...header, ...(await contentOf(files)) } as unknown as ImportRequest; // The service says what is wrong with it.
+    return { result: await service.value.call('importStore', { body }), trouble: null };
+  } catch (thrown) {
+    return { result: null, trouble: troubleOf(thrown) };
+  }
+}
+
+function DropArea({ onFiles }: { readonly onFiles: (files: readonly File[]) => void }) {
+  const [isOver, setOver] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <section
+      class={isOver ? 'drop is-over' : 'drop'}
+      aria-label="Files"
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        onFiles([...(event.dataTransfer?.files ?? [])]);
+      }}
+    >
+      <Icon name="upload" />
+      <h2>Drop files here</h2>
+      <p>
+        CSV files, a zip of them, or a workbook: prices, and what else there is of names, actions and universes.{' '}
+        <Template format="xlsx">Workbook to fill in</Template>, <Template format="csv">the same as CSV</Template>
+      </p>
+      <input
+        ref={input}
+        hidden
+        type="file"
+        multiple
+        accept={ACCEPTED}
+        onChange={(event) => {
+          onFiles([...(event.currentTarget.files ?? [])]);
+          event.currentTarget.value = '';
+        }}
+      />
+      <Button kind="main" onClick={() => input.current?.click()}>
+        Choose files
+      </Button>
+    </section>
+  );
+}
+
+interface TemplateProps {
+  readonly format: 'xlsx' | 'csv';
+  readonly children: string;
+}
+
+function Template({ format, children }: TemplateProps) {
+  return (
+    <Download
+      address={`/data/import/template?format=${format}`}
+      fileName={format === 'xlsx' ? 'template.xlsx' : 'template.zip'}
+      read={() => service.value.call('getImportTemplate', { query: { format } })}
+    >
+      {children}
+    </Download>
+  );
+}
+
+interface FileListProps {
+  readonly files: readonly ImportFile[];
+  onChange(files: readonly ImportFile[]): void;
+}
+
+function FileList({ files, onChange }: FileListProps) {
+  const put = (at: number, file: ImportFile) => onChange(files.map((own, i) => (i === at ? file : own)));
+  return (
+    <ul class="file-list" aria-label="Files to import">
+      {files.map((one, at) => (
+        <li key={`${one.file.name} ${at}`}>
+          <strong>{one.file.name}</strong>
+          <span class="quiet number">{bytes(one.file.size)}</span>
+          {one.table === null ? (
+            <span class="quiet">holds every table</span>
+          ) : (
+            <Select
+              label={`Table of ${one.file.name}`}
+              options={TABLES.map((table) => ({ value: table, text: table.replace('_', ' ') }))}
+              value={one.table}
+              onChoose={(table) => put(at, { ...one, table })}
+            />
+          )}
+          <Button
+            kind="bare"
+            aria-label={`Leave ${one.file.name} away`}
+            onClick={() => onChange(files.filter((_, i) => i !== at))}
+          >
+            <Icon name="close" />
+          </Button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Why nothing was kept, every problem at its table, row and column. */
+function Refused({ outcome: { trouble } }: { readonly outcome: Outcome }) {
+  if (trouble === null) return null;
+  const findings = elsewhere(trouble.findings, [ON_EXISTS]);
+  if (trouble.findings.length === 0) return <Problem trouble={trouble} />;
+  return (
+    <>
+      <Banner kind="bad" title={trouble.message}>
+        <p>Nothing was kept. Mend the files and drop them again.</p>
+      </Banner>
+      {findings.length > 0 && <FindingTable label="Problems of the files" findings={findings} />}
+    </>
+  );
+}
+
+function Imported({ result }: { readonly result: ImportResult }) {
+  const { store, rows, identifiers, start, end, findings } = result;
+  return (
+    <Page
+      title="Imported"
+      above={ABOVE}
+      subtitle={store.name}
+      actions={
+        <>
+          {!store.active && may('data') && (
+            <Button onClick={() => void activateStore(store.store_id)}>Serve {store.name}</Button>
+          )}
+          {store.active && may('write') && <LinkButton href="/console/indices/new">New index</LinkButton>}
+          <LinkButton kind="main" href={storeAddress(store.store_id)}>
+            Open the store
+          </LinkButton>
+        </>
+      }
+    >
+      <Metrics
+        label="What was imported"
+        metrics={[
+          { term: 'Names', value: count(identifiers) },
+          { term: 'From', value: start ?? '–' },
+          { term: 'To', value: end ?? '–' },
+          ...rowMetrics(rows),
+        ]}
+      />
+      {findings.length > 0 && (
+        <Section title="To look at" aside="Doubts do not refuse an import">
+          <FindingTable label="Doubts of the import" findings={findings} />
+        </Section>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,20 @@
+import { attempt, start } from '../../state/actions.js';
+import { go } from '../../state/place.js';
+import { changed } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+
+export const activateStore = (id: string) =>
+  start(() => service.value.call('activateStore', { params: { store_id: id } }));
+
+/** @param isFull whether every value is read again, and not later dates alone */
+export const refreshStore = (id: string, isFull: boolean) =>
+  start(() => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull } }));
+
+export const deleteStore = (id: string) =>
+  attempt(async () => {
+    await service.value.call('deleteStore', { params: { store_id: id } });
+    say('good', `The store ${id} is deleted.`);
+    changed();
+    go('/console/data');
+  });

@@ -1,0 +1,242 @@
+import type { DataStore, DataStoreUpdate, RefreshResult } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Facts } from '../../components/facts.js';
+import { FindingTable } from '../../components/finding-table.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { Metrics, type Metric } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { may } from '../../state/principal.js';
+import { changed, useResource } from '../../state/resource.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import { moment } from '../../words/dates.js';
+import { bytes, count, counted, figure } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+
+/** What a store holds, where it comes from, and what is said about its data. */
+export function StoreOverview({ store }: { readonly store: DataStore }) {
+  const { findings = [], files = [], rows } = store;
+  return (
+    <div class="data-part">
+      <Metrics
+        label="What the store holds"
+        metrics={[
+          { term: 'Names', value: count(store.identifiers) },
+          { term: 'From', value: store.start ?? '–' },
+          { term: 'To', value: store.end ?? '–' },
+          { term: 'Size', value: bytes(store.size_bytes), help: 'On disk' },
+          ...rowMetrics(rows ?? {}),
+        ]}
+      />
+      {findings.length > 0 && (
+        <Section title="To look at" aside={`told when it was read, ${moment(store.last_loaded_at)}`}>
+          <FindingTable label="Findings about the data" findings={findings} />
+        </Section>
+      )}
+      <LastRefresh id={store.store_id} />
+      <div class="data-columns">
+        <Section title="About">
+          <Facts
+            facts={[
+              ['Where', store.location && <code>{store.location}</code>],
+              ['Refreshed from', store.source && <code>{store.source}</code>],
+              ['Price basis', BASES[store.adjustment]],
+              ['Currency', store.currency ?? 'not declared'],
+              ['Made', moment(store.created_at)],
+              ['Read', moment(store.last_loaded_at)],
+              ['Refreshed', store.last_refreshed_at && moment(store.last_refreshed_at)],
+              [
+                'Content',
+                store.content_hash && <code title={store.content_hash}>{store.content_hash.slice(0, 16)}…</code>,
+              ],
+            ]}
+          />
+        </Section>
+        {may('data') && <Settings store={store} />}
+      </div>
+      {files.length > 0 && (
+        <Section title="Files">
+          <Table label="files" columns={FILE_COLUMNS} rows={files} keyOf={({ label }) => label} height={320} />
+        </Section>
+      )}
+    </div>
+  );
+}
+
+/** Rows of each table. */
+export const rowMetrics = (rows: Readonly<Record<string, number>>): readonly Metric[] =>
+  Object.entries(rows)
+    .filter(([, value]) => value > 0)
+    .map(([table, value]) => ({
+      term: `${table[0]!.toUpperCase()}${table.slice(1).replace('_', ' ')}`, // The name of a table is not empty.
+      value: count(value),
+      note: 'rows',
+    }));
+
+const BASES: Readonly<Record<DataStore['adjustment'], string>> = {
+  none: 'as traded',
+  splits: 'divided by later splits',
+  total: 'with dividends reinvested',
+};
+
+const FILE_COLUMNS: readonly Column<NonNullable<DataStore['files']>[number]>[] = [
+  { id: 'label', title: 'File', width: 160, grow: 1, value: ({ label }) => label },
+  {
+    id: 'bytes',
+    title: 'Size',
+    width: 100,
+    align: 'right',
+    value: ({ bytes: size }) => size,
+    show: ({ bytes: size }) => bytes(size),
+  },
+  {
+    id: 'sha256',
+    title: 'SHA-256',
+    width: 200,
+    grow: 2,
+    priority: 2,
+    value: ({ sha256 }) => sha256,
+    show: ({ sha256 }) => <code title={sha256}>{sha256}</code>,
+  },
+];
+
+const SETTINGS: readonly FieldSpec[] = [
+  { name: 'name', label: 'Name', kind: 'text', isRequired: true },
+  {
+    name: 'source',
+    label: 'Refreshed from',
+    kind: 'text',
+    help: 'A folder or database that later dates are taken from.',
+  },
+  { name: 'adjustment', label: 'Price basis', kind: 'choice', choices: ['none', 'splits', 'total'], isRequired: true },
+  { name: 'currency', label: 'Currency', kind: 'text', help: 'Of names that have no CURRENCY of their own.' },
+];
+
+function Settings({ store }: { readonly store: DataStore }) {
+  const stored: JsonObject = Object.fromEntries(SETTINGS.map(({ name }) => [name, store[name as 'name']]));
+  const [draft, setDraft] = useState(stored);
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const changes = Object.fromEntries(
+    Object.entries(draft)
+      .filter(([name, value]) => (value ?? null) !== stored[name])
+      .map(([name, value]) => [name, value ?? null]),
+  );
+  const save = async () => {
+    try {
+      const body = changes as DataStoreUpdate; // The service says what is wrong with it.
+      await service.value.call('updateStore', { params: { store_id: store.store_id }, body });
+      setTrouble(null);
+      say('good', 'The store is changed.');
+      changed();
+    } catch (thrown) {
+      setTrouble(troubleOf(thrown));
+    }
+  };
+  return (
+    <Section title="Settings">
+      <form
+        class="form-card"
+        aria-label="Settings of the store"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <FieldGrid>
+          {SETTINGS.map((spec) => (
+            <Field
+              key={spec.name}
+              spec={spec}
+              value={draft[spec.name]}
+              findings={(trouble?.findings ?? []).filter(({ path }) => path === spec.name)}
+              onChange={(value) => setDraft({ ...draft, [spec.name]: value })}
+            />
+          ))}
+        </FieldGrid>
+        {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
+        <div class="form-actions">
+          <Button type="submit" disabled={Object.keys(changes).length === 0}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Section>
+  );
+}
+
+/** What the last refresh brought; nothing where there was none. */
+function LastRefresh({ id }: { readonly id: string }) {
+  const jobs = useResource(`refreshes ${id}`, (signal) =>
+    Promise.all((['refresh', 'sync'] as const).map((kind) => refreshOf(`${kind}:${id}`, signal))),
+  );
+  const [latest] = (jobs.data ?? [])
+    .filter((job) => job !== null)
+    .toSorted((a, b) => b.finishedAt.localeCompare(a.finishedAt));
+  if (latest === undefined) return null;
+  const { result, finishedAt } = latest;
+  return (
+    <Section title="Last refresh" aside={moment(finishedAt)}>
+      <p>
+        {counted(result.dates_added, 'date')} and {counted(result.identifiers_added, 'name')} added;{' '}
+        {counted(result.rows_added, 'new row')}, {counted(result.rows_changed, 'restated row')}.
+      </p>
+      {result.findings.length > 0 && <FindingTable label="Findings of the refresh" findings={result.findings} />}
+      {result.restatements.length > 0 && (
+        <Table
+          label="restatements"
+          columns={RESTATED}
+          rows={result.restatements}
+          keyOf={({ dataset, identifier, date, column }) => `${dataset} ${identifier} ${date} ${column}`}
+          searchIn={({ identifier, column }) => `${identifier} ${column}`}
+          height={360}
+        />
+      )}
+    </Section>
+  );
+}
+
+interface Refresh {
+  readonly finishedAt: string;
+  readonly result: RefreshResult;
+}
+
+/** The newest success of a kind about a store; jobs of a store have its id. */
+async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | null> {
+  const kind = jobId.startsWith('sync:') ? 'sync' : 'refresh';
+  const { jobs } = await service.value.call('listJobs', { query: { kind, status: ['succeeded'] }, signal });
+  if (!jobs.some(({ job_id: id }) => id === jobId)) return null;
+  const job = await service.value.call('getJob', { params: { job_id: jobId }, signal });
+  if (job.status !== 'succeeded' || job.finished_at === null) return null;
+  return { finishedAt: job.finished_at, result: job.result as RefreshResult }; // Jobs of these kinds answer it.
+}
+
+type Restated = RefreshResult['restatements'][number];
+
+const written = (value: Restated['before']) =>
+  typeof value === 'number' ? figure(value) : value === null ? '–' : String(value);
+
+const RESTATED: readonly Column<Restated>[] = [
+  { id: 'identifier', title: 'Name', width: 110, value: ({ identifier }) => identifier },
+  { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
+  { id: 'column', title: 'Column', width: 120, grow: 1, value: ({ column }) => column },
+  {
+    id: 'before',
+    title: 'Before',
+    width: 110,
+    align: 'right',
+    value: ({ before }) => written(before),
+  },
+  { id: 'after', title: 'After', width: 110, align: 'right', value: ({ after }) => written(after) },
+  { id: 'dataset', title: 'Dataset', width: 120, priority: 2, value: ({ dataset }) => dataset.replace('_', ' ') },
+  { id: 'kind', title: 'What', width: 96, priority: 3, value: whatOf, show: (row) => <Badge>{whatOf(row)}</Badge> },
+];
+
+function whatOf({ before, after }: Restated): string {
+  return after === null ? 'removed' : before === null ? 'added' : 'changed';
+}

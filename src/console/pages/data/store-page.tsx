@@ -1,0 +1,139 @@
+import type { DataStore } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
+import { Confirm } from '../../components/confirm.js';
+import { JobState } from '../../components/job-state.js';
+import { Page } from '../../components/page.js';
+import { openTab, Tabs, type Tab } from '../../components/tabs.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { NameTable } from '../names/name-table.js';
+import { Coverage } from './coverage.js';
+import { Doubts } from './doubts.js';
+import { activateStore, deleteStore, refreshStore } from './store-acts.js';
+import { StoreOverview } from './store-overview.js';
+import { storeJob } from './store-state.js';
+import './data.css';
+
+const TABS: readonly Tab[] = [
+  { id: 'overview', text: 'Overview' },
+  { id: 'doubts', text: 'Doubts' },
+  { id: 'coverage', text: 'Coverage' },
+  { id: 'names', text: 'Names' },
+];
+
+/** Everything about one store. */
+export function StorePage({ params }: PageProps) {
+  const id = params['id']!; // The address has it.
+  const store = useResource(`store ${id}`, (signal) =>
+    service.value.call('getStore', { params: { store_id: id }, signal }),
+  );
+  return (
+    <Answered resource={store} what={`the store ${id}`}>
+      {(one) => <StoreOf store={one} />}
+    </Answered>
+  );
+}
+
+function StoreOf({ store }: { readonly store: DataStore }) {
+  const { store_id: id, name, active: isServed, error } = store;
+  const job = storeJob(id);
+  const tab = openTab(TABS);
+  return (
+    <Page
+      title={name}
+      above={[{ address: '/console/data', text: 'Data' }]}
+      subtitle={
+        <>
+          <code>{id}</code>
+          <Badge>{store.kind}</Badge>
+          {isServed && <Badge kind="good">served</Badge>}
+        </>
+      }
+      actions={may('data') && job === undefined && <Actions store={store} />}
+    >
+      {job !== undefined && <JobState job={job} />}
+      {error !== null && (
+        <Banner kind="bad" title={error.message}>
+          <code>{error.code}</code>
+        </Banner>
+      )}
+      <Tabs label={`Parts of ${name}`} tabs={TABS} />
+      <Part store={store} tab={tab} />
+    </Page>
+  );
+}
+
+function Part({ store, tab }: { readonly store: DataStore; readonly tab: string }) {
+  switch (tab) {
+    case 'doubts':
+      return <Doubts store={store} />;
+    case 'coverage':
+      return store.active ? <Coverage store={store} /> : <NotServed what="Its coverage through time" store={store} />;
+    case 'names':
+      return store.active ? <NameTable /> : <NotServed what="Its names with their prices" store={store} />;
+    default:
+      return <StoreOverview store={store} />;
+  }
+}
+
+function NotServed({ what, store }: { readonly what: string; readonly store: DataStore }) {
+  return (
+    <Banner
+      kind="info"
+      title={`${what} can be looked at while the store is served.`}
+      action={may('data') && <Button onClick={() => void activateStore(store.store_id)}>Serve {store.name}</Button>}
+    />
+  );
+}
+
+function Actions({ store }: { readonly store: DataStore }) {
+  const { store_id: id, active: isServed, refreshable, managed, name } = store;
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <>
+      {isServed && refreshable && (
+        <>
+          <Button
+            onClick={() => void refreshStore(id, true)}
+            title="Every value is read again, and what was restated is told"
+          >
+            Read all again
+          </Button>
+          <Button kind="main" onClick={() => void refreshStore(id, false)} title="Later dates are added">
+            Refresh
+          </Button>
+        </>
+      )}
+      {!isServed && (
+        <>
+          <Button kind="danger" onClick={() => setAsking(true)}>
+            Delete
+          </Button>
+          <Button kind="main" onClick={() => void activateStore(id)}>
+            Serve
+          </Button>
+        </>
+      )}
+      {isAsking && (
+        <Confirm
+          title={`Delete ${name}?`}
+          action="Delete"
+          onConfirm={() => void deleteStore(id)}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            {managed
+              ? 'Its files are deleted with it. Stored runs keep what they were computed from by its hash alone.'
+              : 'The service forgets it; the data stays where it lies.'}
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}

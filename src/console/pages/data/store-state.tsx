@@ -1,0 +1,36 @@
+import type { DataStore } from '#clients/typescript/divisor.js';
+import { Badge, type Kind } from '../../components/badge.js';
+import { Progress } from '../../components/progress.js';
+import { liveJobs } from '../../state/live.js';
+import { jobIdent } from '../../words/jobs.js';
+import { percent } from '../../words/numbers.js';
+
+const KINDS: Readonly<Record<DataStore['status'], Kind>> = {
+  writing: 'info',
+  ready: 'plain',
+  loading: 'info',
+  refreshing: 'info',
+  error: 'bad',
+};
+
+const OF_STORES = new Set(['load', 'refresh', 'sync', 'generate']);
+
+/** The job about a store that is under way. */
+export const storeJob = (id: string) => liveJobs.value.find((job) => OF_STORES.has(job.kind) && jobIdent(job) === id);
+
+/** What becomes of a store: a job with its progress, or a word. */
+export function StoreState({ store }: { readonly store: DataStore }) {
+  const job = storeJob(store.store_id);
+  if (job === undefined)
+    return (
+      <Badge kind={KINDS[store.status]} title={store.error?.message}>
+        {store.status}
+      </Badge>
+    );
+  return (
+    <span class="store-job" title={job.message}>
+      <span class="number">{job.status === 'pending' ? 'waiting' : percent(job.progress, 0)}</span>
+      <Progress value={job.progress} label={job.job_id} />
+    </span>
+  );
+}

@@ -1,0 +1,262 @@
+import type { CorporateActionsResponse, PricesResponse, ReferenceResponse } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Chart } from '../../components/chart/chart.js';
+import type { Line, Mark, Unit } from '../../components/chart/series.js';
+import { Choice, Select } from '../../components/choice.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Facts } from '../../components/facts.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import { RangeBar } from '../../components/range-bar.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { parameter, setParameters, withQuery } from '../../state/place.js';
+import { chooseRange, chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { monthsBefore } from '../../words/dates.js';
+import { decimal, figure, percent } from '../../words/numbers.js';
+import './names.css';
+
+/** One name of the market: its prices, what happened to it, and what is known of it. */
+export function NamePage({ params }: PageProps) {
+  const identifier = params['name']!; // The address has it.
+  const reference = useResource(`reference ${identifier}`, (signal) =>
+    service.value.call('getAssetReference', { params: { identifier }, signal }),
+  );
+  const actions = useResource(`actions ${identifier}`, (signal) =>
+    service.value.call('getCorporateActions', { params: { identifier }, signal }),
+  );
+  const company = reference.data?.fields['NAME'];
+  const sector = reference.data?.fields['SECTOR'];
+  return (
+    <Page
+      title={identifier}
+      above={[
+        { address: '/console/data', text: 'Data' },
+        { address: '/console/names', text: 'Names' },
+      ]}
+      subtitle={
+        <>
+          {typeof company === 'string' && <span>{company}</span>}
+          {typeof sector === 'string' && <Badge>{sector}</Badge>}
+        </>
+      }
+    >
+      <Prices identifier={identifier} actions={actions.data} />
+      <div class="name-columns">
+        <Section title="Corporate actions">
+          <Answered resource={actions} what="the corporate actions">
+            {(view) => <Actions view={view} />}
+          </Answered>
+        </Section>
+        <Section title="Reference data" aside="as known now">
+          <Answered resource={reference} what="the reference data">
+            {(view) => <Reference view={view} />}
+          </Answered>
+        </Section>
+      </div>
+    </Page>
+  );
+}
+
+const BASES = [
+  { value: 'none', text: 'As stored' },
+  { value: 'splits', text: 'Splits', help: 'On the share basis of the latest date' },
+  { value: 'total', text: 'Total', help: 'As a holding with dividends reinvested grows' },
+] as const;
+const SCALES = [
+  { value: 'linear', text: 'Linear' },
+  { value: 'log', text: 'Log' },
+] as const;
+
+interface PricesProps {
+  readonly identifier: string;
+  readonly actions: CorporateActionsResponse | undefined;
+}
+
+function Prices({ identifier, actions }: PricesProps) {
+  const adjust = BASES.find(({ value }) => value === parameter('adjust'))?.value ?? 'none';
+  const isLog = parameter('scale') === 'log';
+  const prices = useResource(
+    `prices ${identifier} ${adjust}`,
+    (signal) => service.value.call('getPrices', { params: { identifier }, query: { adjust }, signal }),
+    { keeps: true },
+  );
+  return (
+    <Section
+      title="Prices"
+      aside={
+        <>
+          <Choice
+            label="Price basis"
+            options={BASES}
+            value={adjust}
+            onChoose={(chosen) => setParameters({ adjust: chosen === 'none' ? null : chosen })}
+          />
+          <Choice
+            label="Scale"
+            options={SCALES}
+            value={isLog ? 'log' : 'linear'}
+            onChoose={(chosen) => setParameters({ scale: chosen === 'log' ? chosen : null })}
+          />
+        </>
+      }
+    >
+      <Answered resource={prices} what={`the prices of ${identifier}`}>
+        {(view) => <PriceCharts view={view} actions={actions} isLog={isLog} />}
+      </Answered>
+    </Section>
+  );
+}
+
+interface PriceChartsProps {
+  readonly view: PricesResponse;
+  readonly actions: CorporateActionsResponse | undefined;
+  readonly isLog: boolean;
+}
+
+const COUNT: Unit = { of: 'number', digits: 0 };
+
+/** CLOSE with its actions as marks; below it another column, volume where there is any. */
+function PriceCharts({ view, actions, isLog }: PriceChartsProps) {
+  const { index, columns, data } = view.prices;
+  const dates = useMemo(() => index.map(String), [view]);
+  const others = columns.filter((column) => column !== 'CLOSE');
+  const below =
+    others.find((column) => column === parameter('below')) ?? others.find((one) => one === 'VOLUME') ?? others[0];
+  const lines = useMemo(() => [lineOf(view, 'CLOSE', 1)], [view]);
+  const lower = useMemo(
+    () => (below === undefined ? [] : [{ ...lineOf(view, below, 8), isFilled: true }]),
+    [view, below],
+  );
+  const marks = useMemo(() => marksOf(actions), [actions]);
+  const range = chosenRange();
+  const [start, end] = [dates[0], dates.at(-1)];
+  if (start === undefined || end === undefined || data.length === 0)
+    return <EmptyState title="No prices">The store holds no bar of this name.</EmptyState>;
+  return (
+    <>
+      <RangeBar start={start} end={end} />
+      <Chart
+        label={`CLOSE of ${view.identifier}`}
+        dates={dates}
+        lines={lines}
+        height={300}
+        isLog={isLog}
+        marks={marks}
+        sync="name"
+        range={range}
+        onRange={chooseRange}
+      />
+      {below !== undefined && (
+        <>
+          <Select
+            label="Below"
+            isLabelShown
+            options={others.map((column) => ({ value: column, text: column }))}
+            value={below}
+            onChoose={(column) => setParameters({ below: column })}
+          />
+          <Chart
+            label={`${below} of ${view.identifier}`}
+            dates={dates}
+            lines={lower}
+            height={120}
+            hasZero
+            sync="name"
+            range={range}
+            onRange={chooseRange}
+            unit={below === 'VOLUME' ? COUNT : { of: 'number', digits: 4 }}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+function lineOf({ prices: { columns, data } }: PricesResponse, column: string, colour: number): Line {
+  const at = columns.indexOf(column);
+  return { id: column, label: column, colour, values: data.map((row) => row[at] as number | null) };
+}
+
+/** Months shown around an action whose mark is opened. */
+const AROUND_MONTHS = 3;
+
+function marksOf(actions: CorporateActionsResponse | undefined): readonly Mark[] {
+  return (actions?.actions ?? []).map(({ ex_date: date, type, value }) => ({
+    date,
+    label: `${wordOf(type)} ${figure(value)}`,
+    address: withQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
+  }));
+}
+
+const wordOf = (type: string): string => type.toLowerCase().replaceAll('_', ' ');
+
+function Actions({ view }: { readonly view: CorporateActionsResponse }) {
+  const { actions, trailing_dividend: dividend, trailing_dividend_yield: dividendYield } = view;
+  if (actions.length === 0) return <p class="quiet">None is held.</p>;
+  return (
+    <>
+      <Metrics
+        label="Sums of the actions"
+        metrics={[
+          { term: 'Dividends of a year', value: figure(dividend), help: 'Ordinary, per share, to the last date held' },
+          { term: 'Yield', value: percent(dividendYield), help: 'Over the close of that date' },
+          {
+            term: 'Splits together',
+            value: decimal(view.cumulative_split_ratio, 4),
+            help: 'Shares now for one share at the start',
+          },
+        ]}
+      />
+      <Table
+        label="corporate actions"
+        name="actions"
+        columns={ACTION_COLUMNS}
+        rows={actions}
+        keyOf={({ type, ex_date: date, value }) => `${type} ${date} ${value}`}
+        sort={{ column: 'date', direction: 'desc' }}
+        height={420}
+      />
+    </>
+  );
+}
+
+type Action = CorporateActionsResponse['actions'][number];
+
+const ACTION_COLUMNS: readonly Column<Action>[] = [
+  { id: 'date', title: 'Ex date', width: 100, value: (row) => row.ex_date },
+  { id: 'type', title: 'Action', width: 130, grow: 1, value: ({ type }) => wordOf(type) },
+  {
+    id: 'value',
+    title: 'Value',
+    help: 'Cash per share, or shares for one',
+    width: 90,
+    align: 'right',
+    value: ({ value }) => value,
+    show: ({ value }) => figure(value),
+  },
+  { id: 'pay', title: 'Paid', width: 100, priority: 2, value: (row) => row.pay_date },
+  { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },
+  { id: 'related', title: 'Other name', width: 100, priority: 4, value: ({ related }) => related },
+];
+
+function Reference({ view: { fields, universes } }: { readonly view: ReferenceResponse }) {
+  const entries = Object.entries(fields).filter(([, value]) => value !== null);
+  if (entries.length === 0 && universes.length === 0) return <p class="quiet">None is held.</p>;
+  return (
+    <Facts
+      facts={[
+        ...entries.map(([name, value]) => [name, typeof value === 'number' ? figure(value) : String(value)] as const),
+        ...universes.map(
+          ({ universe, name, start, end, current }) =>
+            [`In ${name ?? universe}`, `${start ?? 'always'} to ${end ?? 'now'}${current ? '' : ', no more'}`] as const,
+        ),
+      ]}
+    />
+  );
+}

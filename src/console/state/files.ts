@@ -1,0 +1,12 @@
+/** Long enough for the browser to have begun with it. */
+const KEPT_MS = 60_000;
+
+/** Hands bytes to the browser as a download. */
+export function saveFile(name: string, bytes: Uint8Array): void {
+  const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>])); // What the client read is its own.
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), KEPT_MS);
+}

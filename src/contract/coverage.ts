@@ -1,0 +1,49 @@
+import { z } from 'zod';
+
+export const DatasetCoverage = z
+  .strictObject({
+    dataset: z.enum(['market', 'reference']),
+    configured: z.boolean().meta({ description: 'The dataset is loaded.' }),
+    identifiers: z.int(),
+    start: z.string().nullable(),
+    end: z.string().nullable(),
+    field_count: z.int().meta({ description: 'Data columns, keys excluded.' }),
+    frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Defines what stale means.' }),
+    stale_after_seconds: z
+      .number()
+      .nullable()
+      .meta({ description: 'Age beyond which the dataset is stale; null where that does not apply.' }),
+    cache_age: z.number().nullable().meta({ description: 'Seconds since the last load.' }),
+    last_refreshed: z.string().nullable().meta({ description: 'Time of the last load.' }),
+    cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk.' }),
+    source: z
+      .string()
+      .nullable()
+      .meta({ description: 'Where the data came from: local, database, imported or synthetic.' }),
+  })
+  .meta({ id: 'DatasetCoverage' });
+
+export const CoverageResponse = z
+  .strictObject({
+    datasets: z.array(DatasetCoverage),
+    identifiers_union: z.int().meta({ description: 'Distinct identifiers of all datasets together.' }),
+    cache_size_bytes: z
+      .int()
+      .nullable()
+      .meta({ description: 'Bytes on disk of the whole store; null when no store is served.' }),
+  })
+  .meta({ id: 'CoverageResponse' });
+export type CoverageResponse = z.infer<typeof CoverageResponse>;
+
+export const CoverageHistoryResponse = z
+  .strictObject({
+    store_id: z.string(),
+    dates: z.array(z.string()).meta({ description: 'Every date on which a name has a bar, ascending.' }),
+    priced: z.array(z.int().min(0)).meta({ description: 'Names with a price on each date.' }),
+    expected: z.array(z.int().min(0)).meta({
+      description:
+        'Names between their first and their last price on it: those of them without a price had a holiday, or a bar is missing.',
+    }),
+  })
+  .meta({ id: 'CoverageHistoryResponse' });
+export type CoverageHistoryResponse = z.infer<typeof CoverageHistoryResponse>;

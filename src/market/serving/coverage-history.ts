@@ -1,0 +1,36 @@
+import type { MarketData } from '#domain/market/market-data.js';
+
+export interface CoverageHistory {
+  /** Names with a price on each date, [T]. */
+  readonly priced: Int32Array;
+  /** Names between their first and their last price on it, both included, [T]. */
+  readonly expected: Int32Array;
+}
+
+/** How many names have a price on each date of a market, and how many should have. @cost two reads of the panel CLOSE */
+export function coverageHistory({
+  dates,
+  identifiers,
+  fields,
+}: Pick<MarketData, 'dates' | 'identifiers' | 'fields'>): CoverageHistory {
+  const closes = fields.get('CLOSE')!; // It is always there.
+  const n = identifiers.length;
+  const first = new Int32Array(n).fill(-1);
+  const last = new Int32Array(n).fill(-1);
+  const priced = new Int32Array(dates.length);
+  for (let t = 0, cell = 0; t < dates.length; t++)
+    for (let i = 0; i < n; i++, cell++) {
+      if (Number.isNaN(closes[cell]!)) continue;
+      priced[t]!++;
+      if (first[i] === -1) first[i] = t;
+      last[i] = t;
+    }
+  const expected = new Int32Array(dates.length);
+  for (let i = 0; i < n; i++) {
+    if (first[i] === -1) continue;
+    expected[first[i]!]!++;
+    if (last[i]! + 1 < dates.length) expected[last[i]! + 1]!--;
+  }
+  for (let t = 1; t < dates.length; t++) expected[t]! += expected[t - 1]!;
+  return { priced, expected };
+}

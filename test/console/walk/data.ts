@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import type { DataAudit } from '#contract/stores/audit.js';
+import type { DataStore } from '#contract/stores/store.js';
+import type { Desk } from '../desk.js';
+
+/** Weekdays of half a year. */
+const DAYS = Array.from({ length: 182 }, (_, t) => new Date(Date.UTC(2024, 0, 1 + t)))
+  .filter((day) => day.getUTCDay() % 6 !== 0)
+  .map((day) => day.toISOString().slice(0, 10));
+
+/** Prices of three names; those of the second halve on a day, with twice the shares traded from then on: a split that nobody told. */
+function prices(): string {
+  const rows = DAYS.flatMap((day, t) =>
+    ['AAA', 'BBB', 'CCC'].map((name, n) => {
+      const isSplit = n === 1 && t >= 80;
+      const close = (60 + 10 * n) * Math.exp(0.02 * Math.sin(t * (n + 1.3)) + 0.0006 * t) * (isSplit ? 0.5 : 1);
+      const volume = (900 + 100 * Math.sin(t * (n + 2))) * (isSplit ? 2 : 1);
+      return `${name},${day},${close.toFixed(4)},${volume.toFixed(0)}`;
+    }),
+  );
+  return ['identifier,date,CLOSE,VOLUME', ...rows].join('\n');
+}
+
+const csv = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+
+/** Files brought in, doubted, repaired; a name looked at. */
+export function describeData(desk: () => Desk): void {
+  test('files with mistakes are refused at their rows, and the mended ones become a store that is served', async () => {
+    const { page, service, complaints } = desk();
+    await page.getByRole('link', { name: 'Data', exact: true }).click();
+    await page.getByRole('link', { name: 'Import' }).click();
+    const files = page.locator('input[type=file]');
+    const wrong = prices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
+    await files.setInputFiles([csv('market.csv', wrong), csv('names.csv', 'identifier,NAME\nAAA,First\n')]);
+    expect(await page.getByLabel('Table of names.csv').inputValue()).toBe('reference');
+    await page.getByLabel('Name *').fill('Desk prices');
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
+    expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
+    await page.getByRole('button', { name: 'Leave market.csv away' }).click();
+    await files.setInputFiles([csv('market.csv', prices())]);
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');
+    expect(body).toMatchObject({ active: true, identifiers: 3, rows: { market: 3 * DAYS.length, reference: 1 } });
+    expect(complaints).toEqual([]);
+  });
+
+  test('a doubt is seen in its prices, and its repair is taken into a new store', async () => {
+    const { page, service, complaints } = desk();
+    await page.getByRole('link', { name: 'Open the store' }).click();
+    await page.getByRole('link', { name: 'Doubts' }).click();
+    await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
+    await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
+    await page.getByLabel('Take this repair').check();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Write a store with 1 repair' }).click();
+    await page.getByRole('heading', { name: 'Desk prices, repaired' }).waitFor();
+    const audit = await service.ask<DataAudit>('GET', `/data/stores/${page.url().split('/').at(-1)}/audit`);
+    expect(audit.body.doubts.filter(({ kind }) => kind === 'missed_split')).toEqual([]);
+    await page.getByRole('link', { name: 'Coverage' }).click();
+    await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('a name shows its prices on any basis, what happened to it, and what is known of it', async () => {
+    const { page, complaints } = desk();
+    await page.getByRole('link', { name: 'Names', exact: true }).click();
+    await page.getByRole('row', { name: /BBB/ }).click();
+    await page.getByRole('row', { name: /split/ }).waitFor();
+    const last = async () =>
+      page
+        .getByRole('table', { name: /CLOSE of BBB/ })
+        .locator('tr')
+        .nth(1)
+        .textContent();
+    const stored = await last();
+    await page.getByRole('radio', { name: 'Splits' }).check();
+    // On the share basis of the latest date what came before a split of two is halved.
+    const value = (text: string | null) => Number(text?.slice(10));
+    await expect.poll(async () => value(await last()) / value(stored)).toBeCloseTo(0.5, 2);
+    expect(complaints).toEqual([]);
+  });
+}

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import type { Desk } from '../desk.js';
+
+/** From an empty service to a market. */
+export function describeFirstMarket(desk: () => Desk): void {
+  test('an empty service offers ways to a market, and one click makes one', async () => {
+    const { complaints, page, service } = desk();
+    await page.goto(service.url());
+    await page.getByRole('heading', { name: 'Bring a market' }).waitFor();
+    expect(await page.getByRole('article').count()).toBe(3);
+    await page.getByRole('button', { name: 'Generate' }).click();
+    await page.getByLabel('Market served').getByText('161').waitFor();
+    expect(complaints).toEqual([]);
+  });
+}

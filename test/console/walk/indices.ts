@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import type { Desk } from '../desk.js';
+
+/** An index designed, edited by two, run, and looked at. */
+export function describeIndices(desk: () => Desk): void {
+  test('an index is designed in forms: findings at their field, weights beside it, saved by a click', async () => {
+    const { complaints, page, service } = desk();
+    await page.getByRole('link', { name: 'New index' }).first().click();
+    await page.getByLabel('Id *', { exact: true }).fill('CORE index');
+    await page.getByText('it is "CORE index"').first().waitFor();
+    expect(await page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    await page.getByLabel('Id *', { exact: true }).fill('CORE');
+    await page.getByLabel('Add a rule').selectOption('TopN');
+    await page.getByText('The parameter count is required.').first().waitFor();
+    await page.getByLabel('Count *').fill('30');
+    await page.getByLabel('Add a rule').selectOption('HistoryFilter');
+    const funnel = page.getByLabel('What the definition comes to').getByRole('button', { name: /history-filter/ });
+    await funnel.waitFor();
+    await page.getByRole('button', { name: 'Move history-filter up' }).click();
+    await page.getByRole('button', { name: /^top-n TopN 30/ }).waitFor();
+    await page.getByRole('radio', { name: 'JSON' }).check();
+    const json = page.getByLabel('Definition as JSON');
+    const document = JSON.parse(await json.inputValue()) as { pipeline: { selection: { type: string }[] } };
+    expect(document.pipeline.selection.map(({ type }) => type)).toEqual(['HistoryFilter', 'TopN']);
+    await json.fill(JSON.stringify({ ...document, name: 'Core' }));
+    await expect.poll(() => page.getByLabel('Name *').inputValue()).toBe('Core');
+    await page.getByRole('button', { name: 'Save the index' }).click();
+    await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
+    const stored = await service.ask<{ name: string }>('GET', '/indices/CORE');
+    expect([stored.status, stored.body.name]).toEqual([200, 'Core']);
+    expect(complaints).toEqual([]);
+  });
+
+  test('of two editors of one index the second is shown what the first has saved', async () => {
+    const { complaints, page, service } = desk();
+    const other = await desk().newPage();
+    for (const editor of [page, other]) {
+      await editor.goto(`${service.url()}/console/indices/CORE/edit`);
+      await editor.getByLabel('Name *').waitFor();
+    }
+    await other.getByLabel('Base value').fill('500');
+    await other.getByRole('button', { name: 'Save', exact: true }).click();
+    await other.getByRole('heading', { name: 'Not run yet' }).waitFor();
+    await page.getByLabel('Name *').fill('Mine');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Another version was saved').waitFor();
+    expect(await page.getByRole('row', { name: /base_value 500 1000 them/ }).count()).toBe(1);
+    expect(await page.getByRole('row', { name: /name Core Mine you/ }).count()).toBe(1);
+    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await expect.poll(() => page.getByLabel('Base value').inputValue()).toBe('500');
+    await other.close();
+    expect(complaints).toEqual([]);
+  });
+
+  test('an index is run by a click, and every part of it shows what the API answers', async () => {
+    const { complaints, page, service } = desk();
+    await page.goto(service.url());
+    await page.getByRole('button', { name: 'Run CORE' }).click();
+    await page.getByText('up to date').waitFor();
+    await page.getByRole('row', { name: /CORE/ }).click();
+    await page.getByRole('application', { name: /Level of CORE/ }).waitFor();
+    const { body } = await service.ask<{ metrics: { total_return: number } }>('GET', '/analytics/CORE/overview');
+    const shown = await page.getByLabel(/^Figures from/).textContent();
+    expect(shown).toContain(`${(100 * body.metrics.total_return).toFixed(2)}%`);
+    for (const [part, there] of [
+      ['Constituents', 'Effective'],
+      ['Weights', 'Largest names'],
+      ['Attribution', 'Steps to the total'],
+      ['Risk', 'Does everything add up?'],
+      ['Rebalances', 'Turnover'],
+      ['Methodology', 'Definition'],
+    ] as const) {
+      await page.getByRole('link', { name: part, exact: true }).click();
+      await page.getByText(there).first().waitFor();
+    }
+    await page.goBack();
+    await page.getByRole('columnheader', { name: 'Turnover' }).waitFor();
+    await page.getByRole('row').nth(1).click();
+    await page.getByRole('heading', { name: 'Before and after' }).waitFor();
+    const path = new URL(page.url()).pathname.replace('/console/indices/CORE', '');
+    const rebalance = await service.ask<{ constituents: number }>('GET', `/analytics/CORE${path}`);
+    expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain(
+      `Constituents${rebalance.body.constituents}`,
+    );
+    await page.getByRole('button', { name: /^Universe/ }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import type { Desk } from '../desk.js';
+
+/** Optimisation, comparison, sweeps. */
+export function describeStudies(desk: () => Desk): void {
+  test('rows that cannot hold together are told with what mends them, and a click does; then an index is derived', async () => {
+    const { complaints, page, service } = desk();
+    await page.getByRole('link', { name: 'Optimise' }).first().click();
+    await page.getByLabel('Add a constraint').selectOption('PositionBounds');
+    await page.getByLabel('Upper').fill('0.01');
+    await page.getByText('cannot hold together').waitFor();
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByLabel('Figures of the solution').waitFor();
+    expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
+    await page.getByRole('button', { name: 'Derive' }).click();
+    await page.getByRole('button', { name: 'Run CORE-OPT' }).click();
+    await page.getByLabel(/^Figures from/).waitFor();
+    await page.goBack();
+    await page.getByLabel('Add a constraint').selectOption('PositionBounds');
+    await page.getByLabel('Upper').fill('0.05');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('heading', { name: 'Efficient frontier' }).waitFor();
+    await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
+    await page.getByRole('heading', { name: 'Point 3 of' }).waitFor();
+    const run = page.url().split('/').at(-1);
+    const { body } = await service.ask<{ tracking_error: number }>('GET', `/optimise/runs/${run}`);
+    expect(await page.getByLabel('Figures of the optimisation').textContent()).toContain(
+      `${(100 * body.tracking_error).toFixed(2)}%`,
+    );
+    expect(complaints).toEqual([]);
+  });
+
+  test('runs are compared on their common dates, and variants swept over a parameter', async () => {
+    const { complaints, page, service } = desk();
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page.getByRole('row', { name: /^CORE-OPT/ }).waitFor();
+    await page.getByRole('link', { name: 'Sweeps' }).click();
+    await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
+    await page.getByRole('textbox', { name: 'weighting: cap' }).fill('0.05, 0.1, 1');
+    await page.getByRole('button', { name: 'Run 3 variants' }).click();
+    await page.getByRole('heading', { name: 'Ranking' }).waitFor();
+    const id = page.url().split('/').at(-1);
+    const { body } = await service.ask<{ result: { rows: { patch: object }[] } }>('GET', `/jobs/sweep:${id}`);
+    const best = Object.values(body.result.rows[0]!.patch)[0];
+    await page.getByRole('row', { name: new RegExp(`^1 ${best} `) }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+}

@@ -88,7 +88,7 @@ const designed: Plant[] = [
   { file: 'src/services/of-http.ts', text: importing('#http/app.js') },
   { file: 'src/services/of-framework.ts', text: importing('hono') },
   { file: 'src/services/of-numerics.ts', text: importing('#kernels/algebra/gemm.js') },
-  { file: 'src/http/of-jobs.ts', text: importing('#jobs/engine.js') },
+  { file: 'src/http/of-jobs.ts', text: importing('#jobs/create-job-system.js') },
   { file: 'src/jobs/of-workers.ts', text: importing('#workers/main.js') },
   { file: 'workers/of-store.ts', text: importing('#store/port.js') },
 ];

@@ -11,9 +11,9 @@ import { createApp } from '#http/app.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { listen } from '#http/server.js';
 import { systemClock } from '#jobs/clock.js';
-import { createJobEngine } from '#jobs/engine.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
-import { engineLimits } from '#jobs/engine-limits.js';
+import { nodeLimits } from '#jobs/node-limits.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
@@ -39,8 +39,8 @@ const home = await openHome(folder);
 const store = await openStore({ home, onFailure: console.error });
 const silent = pino({ level: 'silent' });
 const clock = systemClock;
-const limits = engineLimits({ workers: WORKERS, memoryBytes: 1e12 });
-const engine = createJobEngine({
+const limits = nodeLimits({ workers: WORKERS, memoryBytes: 1e12 });
+const engine = createJobSystem({
   queue: createLocalQueue({ store: store.documents, clock, limits, log: silent }),
   artifacts: store.artifacts,
   pool: createPool({ workers: WORKERS, door: new URL('../../test/jobs/hostile-worker.js', import.meta.url) }),
@@ -53,7 +53,7 @@ await engine.start();
 const app = createApp({
   api: jobRoutes,
   handlers: jobHandlers(
-    createJobsService({ engine, artifacts: store.artifacts, stopping: new AbortController().signal }),
+    createJobsService({ system: engine, artifacts: store.artifacts, stopping: new AbortController().signal }),
   ),
   authenticate: () => ({ keyId: null, scopes: new Set(SCOPES) }),
   version: '0.0.0',

@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode } from '#domain/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
 import type { Body, Route, Success } from './route.js';
-import { createSchemaBook, type JsonSchema, type SchemaBook } from './schema-book.js';
+import { createSchemaRegistry, type JsonSchema, type SchemaRegistry } from './schema-registry.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -29,11 +29,11 @@ export function openApiDocument(
   version: string,
   answers: ExampleAnswers = {},
 ): OpenApiDocument {
-  const book = createSchemaBook();
-  book.response(ErrorEnvelope);
+  const registry = createSchemaRegistry();
+  registry.response(ErrorEnvelope);
   const paths: Record<string, Record<string, Json>> = {};
   for (const [id, route] of Object.entries(api)) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, withAnswer(route, answers[id]), book);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, withAnswer(route, answers[id]), registry);
   }
   return {
     openapi: '3.1.1',
@@ -47,11 +47,11 @@ export function openApiDocument(
     servers: [{ url: '/' }],
     tags: [...new Set(Object.values(api).map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ bearer: [] }, { apiKey: [] }, {}],
-    paths: book.resolve(paths),
+    paths: registry.resolve(paths),
     components: {
-      schemas: book.components(),
+      schemas: registry.components(),
       responses: Object.fromEntries(
-        SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, book.resolve(errorResponse(codes))]),
+        SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, registry.resolve(errorResponse(codes))]),
       ),
       headers: HEADERS,
       securitySchemes: {
@@ -100,7 +100,7 @@ const HEADERS = {
 const header = (...names: (keyof typeof HEADERS)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-function operationOf(id: string, route: Route, book: SchemaBook): Json {
+function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
   const { method, tag, summary, description, scope, body, success, unchanged } = route;
   return {
     operationId: id,
@@ -108,11 +108,11 @@ function operationOf(id: string, route: Route, book: SchemaBook): Json {
     summary,
     ...(description === undefined ? {} : { description }),
     security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }, {}],
-    parameters: parametersOf(route, book),
-    ...(body === undefined ? {} : { requestBody: requestBody(body, book) }),
+    parameters: parametersOf(route, registry),
+    ...(body === undefined ? {} : { requestBody: requestBody(body, registry) }),
     responses: {
-      [success.status]: successResponse(method, success, book),
-      ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, book) }),
+      [success.status]: successResponse(method, success, registry),
+      ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, registry) }),
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
@@ -126,16 +126,16 @@ function operationOf(id: string, route: Route, book: SchemaBook): Json {
   };
 }
 
-function parametersOf({ path, params, query, method }: Route, book: SchemaBook): Json[] {
+function parametersOf({ path, params, query, method }: Route, registry: SchemaRegistry): Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE';
   return [
     ...inPath.map((name) => {
       const field = params?.shape[name];
       if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
-      return parameter(name, 'path', true, book.request(field));
+      return parameter(name, 'path', true, registry.request(field));
     }),
-    ...fieldsOf(query, book).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
+    ...fieldsOf(query, registry).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
     ...(isWrite && inPath.length > 0
       ? [
           parameter('If-Match', 'header', false, {
@@ -147,9 +147,12 @@ function parametersOf({ path, params, query, method }: Route, book: SchemaBook):
   ];
 }
 
-function fieldsOf(query: Route['query'], book: SchemaBook): { name: string; schema: JsonSchema; required: boolean }[] {
+function fieldsOf(
+  query: Route['query'],
+  registry: SchemaRegistry,
+): { name: string; schema: JsonSchema; required: boolean }[] {
   if (query === undefined) return [];
-  const { properties = {}, required = [] } = book.request(query) as {
+  const { properties = {}, required = [] } = registry.request(query) as {
     properties?: Record<string, JsonSchema>;
     required?: string[];
   };
@@ -173,8 +176,8 @@ function parameter(
   };
 }
 
-function requestBody({ schema, optional, example, bytesMax }: Body, book: SchemaBook): Json {
-  const wire = book.request(schema);
+function requestBody({ schema, optional, example, bytesMax }: Body, registry: SchemaRegistry): Json {
+  const wire = registry.request(schema);
   const content = {
     schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire,
     ...(example === undefined ? {} : { example }),
@@ -186,12 +189,12 @@ function requestBody({ schema, optional, example, bytesMax }: Body, book: Schema
   };
 }
 
-function successResponse(method: Route['method'], success: Success, book: SchemaBook): Json {
+function successResponse(method: Route['method'], success: Success, registry: SchemaRegistry): Json {
   const { description, schema, media = [], example, status } = success;
   const json =
     schema === undefined
       ? {}
-      : { 'application/json': { schema: book.response(schema), ...(example === undefined ? {} : { example }) } };
+      : { 'application/json': { schema: registry.response(schema), ...(example === undefined ? {} : { example }) } };
   const binary = Object.fromEntries(
     media.map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]),
   );

@@ -1,5 +1,5 @@
 import type { Lane } from './compute-pool.js';
-import type { EngineLimits } from './job-engine.js';
+import type { NodeLimits } from './job-system.js';
 import type { WaitingJob } from './queue.js';
 
 /** What this node has room for: places in each lane, some of them for each owner, and memory for all. */
@@ -14,7 +14,7 @@ export interface Places {
 
 const NOBODY: ReadonlySet<string> = new Set();
 
-export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: EngineLimits): Places {
+export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits): Places {
   const held: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Places of the heavy lane by owner. */
   const heldBy = new Map<string, number>();

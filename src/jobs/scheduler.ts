@@ -4,7 +4,7 @@ import type { ArtifactStore } from '#store/port.js';
 import { startAttempt, type RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-pool.js';
-import type { EngineLimits } from './job-engine.js';
+import type { NodeLimits } from './job-system.js';
 import type { JobKind } from './job-kind.js';
 import { traced, type JobIdentity } from './job-record.js';
 import { createPlaces } from './places.js';
@@ -26,7 +26,7 @@ export interface SchedulerDependencies {
   readonly artifacts: ArtifactStore;
   readonly pool: ComputePool;
   readonly clock: Clock;
-  readonly limits: EngineLimits;
+  readonly limits: NodeLimits;
   readonly log: JobLog;
 }
 

@@ -164,7 +164,7 @@ export interface ArtifactStore {
    */
   claim(bytes: number): Promise<string>;
   /**
-   * Removes files; absent ones are fine. The store calls it for artifacts that lost their last document, the job engine
+   * Removes files; absent ones are fine. The store calls it for artifacts that lost their last document, the job system
    * for those of an attempt that did not complete: nobody else has to.
    */
   remove(names: readonly string[]): Promise<void>;

@@ -8,10 +8,10 @@ import { createApp, type App } from '#http/app.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool } from '#jobs/compute-pool.js';
-import { engineLimits } from '#jobs/engine-limits.js';
-import { createJobEngine } from '#jobs/engine.js';
+import { nodeLimits } from '#jobs/node-limits.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
-import type { JobEngine } from '#jobs/job-engine.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { JOB_STATES } from '#jobs/status.js';
 import { createJobsService } from '#services/operations/jobs.js';
@@ -49,7 +49,7 @@ function createErrand() {
 
 interface World {
   readonly app: App;
-  readonly engine: JobEngine;
+  readonly engine: JobSystem;
   readonly stopping: AbortController;
   submit(ident: string, large?: boolean): Promise<void>;
   finish(result: unknown): void;
@@ -68,10 +68,10 @@ async function openWorld(): Promise<World> {
     load: () => 0,
     close: async () => {},
   };
-  const limits = { ...engineLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
+  const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
   const clock = systemClock;
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent });
-  const engine = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
+  const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
   const { kind, finish } = createErrand();
   engine.register({ [kind.kind]: kind });
   await engine.start();
@@ -79,7 +79,7 @@ async function openWorld(): Promise<World> {
   const stopping = new AbortController();
   const app = createApp({
     api: jobRoutes,
-    handlers: jobHandlers(createJobsService({ engine, artifacts: store.artifacts, stopping: stopping.signal })),
+    handlers: jobHandlers(createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal })),
     authenticate: () => ({ keyId: null, scopes: new Set(SCOPES) }),
     version: '0.0.0',
     log: silent,

@@ -10,7 +10,7 @@ const count = Number(process.env['SIMULATIONS'] ?? 300);
 const from = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);
 const seeds = process.env['SEED'] === undefined ? count : 1;
 
-test(`the promises of the job engine hold in ${seeds} worlds of chance`, { timeout: 600_000 }, async () => {
+test(`the promises of the job system hold in ${seeds} worlds of chance`, { timeout: 600_000 }, async () => {
   const total: Record<string, number> = {};
   for (let seed = from; seed < from + seeds; seed++) {
     const report = await simulate({ seed, events: EVENTS });

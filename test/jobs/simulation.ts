@@ -1,6 +1,6 @@
 import { Refusal } from '#domain/refusal.js';
-import { createJobEngine } from '#jobs/engine.js';
-import type { JobEngine } from '#jobs/job-engine.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import type { Completion, JobKind } from '#jobs/job-kind.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
@@ -10,7 +10,7 @@ import { createWitness, type Witness } from './simulation/witness.js';
 import { createWorld, tokenOf, type Fault, type Payload, type World } from './simulation/world.js';
 
 /**
- * The job engine on its queue in a world of chance: one seed decides every delay, failure, crash and request, so one number
+ * The job system on its queue in a world of chance: one seed decides every delay, failure, crash and request, so one number
  * repeats a run. Time, disk and threads are simulated; engine and queue are the product's. The disk keeps what was committed,
  * a crash forgets everything else, messages of a dead process reach nobody. What must always hold is checked after every event.
  */
@@ -106,7 +106,7 @@ function checkEnd(world: World): void {
 
 /** The service: one process after the other. */
 interface Service {
-  readonly engine: JobEngine;
+  readonly engine: JobSystem;
   readonly kind: JobKind<Payload>;
   /** Whether it answers. */
   readonly isUp: boolean;
@@ -122,7 +122,7 @@ function createService(world: World, witness: Witness): Service {
   const kind = createKind(world, witness);
   const listeners = { onJobWritten: witness.noteStart, onCrash: witness.noteCrash };
   const quiet = { info: () => {}, warn: () => {}, error: () => {} };
-  let engine: JobEngine;
+  let engine: JobSystem;
   let isUp = false;
   let restarts = 0;
 
@@ -131,7 +131,7 @@ function createService(world: World, witness: Witness): Service {
     restarts++;
     witness.noteRestart();
     const clock = createClock(world, owner);
-    engine = createJobEngine({
+    engine = createJobSystem({
       queue: createLocalQueue({ store: createStore(world, owner, listeners), clock, limits: LIMITS, log: quiet }),
       artifacts: createArtifacts(world, owner),
       pool: createPool(world, owner, listeners),

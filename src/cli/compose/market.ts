@@ -1,5 +1,5 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { JobEngine } from '#jobs/job-engine.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
@@ -28,7 +28,7 @@ export function composeMarket(rooms: {
   readonly home: Home;
   readonly settings: Settings;
   readonly documents: DocumentStore;
-  readonly jobs: JobEngine;
+  readonly jobs: JobSystem;
   readonly calendars: Calendars;
   /** Called when another market is served. */
   readonly onServe: () => void;

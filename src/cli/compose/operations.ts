@@ -51,7 +51,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
     checks,
   });
   const jobsService = createJobsService({
-    engine: jobs,
+    system: jobs,
     artifacts,
     stopping,
     results: { risk: riskModels.result },

@@ -3,9 +3,9 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
-import { createJobEngine } from '#jobs/engine.js';
-import { engineLimits } from '#jobs/engine-limits.js';
-import type { JobEngine } from '#jobs/job-engine.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
+import { nodeLimits } from '#jobs/node-limits.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
@@ -38,7 +38,7 @@ export interface Rooms extends MarketRooms {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly calendars: Calendars;
-  readonly jobs: JobEngine;
+  readonly jobs: JobSystem;
   readonly states: RunStates;
   readonly metrics: Metrics;
   /** What health looks at. */
@@ -119,7 +119,7 @@ interface WorkInput {
 /** The threads, and the jobs that run on them. */
 function openWork({ settings, log, store, onThreadLost, onEnded }: WorkInput): {
   readonly pool: ComputePool;
-  readonly jobs: JobEngine;
+  readonly jobs: JobSystem;
 } {
   const { workers } = settings;
   const memoryBytes = memoryBudget();
@@ -130,10 +130,10 @@ function openWork({ settings, log, store, onThreadLost, onEnded }: WorkInput): {
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
     onThreadLost,
   });
-  const limits = engineLimits({ workers, memoryBytes });
+  const limits = nodeLimits({ workers, memoryBytes });
   const clock = systemClock;
   const queue = createLocalQueue({ store: store.documents, clock, limits, log, onEnded });
-  const jobs = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits, log });
+  const jobs = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log });
   return { pool, jobs };
 }
 

@@ -10,7 +10,7 @@ import { tradesOf } from './simulate/trades.js';
 import { findingGroups, reportedFindings } from './run-findings.js';
 import { gapsWithin } from './simulate/gaps.js';
 import { variantsOf, briefEnd } from './return-variants.js';
-import { simulateRun, runIndex } from './simulate-run.js';
+import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 
 /**
@@ -21,8 +21,8 @@ import type { Run, RunInput } from './run.js';
 export function runBacktest(input: RunInput): Run {
   const { plan, report } = input;
   const { request } = plan;
-  const simulated = simulateRun(input);
-  const { composer, document, index, portfolio, days, level, indexLevel, rebalances, range, from, to } = simulated;
+  const computed = computeRun(input);
+  const { composer, document, index, portfolio, days, level, indexLevel, rebalances, range, from, to } = computed;
   const { compositions } = index;
   report(0.7, 'measuring');
   const benchmark =
@@ -41,7 +41,7 @@ export function runBacktest(input: RunInput): Run {
     : null;
   const findings = findingGroups({
     decisions: compositions.findings,
-    solves: simulated.warnings,
+    solves: computed.warnings,
     index: index.book,
     portfolio,
   });
@@ -67,14 +67,14 @@ export function runBacktest(input: RunInput): Run {
     returns: returnsOf(level),
     drawdown: drawdownOf(level),
     annualReturns: annualReturns(days, level),
-    metrics: simulated.metrics,
-    totalCosts: simulated.totalCosts,
+    metrics: computed.metrics,
+    totalCosts: computed.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
     findings: reportedFindings(findings, [...assumptions, ...staleFindings(stale)]),
     variants,
     uncapped: uncapped && uncapped.value,
-    remains: { variants: ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: simulated.solves },
+    remains: { variants: ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: computed.solves },
   };
 }
 

@@ -93,7 +93,7 @@ export interface RunInput {
 }
 
 /** The part of a run that its metrics need: the index, the portfolio, and how both went. */
-export interface SimulatedRun extends Pick<
+export interface ComputedRun extends Pick<
   Run,
   'document' | 'days' | 'level' | 'indexLevel' | 'portfolio' | 'index' | 'rebalances' | 'metrics' | 'totalCosts'
 > {
@@ -108,7 +108,7 @@ export interface SimulatedRun extends Pick<
   readonly to: number;
 }
 
-export interface SimulateInput extends RunInput {
+export interface ComputeInput extends RunInput {
   /** Of another run with the same documents, end and market: its compositions are not decided again. */
   readonly composer?: Composer;
 }

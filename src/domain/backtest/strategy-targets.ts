@@ -5,7 +5,7 @@ import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
 import { askedAt, type IndexRun } from './simulate/index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
-import type { SimulatedRun } from './run.js';
+import type { ComputedRun } from './run.js';
 
 /** Targets of a portfolio that follows an index: what the index holds or waits for at the first close, then its rebalances. */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
@@ -26,7 +26,7 @@ interface OwnInput {
   readonly tick: (fraction: number) => void;
 }
 
-interface OwnTerms extends Pick<SimulatedRun, 'warnings' | 'solves'> {
+interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
   readonly own: readonly Composition[] | null;
 }
 

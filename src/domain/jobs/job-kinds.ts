@@ -1,4 +1,4 @@
-/** What every part of the service has to know of one kind of job. Its handler is registered with the job engine. */
+/** What every part of the service has to know of one kind of job. Its handler is registered with the job system. */
 interface JobKindEntry {
   /** `light` jobs are answered while `heavy` ones run: each lane has its own queue and threads. */
   readonly lane: 'heavy' | 'light';

@@ -2,7 +2,7 @@ import type { BacktestMetrics } from '../analytics/series.js';
 import type { Composer, DeciderFactory } from '../backtest/simulate/compositions.js';
 import type { BacktestPlan } from '../backtest/plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
-import { simulateRun } from '../backtest/simulate-run.js';
+import { computeRun } from '../backtest/compute-run.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { canonicalJson } from '../canonical-json.js';
 import type { MarketData } from '../market/market-data.js';
@@ -68,7 +68,7 @@ export function runVariants({
     const known = composers.get(key);
     const tick = (fraction: number): void => report((i + fraction) / variants.length);
     try {
-      const run = simulateRun({
+      const run = computeRun({
         market,
         calendars,
         plan,

@@ -3,7 +3,7 @@ import type { documentationRoutes } from '#contract/documentation.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
-import { PAGE_POLICY, type Page } from '#views/documentation/frame.js';
+import { PAGE_POLICY, type Page } from '#views/documentation/page.js';
 import { guidePage, type GuidePage } from '#views/documentation/guide-page.js';
 import { referencePage } from '#views/documentation/reference-page.js';
 import { codingFor, type Coding } from '../content-coding.js';

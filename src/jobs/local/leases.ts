@@ -1,5 +1,5 @@
 import type { Lease } from '../queue.js';
-import type { LiveJob } from './job-book.js';
+import type { LiveJob } from './job-table.js';
 
 /** The leases of running jobs, and when each was last heard of. */
 export interface Leases {

@@ -19,7 +19,7 @@ import type {
 } from '../queue.js';
 import type { JobState, JobStatus } from '../status.js';
 import { createComingJobs } from './coming.js';
-import { createJobBook, type LiveJob } from './job-book.js';
+import { createJobTable, type LiveJob } from './job-table.js';
 import { createLeases } from './leases.js';
 import { createLines } from './lines.js';
 
@@ -40,7 +40,7 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   const coming = createComingJobs();
   const lines = createLines();
   const leases = createLeases();
-  const book = createJobBook({ store, clock, ...limits, log, progressOf, onChange: follow });
+  const table = createJobTable({ store, clock, ...limits, log, progressOf, onChange: follow });
   let node: Node | undefined;
   let isDraining = false;
   let isTicking = false;
@@ -69,7 +69,7 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   async function submit(job: NewJob): Promise<JobStatus> {
     const { jobId, inputHash } = job;
     const before = coming.find(jobId);
-    const liveHash = before?.inputHash ?? book.live(jobId)?.identity.input_hash;
+    const liveHash = before?.inputHash ?? table.live(jobId)?.identity.input_hash;
     if (liveHash !== undefined) {
       if (liveHash !== inputHash)
         throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
@@ -83,7 +83,7 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   }
 
   async function write(submission: NewJob): Promise<JobStatus> {
-    const job = await book.add(submission);
+    const job = await table.add(submission);
     const status = await requireStatus(submission.jobId);
     lines.add(job.identity);
     node?.onWork();
@@ -91,20 +91,20 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   }
 
   async function requireStatus(jobId: string): Promise<JobStatus> {
-    const found = await book.find(jobId);
+    const found = await table.find(jobId);
     if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return found.status;
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
     await coming.find(jobId)?.durable.catch(() => undefined); // A submission on its way to disk is cancelled once it is there.
-    const job = book.live(jobId);
-    if (job !== undefined) await book.transition(job, { type: 'cancel', at: timestamp() });
+    const job = table.live(jobId);
+    if (job !== undefined) await table.transition(job, { type: 'cancel', at: timestamp() });
     return requireStatus(jobId);
   }
 
   async function join(joining: Node): Promise<number> {
-    const left = await book.load();
+    const left = await table.load();
     node = joining;
     const lost = left.filter(({ life }) => life.status === 'running');
     for (const job of left) if (job.life.status === 'pending') lines.add(job.identity);
@@ -113,26 +113,26 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     await Promise.all(
       lost
         .reverse()
-        .map((job) => book.transition(job, { type: 'crash', attempt: job.life.attempt, cause, at: timestamp() })),
+        .map((job) => table.transition(job, { type: 'crash', attempt: job.life.attempt, cause, at: timestamp() })),
     );
     return lost.length;
   }
 
   async function claim({ lane, exceptOwners, take }: ClaimOrder): Promise<Claim | undefined> {
     const mayRun = (owner: string): boolean => !exceptOwners.has(owner);
-    const job = isDraining ? undefined : book.live(lines[lane].peek(mayRun) ?? '');
+    const job = isDraining ? undefined : table.live(lines[lane].peek(mayRun) ?? '');
     if (job === undefined || !take(job.identity)) return undefined;
     lines[lane].shift(mayRun);
     const started = await start(job);
     const lease = leases.of(job);
     if (typeof started === 'string' || lease === undefined) return undefined;
-    return { lease, job: job.identity, input: await book.payload(lease.jobId) };
+    return { lease, job: job.identity, input: await table.payload(lease.jobId) };
   }
 
   /** Writes the start of a job. One that could not be written (a full disk) is first in line again from the next tick on. */
   async function start(job: LiveJob) {
     try {
-      return await book.transition(job, { type: 'start', at: timestamp() });
+      return await table.transition(job, { type: 'start', at: timestamp() });
     } catch (thrown) {
       clock.after(TICK_MS, () => {
         if (job.life.status !== 'pending') return;
@@ -147,13 +147,13 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     const job = heldJob(lease);
     if (job === undefined) return false;
     leases.beat(lease, clock.monotonicMs());
-    book.beat(job);
+    table.beat(job);
     return true;
   }
 
   /** The running job of a lease; undefined once the attempt has been given up. */
   function heldJob(lease: Lease): LiveJob | undefined {
-    return leases.isHeld(lease) ? book.live(lease.jobId) : undefined;
+    return leases.isHeld(lease) ? table.live(lease.jobId) : undefined;
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
@@ -161,7 +161,7 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     if (job === undefined) return false;
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
     const event = eventOf(ending, lease.attempt, timestamp());
-    return typeof (await book.transition(job, event, effect)) !== 'string';
+    return typeof (await table.transition(job, event, effect)) !== 'string';
   }
 
   function keepTicking(): void {
@@ -176,9 +176,9 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
 
   function expire(lease: Lease): void {
     const job = heldJob(lease);
-    if (job === undefined || book.isSettling(job)) return;
+    if (job === undefined || table.isSettling(job)) return;
     const silence = `no sign of life for ${limits.leaseMs / 1000} seconds`;
-    book
+    table
       .transition(job, eventOf({ type: 'crash', cause: silence }, lease.attempt, timestamp()))
       .catch((thrown: unknown) => {
         log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written');
@@ -194,8 +194,8 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     complete,
     drain: () => void (isDraining = true),
     close: coming.settled,
-    ...book.reader,
-    isLive: async (jobId) => book.live(jobId) !== undefined || coming.find(jobId) !== undefined,
+    ...table.reader,
+    isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };
 }
 

@@ -1,5 +1,5 @@
 import { LIMITS } from '#domain/limits.js';
-import type { JobEngine } from '#jobs/job-engine.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
 
@@ -25,7 +25,7 @@ export interface FollowAll {
  * reader is busy are reported as one: what waits to be reported is at most one entry a job.
  */
 export async function followAll(
-  engine: JobEngine,
+  system: JobSystem,
   { seconds, stopping, onEnd }: FollowAll,
 ): Promise<AsyncIterableIterator<AnyJobEvent>> {
   const waiting = new Set<string>();
@@ -35,12 +35,12 @@ export async function followAll(
   let isEnded = false;
   let wake = (): void => {};
   let timer: NodeJS.Timeout | undefined;
-  const unwatch = engine.watchAll((jobId) => {
+  const unwatch = system.watchAll((jobId) => {
     (isCaughtUp ? waiting : since).add(jobId);
     wake();
   });
   stopping.addEventListener('abort', end);
-  for (const jobId of (await engine.liveIds()).slice(-LIMITS.MAX_LISTED_JOBS)) waiting.add(jobId);
+  for (const jobId of (await system.liveIds()).slice(-LIMITS.MAX_LISTED_JOBS)) waiting.add(jobId);
 
   function end(): IteratorResult<AnyJobEvent, undefined> {
     if (!isEnded) {
@@ -67,7 +67,7 @@ export async function followAll(
         if (isEnded || stopping.aborted) return end();
         const jobId = take();
         if (jobId !== undefined) {
-          const found = await engine.find(jobId).catch(() => undefined); // What cannot be read is left out, as in a listing.
+          const found = await system.find(jobId).catch(() => undefined); // What cannot be read is left out, as in a listing.
           if (isEnded) return end();
           if (found !== undefined)
             return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
@@ -93,7 +93,7 @@ export async function followAll(
 
 /** Changes that come while the reader is busy are reported as one: an event is the status as it is, not what happened to it. */
 export function followJob(
-  engine: JobEngine,
+  system: JobSystem,
   {
     jobId,
     seen,
@@ -111,7 +111,7 @@ export function followJob(
   /** Whether something has happened since the last look. */
   let isNews = false;
   let wake = (): void => {};
-  const unwatch = engine.watch(jobId, () => {
+  const unwatch = system.watch(jobId, () => {
     isNews = true;
     wake();
   });
@@ -133,7 +133,7 @@ export function followJob(
     async next() {
       for (;;) {
         isNews = false;
-        const found = isEnded ? undefined : await engine.find(jobId);
+        const found = isEnded ? undefined : await system.find(jobId);
         if (found === undefined || isEnded) return end();
         if (sent !== found.revision) {
           sent = found.revision;

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
-import type { JobEngine } from '#jobs/job-engine.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { FoundJob, JobQuery } from '#jobs/queue.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
@@ -42,7 +42,7 @@ export interface JobsService {
 }
 
 export interface JobsServiceDependencies {
-  readonly engine: JobEngine;
+  readonly system: JobSystem;
   readonly artifacts: ArtifactStore;
   /** Results that are kept in a compact form, written out when they are read; by kind. */
   readonly results?: Partial<Record<JobKindName, (value: unknown) => ReadableStream<Uint8Array>>>;
@@ -53,7 +53,7 @@ export interface JobsServiceDependencies {
 }
 
 export function createJobsService({
-  engine,
+  system,
   artifacts,
   stopping,
   results = {},
@@ -70,7 +70,7 @@ export function createJobsService({
   }
 
   async function require(jobId: string): Promise<FoundJob> {
-    const found = await engine.find(jobId);
+    const found = await system.find(jobId);
     if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return found;
   }
@@ -88,13 +88,13 @@ export function createJobsService({
   }
 
   return {
-    list: async (query) => ({ jobs: await engine.list(query) }),
+    list: async (query) => ({ jobs: await system.list(query) }),
     async read(jobId, { waitSeconds, signal }) {
       const { status } = (await require(jobId)).status;
       if (waitSeconds > 0 && !isTerminal(status)) {
         await untilChange({
-          watch: (listener) => engine.watch(jobId, listener),
-          isChanged: async () => (await engine.find(jobId))?.status.status !== status,
+          watch: (listener) => system.watch(jobId, listener),
+          isChanged: async () => (await system.find(jobId))?.status.status !== status,
           milliseconds: waitSeconds * 1000,
           signals: [signal, stopping],
         });
@@ -103,17 +103,17 @@ export function createJobsService({
     },
     async cancel(jobId) {
       await require(jobId);
-      await engine.cancel(jobId);
+      await system.cancel(jobId);
       return view(await require(jobId));
     },
     async follow(jobId, seen) {
       await require(jobId);
       admitFollower();
-      return followJob(engine, { jobId, seen, stopping, onEnd: () => followers-- });
+      return followJob(system, { jobId, seen, stopping, onEnd: () => followers-- });
     },
     async followAll(seconds) {
       admitFollower();
-      return followAll(engine, { seconds, stopping, onEnd: () => followers-- });
+      return followAll(system, { seconds, stopping, onEnd: () => followers-- });
     },
   };
 }

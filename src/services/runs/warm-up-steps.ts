@@ -78,8 +78,8 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle } as const;
     const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step =>
       query(key, 'view-run', input);
-    const frame = await frameOf(run);
-    yield view(`risk ${frame}`, () => ({ ...weights, benchmark: null }));
+    const returns = await returnsKey(run);
+    yield view(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
     yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
     yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
     yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({
@@ -106,7 +106,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     const compared = await benchmarkOf(run);
     if (compared === undefined) return;
-    const key = `${frame} ${compared.id}`;
+    const key = `${returns} ${compared.id}`;
     const benchmark = async () => ({ indexId: compared.id, documents: await reachedBy(documents, compared) });
     yield view(`active risk ${key}`, async () => ({ ...weights, benchmark: await benchmark() }));
     yield view(`factor risk ${key}`, async () => ({
@@ -130,7 +130,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
   }
 
   /** What returns of a run's names are measured on: runs that have it in common find them made. */
-  async function frameOf({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
+  async function returnsKey({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
     const document = await indexOf(indexId);
     return document?.pipeline
       ? JSON.stringify([document.calendar, document.currency, document.pipeline.treatment])

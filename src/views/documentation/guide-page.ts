@@ -1,4 +1,4 @@
-import { pageOf, type Group, type Page } from './frame.js';
+import { pageOf, type Group, type Page } from './page.js';
 import { markup, verbatim } from './markup.js';
 
 /** One page of the guide, already turned into HTML. */

@@ -5,10 +5,10 @@ import type { ReportTemplateDocument } from '#domain/reports/template-document.j
 import { drawBlock } from './blocks/draw-block.js';
 import type { RunFigures } from './figures.js';
 import { createCanvas, type StructureElement } from './page/canvas.js';
-import { drawFoot, pageFrame, type PageFrame } from './page/frame.js';
-import type { FramedBlock, LaidBlock, Placement } from './page/layout.js';
+import { drawFoot, printArea, type PrintArea } from './page/print-area.js';
+import type { AlignedBlock, LaidBlock, Placement } from './page/layout.js';
 import { paginate, type Band } from './page/paginate.js';
-import { createPdf, endPdf, fontBookOf } from './page/pdf-document.js';
+import { createPdf, endPdf, fontSetOf } from './page/pdf-document.js';
 import { SPACE } from './style-sheet.js';
 import { cleanLine } from './text/clean-text.js';
 import type { FontShelf } from './text/fonts.js';
@@ -45,22 +45,22 @@ export function renderReport({ template, figures, renderedAt, fonts, report }: R
       });
   };
   const title = titleOf(template, figures);
-  const frame = pageFrame(template.page);
+  const area = printArea(template.page);
   const pdf = createPdf({ title, renderedAt: new Date(renderedAt) });
-  const typesetter = createTypesetter(fontBookOf(pdf), fonts);
+  const typesetter = createTypesetter(fontSetOf(pdf), fonts);
   const canvas = createCanvas(pdf, typesetter);
 
-  const bands = layBands(template, { frame, figures, typesetter, tick });
-  const pages = paginate(bands, { top: frame.top, height: frame.innerHeight });
+  const bands = layBands(template, { area, figures, typesetter, tick });
+  const pages = paginate(bands, { top: area.top, height: area.innerHeight });
 
   const root = pdf.struct('Document');
   pdf.addStructure(root);
   const sections = bands.flat().map(() => canvas.element(root, 'Sect'));
   pages.forEach((placements, i) => {
     tick(0.5 + (0.4 * i) / pages.length, 'drawing pages');
-    pdf.addPage({ size: [frame.width, frame.height], margin: 0 });
+    pdf.addPage({ size: [area.width, area.height], margin: 0 });
     drawPlacements(placements, sections, { canvas, tick });
-    drawFoot(canvas, frame, { name: title, stamp: stampOf(figures, renderedAt), page: i + 1, pages: pages.length });
+    drawFoot(canvas, area, { name: title, stamp: stampOf(figures, renderedAt), page: i + 1, pages: pages.length });
   });
   root.end();
   tick(0.9, 'writing the document');
@@ -90,26 +90,26 @@ function stampOf(figures: ReportInput['figures'], renderedAt: string): string {
 }
 
 interface BandsInput {
-  readonly frame: PageFrame;
+  readonly area: PrintArea;
   readonly figures: ReportInput['figures'];
   readonly typesetter: Typesetter;
   readonly tick: (fraction: number, message: string) => void;
 }
 
 /** Blocks in bands: two halves that follow each other share one. */
-function layBands(template: ReportTemplateDocument, { frame, figures, typesetter, tick }: BandsInput): Band[] {
+function layBands(template: ReportTemplateDocument, { area, figures, typesetter, tick }: BandsInput): Band[] {
   const { blocks } = template;
-  const half = (frame.innerWidth - SPACE.gutter) / 2;
-  const bands: FramedBlock[][] = [];
+  const half = (area.innerWidth - SPACE.gutter) / 2;
+  const bands: AlignedBlock[][] = [];
   let isOpen = false;
   blocks.forEach((block, i) => {
     tick((0.5 * i) / blocks.length, 'laying out blocks');
     const isHalf = block.width === 'half';
     const isRight = isHalf && isOpen;
-    const laid = layBlock(block, { width: isHalf ? half : frame.innerWidth });
-    const framed = { block: laid, x: frame.left + (isRight ? half + SPACE.gutter : 0) };
-    if (isRight) bands.at(-1)!.push(framed);
-    else bands.push([framed]);
+    const laid = layBlock(block, { width: isHalf ? half : area.innerWidth });
+    const aligned = { block: laid, x: area.left + (isRight ? half + SPACE.gutter : 0) };
+    if (isRight) bands.at(-1)!.push(aligned);
+    else bands.push([aligned]);
     isOpen = isHalf && !isRight;
   });
   return bands;
@@ -117,7 +117,7 @@ function layBands(template: ReportTemplateDocument, { frame, figures, typesetter
   function layBlock(block: ReportBlock, { width }: { readonly width: number }): LaidBlock {
     return drawBlock(block, {
       width,
-      pageHeight: frame.innerHeight,
+      pageHeight: area.innerHeight,
       typesetter,
       figures: block.index_id === null ? null : (figures.get(block.index_id) ?? null),
       reportName: template.name,

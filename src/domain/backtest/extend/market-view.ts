@@ -5,7 +5,7 @@ import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js
 import type { Composer } from '../simulate/compositions.js';
 import { dueAfter, type DueRebalance } from '../simulate/due-rebalances.js';
 import { CannotResume } from './reasons.js';
-import { lastPriced } from '../simulate-run.js';
+import { lastPriced } from '../compute-run.js';
 import { requestedRange, type RequestedRange } from '../simulate/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';

@@ -28,7 +28,7 @@ export interface LaidBlock {
 }
 
 /** A block with its place between the margins. */
-export interface FramedBlock {
+export interface AlignedBlock {
   readonly block: LaidBlock;
   readonly x: number;
 }

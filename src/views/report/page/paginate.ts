@@ -1,19 +1,19 @@
 import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import { SPACE } from '../style-sheet.js';
-import type { FramedBlock, LaidBlock, Part, Placement, Section } from './layout.js';
+import type { AlignedBlock, LaidBlock, Part, Placement, Section } from './layout.js';
 
 /** Blocks that begin at the same height: one of full width, or one or two halves. */
-export type Band = readonly FramedBlock[];
+export type Band = readonly AlignedBlock[];
 
-export interface Frame {
+export interface ContentArea {
   readonly top: number;
   readonly height: number;
 }
 
 interface Cursor {
   readonly page: number;
-  /** From the top of the frame. */
+  /** From the top of the content area. */
   readonly y: number;
 }
 
@@ -26,7 +26,7 @@ const ROWS_WITH_TITLE = 2;
  * @returns the placements of each page, in reading order
  * @throws Refusal RENDER_FAILED when the report has more pages than it may
  */
-export function paginate(bands: readonly Band[], frame: Frame): Placement[][] {
+export function paginate(bands: readonly Band[], area: ContentArea): Placement[][] {
   const pages: Placement[][] = [[]];
   let block = 0;
   let cursor: Cursor = { page: 0, y: 0 };
@@ -38,14 +38,14 @@ export function paginate(bands: readonly Band[], frame: Frame): Placement[][] {
       });
     }
     while (pages.length <= at.page) pages.push([]);
-    pages[at.page]!.push({ part, x, y: frame.top + at.y, block: position });
+    pages[at.page]!.push({ part, x, y: area.top + at.y, block: position });
     return { page: at.page, y: at.y + part.height };
   }
 
-  const fits = (height: number, { y }: Cursor): boolean => y + height <= frame.height + 1e-6;
+  const fits = (height: number, { y }: Cursor): boolean => y + height <= area.height + 1e-6;
   const nextPage = ({ page }: Cursor): Cursor => ({ page: page + 1, y: 0 });
 
-  function flow({ block: laid, x }: FramedBlock, start: Cursor, position: number): Cursor {
+  function flow({ block: laid, x }: AlignedBlock, start: Cursor, position: number): Cursor {
     let at = start;
     if (laid.title !== null) at = put(laid.title, { x, at }, position);
     for (const [i, section] of laid.sections.entries()) {
@@ -65,9 +65,9 @@ export function paginate(bands: readonly Band[], frame: Frame): Placement[][] {
 
   for (const band of bands) {
     if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
-    const lead = Math.max(...band.map((framed) => opening(framed.block, frame.height)));
-    if (cursor.y > 0 && !fits(Math.min(lead, frame.height), cursor)) cursor = nextPage(cursor);
-    const ends = band.map((framed) => flow(framed, cursor, block++));
+    const lead = Math.max(...band.map((aligned) => opening(aligned.block, area.height)));
+    if (cursor.y > 0 && !fits(Math.min(lead, area.height), cursor)) cursor = nextPage(cursor);
+    const ends = band.map((aligned) => flow(aligned, cursor, block++));
     cursor = ends.reduce(
       (last, end) => (end.page > last.page || (end.page === last.page && end.y > last.y) ? end : last),
       cursor,

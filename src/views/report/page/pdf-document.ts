@@ -1,5 +1,5 @@
 import Pdf from 'pdfkit';
-import type { FontBook } from '../text/typesetter.js';
+import type { FontSet } from '../text/typesetter.js';
 
 export interface PdfIdentity {
   readonly title: string;
@@ -46,7 +46,7 @@ interface OpenedFont {
 /** Size at which text is measured, to be scaled. */
 const MEASURE_SIZE = 1;
 
-export function fontBookOf(pdf: PDFKit.PDFDocument): FontBook {
+export function fontSetOf(pdf: PDFKit.PDFDocument): FontSet {
   return {
     register: (name, bytes) => void pdf.registerFont(name, bytes),
     covers: (name, codePoint) => (pdf.font(name) as unknown as OpenedFont)._font.font.hasGlyphForCodePoint(codePoint),

@@ -37,7 +37,7 @@ export interface Typesetter {
 }
 
 /** What a document must be able to do with fonts. */
-export interface FontBook {
+export interface FontSet {
   register(name: FontName, bytes: Uint8Array): void;
   /** Whether a registered font has a glyph for a character. */
   covers(name: FontName, codePoint: number): boolean;
@@ -50,7 +50,7 @@ const ELLIPSIS = '…';
 /** Digits and what stands between them have widths of their own in these fonts, whatever their neighbours: figures line up. */
 const FIGURES = /^[-\d.,%]*$/;
 
-export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
+export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   const registered = new Set<FontName>();
   const runCache = new Map<string, readonly FontRun[]>();
   const widthCache = new Map<string, number>();

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createPdf, fontBookOf } from '#views/report/page/pdf-document.js';
+import { createPdf, fontSetOf } from '#views/report/page/pdf-document.js';
 import { openFonts } from '#views/report/text/fonts.js';
 import { createTypesetter, type Typesetter } from '#views/report/text/typesetter.js';
 
 let typesetter: Typesetter;
 beforeAll(() => {
-  typesetter = createTypesetter(fontBookOf(createPdf({ title: 'Test', renderedAt: new Date(0) })), openFonts());
+  typesetter = createTypesetter(fontSetOf(createPdf({ title: 'Test', renderedAt: new Date(0) })), openFonts());
 });
 
 const style = { size: 10 };
@@ -40,7 +40,7 @@ describe('fonts', () => {
 
   test('the width of figures is that of the string as it is drawn', () => {
     const pdf = createPdf({ title: 'Test', renderedAt: new Date(0) });
-    const book = fontBookOf(pdf);
+    const book = fontSetOf(pdf);
     book.register('regular', openFonts().bytes('regular'));
     for (const text of ['1,234.56%', '-0.71', '2024-11-17'])
       expect(typesetter.width(text, { size: 1 })).toBeCloseTo(book.measure('regular', text), 6);

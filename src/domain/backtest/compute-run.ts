@@ -13,11 +13,11 @@ import { bookDays, indexBook, indexTerms, type IndexRun } from './simulate/index
 import { roomForColumns } from './run-file/room.js';
 import { simulateBook } from './simulate/simulate-book.js';
 import { requestedRange, type CalendarCoverage } from './simulate/window.js';
-import type { SimulatedRun, SimulateInput } from './run.js';
+import type { ComputedRun, ComputeInput } from './run.js';
 import { followIndex, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
 
-/** Simulates what a plan describes. @throws Refusal as `runBacktest` does, but for its benchmark */
-export function simulateRun({
+/** Computes what a plan describes, up to levels and metrics. @throws Refusal as `runBacktest` does, except for its benchmark */
+export function computeRun({
   market,
   calendars,
   plan,
@@ -26,7 +26,7 @@ export function simulateRun({
   report,
   inPlace = false,
   composer: known,
-}: SimulateInput): SimulatedRun {
+}: ComputeInput): ComputedRun {
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   const sm = marketOn({ market, calendars, code: document.calendar });
@@ -54,7 +54,7 @@ export function simulateRun({
     to,
     tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set'),
   });
-  const portfolio = simulatePortfolio(index, { plan, from, to, own, report });
+  const portfolio = computePortfolio(index, { plan, from, to, own, report });
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   return {
@@ -76,7 +76,7 @@ export function simulateRun({
   };
 }
 
-interface PortfolioSpan extends Pick<SimulateInput, 'plan' | 'report'> {
+interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
   readonly from: number;
   readonly to: number;
   /** Rebalances of its own; null follows those of the index. */
@@ -84,7 +84,7 @@ interface PortfolioSpan extends Pick<SimulateInput, 'plan' | 'report'> {
 }
 
 /** The portfolio: the book of the index where it does nothing but hold it, else a book of its own. */
-function simulatePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
+function computePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
   const { compositions, book } = index;
   const { request, strategy } = plan;
   const holdsIndex = strategy === undefined || isPlain(strategy);

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusal.js';
 import { WorkerLost } from '#jobs/compute-pool.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
-import { MiB, backtest, from, openWorld, reach, started, submission, type Payload } from './engine-world.js';
+import { MiB, backtest, from, openWorld, reach, started, submission, type Payload } from './job-world.js';
 
 describe('submitting', () => {
   test('a job that is answered is on disk, whole', async () => {

@@ -1,18 +1,18 @@
 import { LIMITS } from '#domain/limits.js';
-import type { EngineLimits } from './job-engine.js';
+import type { NodeLimits } from './job-system.js';
 import type { QueueLimits } from './queue.js';
 
 /** Light jobs at once: their one thread, and the work that runs beside it. */
 const LIGHT_RUNNING_MAX = 4;
 
 /** What one node may do, and what may wait, on this machine. */
-export function engineLimits({
+export function nodeLimits({
   workers,
   memoryBytes,
 }: {
   readonly workers: number;
   readonly memoryBytes: number;
-}): EngineLimits & QueueLimits {
+}): NodeLimits & QueueLimits {
   return {
     attemptsMax: LIMITS.MAX_ATTEMPTS,
     queueMax: LIMITS.MAX_QUEUED_JOBS,

@@ -22,7 +22,7 @@ export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
  * Every job and its state. A state is first on disk and visible afterwards; progress and heartbeat lie in memory,
  * start over after a restart and are never written.
  */
-export interface JobBook {
+export interface JobTable {
   /** Reads the stored jobs; returns those that have not ended, oldest first. */
   load(): Promise<LiveJob[]>;
   /** Writes a new job, in place of an ended one of the same id; the oldest ended ones beyond the limit are forgotten with it. */
@@ -45,7 +45,7 @@ export interface JobBook {
   readonly reader: Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'>;
 }
 
-export interface JobBookDependencies {
+export interface JobTableDependencies {
   readonly store: DocumentStore;
   readonly clock: Clock;
   readonly attemptsMax: number;
@@ -68,7 +68,7 @@ interface Entry extends LiveJob {
   isSettling: boolean;
 }
 
-export function createJobBook(dependencies: JobBookDependencies): JobBook {
+export function createJobTable(dependencies: JobTableDependencies): JobTable {
   const { store, clock, attemptsMax, endedMax, log, progressOf, onChange } = dependencies;
   const live = new Map<string, Entry>();
   // Microseconds since 1970 at the start of the process.

@@ -4,19 +4,19 @@ import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';
 import type { ComputePool } from './compute-pool.js';
-import type { EngineLimits, JobEngine } from './job-engine.js';
+import type { NodeLimits, JobSystem } from './job-system.js';
 import type { JobKind, Submission } from './job-kind.js';
 import { runQuery } from './query.js';
 import type { JobLog, JobQueue } from './queue.js';
 import { createScheduler } from './scheduler.js';
 import type { JobStatus } from './status.js';
 
-export interface JobEngineDependencies {
+export interface JobSystemDependencies {
   readonly queue: JobQueue;
   readonly artifacts: ArtifactStore;
   readonly pool: ComputePool;
   readonly clock: Clock;
-  readonly limits: EngineLimits;
+  readonly limits: NodeLimits;
   readonly log: JobLog;
 }
 
@@ -24,7 +24,7 @@ export interface JobEngineDependencies {
 const STOP_MS = 5000;
 
 /** The doors to the jobs: what is submitted goes to the queue, and what the queue has is run by this node. */
-export function createJobEngine({ queue, artifacts, pool, clock, limits, log }: JobEngineDependencies): JobEngine {
+export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: JobSystemDependencies): JobSystem {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
   const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log });
 

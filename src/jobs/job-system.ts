@@ -2,8 +2,8 @@ import type { Lane } from './compute-pool.js';
 import type { JobHandlers, Jobs } from './job-kind.js';
 import type { JobQueue, JobReader } from './queue.js';
 
-/** The job engine as the service's root and the job routes see it. */
-export interface JobEngine extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'watchAll'> {
+/** The job system as the service's root and the job routes see it. */
+export interface JobSystem extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'watchAll'> {
   /** Makes kinds known. All are registered before `start`, so that jobs of the last process can run. */
   register(kinds: Partial<JobHandlers>): void;
   /** Joins the queue and begins to work. Nothing is submitted before. */
@@ -15,7 +15,7 @@ export interface JobEngine extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'wa
 }
 
 /** What one node may do. */
-export interface EngineLimits {
+export interface NodeLimits {
   /** Jobs that run at once in each lane. */
   readonly runningMax: Readonly<Record<Lane, number>>;
   /** Heavy jobs of one owner that run at once. */

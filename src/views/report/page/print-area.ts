@@ -3,7 +3,7 @@ import { HAIRLINE, LINE, MUTED, SIZE, SPACE } from '../style-sheet.js';
 import type { Canvas } from './canvas.js';
 
 /** A page with what is kept free around the blocks. */
-export interface PageFrame {
+export interface PrintArea {
   readonly width: number;
   readonly height: number;
   /** Left edge of the blocks. */
@@ -14,7 +14,7 @@ export interface PageFrame {
 }
 
 /** The foot lies in the lower margin as far as that has room for it. */
-export function pageFrame({ size, orientation, margin }: ReportPage): PageFrame {
+export function printArea({ size, orientation, margin }: ReportPage): PrintArea {
   const { width: short, height: long } = PAGE_SIZES[size];
   const [width, height] = orientation === 'portrait' ? [short, long] : [long, short];
   const foot = Math.max(margin, SPACE.foot);
@@ -40,7 +40,7 @@ export interface Foot {
 /** The line at the foot of a page: name, dates, and which page of how many. */
 export function drawFoot(
   canvas: Canvas,
-  { left, innerWidth, height, top }: PageFrame,
+  { left, innerWidth, height, top }: PrintArea,
   { name, stamp, page, pages }: Foot,
 ): void {
   const { typesetter } = canvas;

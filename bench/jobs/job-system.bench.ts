@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '#jobs/clock.js';
-import { createJobEngine } from '#jobs/engine.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
-import { engineLimits } from '#jobs/engine-limits.js';
-import type { JobEngine } from '#jobs/job-engine.js';
+import { nodeLimits } from '#jobs/node-limits.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -15,7 +15,7 @@ import { openStore } from '#store/open-store.js';
 import { spread } from '../percentiles.js';
 
 /**
- * The job engine over a real store and real threads: submission until it is on disk, a whole short job, cancelling endless
+ * The job system over a real store and real threads: submission until it is on disk, a whole short job, cancelling endless
  * loops of JavaScript and WebAssembly until the state is readable and until the thread works again, and a start with
  * many jobs stored. Goals: cancelled readable within 100 ms and processor back within 500 ms (p99), start within 2 s.
  */
@@ -43,10 +43,10 @@ async function open(workers: number) {
   const home = await openHome(folder);
   const store = await openStore({ home, onFailure: console.error });
   const pool = createPool({ workers: Math.max(workers, 1), door });
-  const limits = { ...engineLimits({ workers, memoryBytes: 1e12 }), queueMax: 2 * JOBS };
+  const limits = { ...nodeLimits({ workers, memoryBytes: 1e12 }), queueMax: 2 * JOBS };
   const clock = systemClock;
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: quiet });
-  const engine = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits, log: quiet });
+  const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: quiet });
   engine.register({ [kind.kind]: kind });
   await engine.start();
   return {
@@ -60,10 +60,10 @@ async function open(workers: number) {
   };
 }
 
-const submit = (engine: JobEngine, ident: string, payload: Payload) =>
+const submit = (engine: JobSystem, ident: string, payload: Payload) =>
   engine.submit({ kind, ident, payload, request: payload, estimatedBytes: 1 });
 
-function until(engine: JobEngine, jobId: string, isReached: (status: JobStatus | undefined) => boolean): Promise<void> {
+function until(engine: JobSystem, jobId: string, isReached: (status: JobStatus | undefined) => boolean): Promise<void> {
   return new Promise((resolve) => {
     const look = async (): Promise<void> => {
       if (!isReached(await engine.get(jobId))) return;

@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest';
 import { TaskStopped, type ComputePool } from '#jobs/compute-pool.js';
-import { createJobEngine } from '#jobs/engine.js';
-import type { EngineLimits, JobEngine } from '#jobs/job-engine.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
+import type { NodeLimits, JobSystem } from '#jobs/job-system.js';
 import type { JobKind, Submission } from '#jobs/job-kind.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import type { QueueLimits } from '#jobs/queue.js';
@@ -12,7 +12,7 @@ import { createTestClock, type TestClock } from './test-clock.js';
 
 const newFolder = temporaryFolders();
 export const MiB = 2 ** 20;
-const LIMITS: EngineLimits & QueueLimits = {
+const LIMITS: NodeLimits & QueueLimits = {
   attemptsMax: 3,
   queueMax: 100,
   ownerQueueMax: 1000,
@@ -97,7 +97,7 @@ export const from = (owner: string): Partial<Submission<Payload>> => ({
 });
 
 export interface World {
-  readonly engine: JobEngine;
+  readonly engine: JobSystem;
   readonly store: Store;
   readonly time: TestClock;
   readonly errands: Errand[];
@@ -111,7 +111,7 @@ const worlds: World[] = [];
 export const newHome = newFolder;
 
 export async function openWorld(
-  limits: Partial<EngineLimits & QueueLimits> = {},
+  limits: Partial<NodeLimits & QueueLimits> = {},
   kinds: readonly JobKind<never>[] = [],
 ): Promise<World> {
   return openOn(await newFolder(), limits, kinds);
@@ -119,7 +119,7 @@ export async function openWorld(
 
 export async function openOn(
   path: string,
-  limits: Partial<EngineLimits & QueueLimits> = {},
+  limits: Partial<NodeLimits & QueueLimits> = {},
   kinds: readonly JobKind<never>[] = [],
 ): Promise<World> {
   const home = await openHome(path);
@@ -136,7 +136,7 @@ export async function openOn(
   const log = { info: note, warn: note, error: note };
   const allLimits = { ...LIMITS, ...limits };
   const queue = createLocalQueue({ store: store.documents, clock, limits: allLimits, log });
-  const engine = createJobEngine({ queue, artifacts: store.artifacts, pool, clock, limits: allLimits, log });
+  const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits: allLimits, log });
   for (const kind of [backtest, ...kinds]) engine.register({ [kind.kind]: kind });
   await engine.start();
   const world = { engine, store, time, errands, logged, fields, home };
@@ -155,7 +155,7 @@ afterEach(async () => {
 });
 
 /** Resolves when the job is in the state. */
-export function reach(engine: JobEngine, jobId: string, status: string): Promise<void> {
+export function reach(engine: JobSystem, jobId: string, status: string): Promise<void> {
   return new Promise((resolve) => {
     const look = async (): Promise<void> => {
       if ((await engine.get(jobId))?.status !== status) return;

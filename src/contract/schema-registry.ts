@@ -9,7 +9,7 @@ type Direction = 'input' | 'output';
  * Collects the schemas of a document as components. What a client sends and what it gets can differ under one name
  * (a field with a default may be left out, and is always answered): such a name stands twice, as `Name` and `NameInput`.
  */
-export interface SchemaBook {
+export interface SchemaRegistry {
   /** The schema of a body or parameter a client sends; its references are set by `resolve`. */
   request(schema: z.ZodType): JsonSchema;
   /** The schema of a body the service answers. */
@@ -20,7 +20,7 @@ export interface SchemaBook {
   resolve<T>(value: T): T;
 }
 
-export function createSchemaBook(): SchemaBook {
+export function createSchemaRegistry(): SchemaRegistry {
   const named: Record<Direction, Map<string, JsonSchema>> = { input: new Map(), output: new Map() };
 
   function add(schema: z.ZodType, io: Direction): JsonSchema {

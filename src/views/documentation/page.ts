@@ -19,7 +19,7 @@ export interface Group {
   readonly links: readonly Link[];
 }
 
-export interface Frame {
+export interface PageInput {
   readonly title: string;
   /** Class of the main part. */
   readonly kind: 'reference' | 'guide';
@@ -42,7 +42,7 @@ export const PAGE_POLICY = [
 ].join('; ');
 
 /** The page around its content: head, navigation, content. */
-export function pageOf({ title, kind, groups, content, current }: Frame): Page {
+export function pageOf({ title, kind, groups, content, current }: PageInput): Page {
   const html = markup`<!doctype html>
 <html lang="en-GB">
 <head>

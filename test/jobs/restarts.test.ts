@@ -11,7 +11,7 @@ import {
   started,
   submission,
   type Payload,
-} from './engine-world.js';
+} from './job-world.js';
 
 describe('the origin of a job', () => {
   const origin: Origin = { owner: 'key', requestId: 'r-1', traceId: 'a'.repeat(32) };

@@ -1,7 +1,7 @@
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { SHORT_CASH_WIDTH } from '#domain/backtest/run-file/short-cash.js';
-import type { SessionEffect } from '#domain/market/growth.js';
+import type { SessionEffect } from '#domain/market/session-effects.js';
 
 /** What happened to a name of a run on one of its dates. */
 export interface RunEffect {

@@ -1,4 +1,5 @@
-import { growthOf, growthRow, type GrowthTerms } from '../market/growth.js';
+import { growthOf, growthRow } from '../market/growth.js';
+import type { GrowthTerms } from '../market/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 export interface DriftInput {

@@ -4,7 +4,8 @@ import type { Decided, Decider, Undecided } from '../backtest/simulate/decider.j
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
-import { growthOf, growthTerms } from '../market/growth.js';
+import { growthOf } from '../market/growth.js';
+import { growthTerms } from '../market/growth-terms.js';
 import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusal.js';

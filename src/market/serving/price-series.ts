@@ -1,5 +1,6 @@
 import { civilOf, weekdayOf, type Day } from '#domain/days.js';
-import { growthStep, type SessionEffect } from '#domain/market/growth.js';
+import { growthStep } from '#domain/market/growth.js';
+import type { SessionEffect } from '#domain/market/session-effects.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 

@@ -6,7 +6,8 @@ import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js'
 import { recordOf } from '#domain/backtest/record/schema.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { civilOf, formatDay } from '#domain/days.js';
-import { growthOf, growthTerms } from '#domain/market/growth.js';
+import { growthOf } from '#domain/market/growth.js';
+import { growthTerms } from '#domain/market/growth-terms.js';
 import { attributionView } from '#views/attribution-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { recordJson } from '#views/record-json.js';

@@ -1,4 +1,4 @@
-import { effectTable, type EffectTable } from '../../market/growth.js';
+import { effectTable, type EffectTable } from '../../market/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
 import type { Run } from '../run.js';

@@ -1,4 +1,5 @@
-import { effectTable, shortTerms } from '../../market/growth.js';
+import { effectTable } from '../../market/session-effects.js';
+import { shortTerms } from '../../market/growth-terms.js';
 import type { Book } from '../simulate/book.js';
 import { indexTerms } from '../simulate/index-run.js';
 import type { Block } from './block.js';

@@ -1,6 +1,7 @@
 import { formatDay } from '../../days.js';
 import { requireRate } from '../../market/exchange-rates.js';
-import { effectOn, shortTerms } from '../../market/growth.js';
+import { effectOn } from '../../market/session-effects.js';
+import { shortTerms } from '../../market/growth-terms.js';
 import { panelRow } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';

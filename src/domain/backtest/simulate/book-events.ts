@@ -1,7 +1,8 @@
 import type { TreatmentSpec } from '../../documents/index-document.js';
 import type { ExchangeRates } from '../../market/exchange-rates.js';
 import type { CorporateAction } from '../../market/market-data.js';
-import { effectOn, effectTable, type GrowthTerms } from '../../market/growth.js';
+import { effectOn, effectTable } from '../../market/session-effects.js';
+import type { GrowthTerms } from '../../market/growth-terms.js';
 import type { SessionMarket } from '../../market/session-market.js';
 
 /** What corporate actions do to a book on one session, by column. */

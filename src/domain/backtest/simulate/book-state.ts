@@ -1,5 +1,5 @@
 import type { Absences } from '../../market/absences.js';
-import type { EffectTable } from '../../market/growth.js';
+import type { EffectTable } from '../../market/session-effects.js';
 import { panelRow } from '../../market/session-market.js';
 import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';

@@ -1,5 +1,5 @@
 import type { TreatmentSpec } from '../../documents/index-document.js';
-import type { GrowthTerms } from '../../market/growth.js';
+import type { GrowthTerms } from '../../market/growth-terms.js';
 import type { SessionMarket } from '../../market/session-market.js';
 
 /** Weights that a book takes at the close of a session. */

@@ -1,4 +1,4 @@
-import { growthTerms, type GrowthTerms } from '../../market/growth.js';
+import { growthTerms, type GrowthTerms } from '../../market/growth-terms.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { Book, Targets } from './book.js';
 import type { Compositions } from './compositions.js';

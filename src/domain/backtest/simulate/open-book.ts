@@ -1,6 +1,8 @@
 import { absencesOf } from '../../market/absences.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
-import { effectTable, shortTerms, valueIndexOf } from '../../market/growth.js';
+import { valueIndexOf } from '../../market/growth.js';
+import { effectTable } from '../../market/session-effects.js';
+import { shortTerms } from '../../market/growth-terms.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';

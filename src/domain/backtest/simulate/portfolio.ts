@@ -1,5 +1,6 @@
 import { exchangeRates } from '../../market/exchange-rates.js';
-import { effectOn, effectTable, shortTerms } from '../../market/growth.js';
+import { effectOn, effectTable } from '../../market/session-effects.js';
+import { shortTerms } from '../../market/growth-terms.js';
 import type { Book, BookEvent, Gap } from './book.js';
 import type { Compositions } from './compositions.js';
 import { eventsOn, type EventTerms } from './book-events.js';

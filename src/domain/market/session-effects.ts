@@ -1,0 +1,108 @@
+import { keyOf, type GrowthTerms } from './growth-terms.js';
+import { ACTION_KINDS } from './market-data.js';
+import type { SessionAction } from './session-actions.js';
+import type { SessionMarket } from './session-market.js';
+
+/** What happened to a name on a session, as far as it changes the value of a holding. */
+export interface SessionEffect {
+  /** Share-count multiplier of splits, stock dividends and bonus issues. */
+  readonly ratio: number;
+  /** Cash per share that the variant reinvests, on the new share basis. */
+  readonly cash: number;
+  /** Rights issued per share, and what a new share costs; zero without an issue that adjusts. */
+  readonly rights: number;
+  readonly subscription: number;
+}
+
+/** An effect on one name. */
+export interface PlacedEffect extends SessionEffect {
+  readonly column: number;
+}
+
+/** Effects of every session, by session then column. */
+export interface EffectTable {
+  readonly effects: readonly PlacedEffect[];
+  /** Position in `effects` of the first of each session, [S + 1]. */
+  readonly starts: Int32Array;
+}
+
+/** Terms whose effects are cached: more than a definition has variants. */
+const TABLES_MAX = 8;
+
+const tablesOf = new WeakMap<SessionMarket, Map<string, EffectTable>>();
+
+/** What actions change under given terms. @cost O(A) once per market and terms */
+export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
+  let tables = tablesOf.get(sm);
+  if (!tables) tablesOf.set(sm, (tables = new Map()));
+  const key = keyOf(terms);
+  let table = tables.get(key);
+  if (!table) {
+    tables.set(key, (table = readEffects(sm, terms)));
+    if (tables.size > TABLES_MAX) tables.delete(tables.keys().next().value!);
+  }
+  return table;
+}
+
+/** The effect on a name on a session, undefined when there is none. */
+export function effectOn({ effects, starts }: EffectTable, session: number, column: number): PlacedEffect | undefined {
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) if (effects[e]!.column === column) return effects[e];
+  return undefined;
+}
+
+function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
+  const { all } = sm.actions;
+  const effects: PlacedEffect[] = [];
+  const starts = new Int32Array(sm.sessions.length + 1);
+  let session = -1;
+  for (const placed of all) {
+    const change = effectOf(placed, sm, terms);
+    if (change === undefined) continue;
+    const before = effects.at(-1);
+    if (before?.column === placed.column && session === placed.session) {
+      effects[effects.length - 1] = {
+        column: placed.column,
+        ratio: before.ratio * change.ratio,
+        cash: before.cash + change.cash,
+        rights: before.rights + change.rights,
+        subscription: change.rights === 0 ? before.subscription : change.subscription,
+      };
+      continue;
+    }
+    session = placed.session;
+    effects.push({
+      column: placed.column,
+      ratio: change.ratio,
+      cash: change.cash,
+      rights: change.rights,
+      subscription: change.subscription,
+    });
+    starts[session + 1]!++;
+  }
+  for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
+  return { effects, starts };
+}
+
+const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
+
+function effectOf({ action }: SessionAction, sm: SessionMarket, terms: GrowthTerms): SessionEffect | undefined {
+  const { adjustment } = sm.market;
+  if (adjustment === 'total') return undefined;
+  if (ACTION_KINDS[action.type] === 'ratio') {
+    return adjustment === 'none' && terms.splits === 'apply' ? { ...NO_EFFECT, ratio: action.value } : undefined;
+  }
+  switch (action.type) {
+    case 'DIVIDEND': {
+      const share = { price: 0, total: 1, net: 1 - terms.withholdingTax }[terms.variant];
+      return share === 0 ? undefined : { ...NO_EFFECT, cash: share * action.value };
+    }
+    case 'SPECIAL_DIVIDEND':
+    case 'RETURN_OF_CAPITAL':
+      return terms.specialDividends === 'ignore' ? undefined : { ...NO_EFFECT, cash: action.value };
+    case 'RIGHTS_ISSUE':
+      if (action.subscriptionPrice === null || !(action.value > 0)) return undefined;
+      return { ...NO_EFFECT, rights: action.value, subscription: action.subscriptionPrice };
+    default:
+      return undefined;
+  }
+}

@@ -7,7 +7,7 @@ import { formatDay, type Day } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
-import type { WeightsViewInput } from '#jobs/tasks.js';
+import type { WeightsViewInput } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedCalendars } from './opened-calendars.js';
 

@@ -8,7 +8,7 @@ import { withSeries } from '#domain/market/with-series.js';
 import { Refusal } from '#domain/refusal.js';
 import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
 import { firstAtLeast } from '#domain/search.js';
-import type { ComparedWith } from '#jobs/tasks.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
 import { openedCalendars } from './opened-calendars.js';

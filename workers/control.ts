@@ -1,5 +1,5 @@
 import { threadId } from 'node:worker_threads';
-import type { ControlCells, TaskControl } from '#jobs/tasks.js';
+import type { ControlCells, TaskControl } from '#jobs/thread-messages.js';
 
 /** The task was asked to stop. Thrown by `report` only; nothing catches it but the door. */
 export class CancelledError extends Error {

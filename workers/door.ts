@@ -1,6 +1,5 @@
-import type { ErrorDetail } from '#domain/refusal.js';
-import { Refusal } from '#domain/refusal.js';
-import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/tasks.js';
+import { type ErrorDetail, Refusal } from '#domain/refusal.js';
+import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
 import { CancelledError, openControl } from './control.js';
 import { handOver } from './hand-over.js';
 

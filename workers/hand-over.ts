@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import type { AnswerBytes, OutputBytes } from '#jobs/tasks.js';
+import type { AnswerBytes, OutputBytes } from '#jobs/tasks/files.js';
 
 /** Bytes of a task's output with their hash, on a buffer of their own that can leave the thread. @cost one pass of SHA-256 */
 export function outputBytes(content: string | Uint8Array): OutputBytes {

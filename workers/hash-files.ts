@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs';
-import type { HashCells, SharedHashes, Task } from '#jobs/tasks.js';
+import type { Task } from '#jobs/tasks.js';
+import type { SharedHashes } from '#jobs/tasks/files.js';
+import type { HashCells } from '#jobs/thread-messages.js';
 import { hashFile } from './run-file.js';
 
 /** What has become of a file: nobody has it, somebody hashes it, its digest is there, it is not there. */

@@ -5,7 +5,7 @@ import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import type { Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { TaskControl } from '#jobs/tasks.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
 import { openedCalendars } from './opened-calendars.js';
 
 export interface ComposeQuestion {

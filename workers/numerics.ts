@@ -1,7 +1,7 @@
 import { Piscina } from 'piscina';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine, type EngineChoice, type EngineSetting } from '#kernels/engines/open-engine.js';
-import type { ThreadData } from '#jobs/tasks.js';
+import type { ThreadData } from '#jobs/thread-messages.js';
 
 /** Arena that a thread keeps between tasks; one that grew beyond it is given back to the system. */
 const ARENA_BYTES_MAX = 256 * 2 ** 20;

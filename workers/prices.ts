@@ -1,5 +1,6 @@
 import { priceSeries, type DatedTable } from '#market/serving/price-series.js';
-import type { PricesInput, Task } from '#jobs/tasks.js';
+import type { Task } from '#jobs/tasks.js';
+import type { PricesInput } from '#jobs/tasks/markets.js';
 import { encodeArrowTable } from '#views/arrow-table.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { writeDatedTable } from '#views/table-json.js';

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Refusal } from '#domain/refusal.js';
 import { packedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
-import type { StoredMatrix, Task } from '#jobs/tasks.js';
+import type { Task } from '#jobs/tasks.js';
+import type { StoredMatrix } from '#jobs/tasks/indices.js';
 import { encodeRiskModel, writeRiskModelPart } from '#views/risk-model-view.js';
 import { answerBytes } from './hand-over.js';
 

@@ -11,7 +11,8 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
-import type { ResumableRun, TaskControl } from '#jobs/tasks.js';
+import type { ResumableRun } from '#jobs/tasks/runs.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
 import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
 import {
   SNAPSHOT_CELLS_MAX,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
-import type { OpenRunFiles } from '#jobs/tasks.js';
+import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 
 /**
  * Opens a column file, lets `use` read ranges of it, and of the earlier ones beside it, and closes all of them.

@@ -1,7 +1,9 @@
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { Refusal } from '#domain/refusal.js';
-import type { RunRecordInput, Task, WrittenFile } from '#jobs/tasks.js';
+import type { Task } from '#jobs/tasks.js';
+import type { RunRecordInput } from '#jobs/tasks/runs.js';
+import type { WrittenFile } from '#jobs/tasks/files.js';
 import { createJsonSinkWriter, type JsonWriter } from '#views/json-writer.js';
 import { recordJson, upgradedRecord, writeRecord } from '#views/record-json.js';
 import { answerBytes } from './hand-over.js';

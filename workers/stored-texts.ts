@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Refusal } from '#domain/refusal.js';
-import type { HashedFile, Task } from '#jobs/tasks.js';
+import type { Task } from '#jobs/tasks.js';
+import type { HashedFile } from '#jobs/tasks/files.js';
 import { upgradedResult } from '#views/run-json.js';
 import { answerBytes } from './hand-over.js';
 

@@ -1,13 +1,13 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { Task } from '#jobs/tasks.js';
 import type {
   ExposuresViewInput,
   FactorRiskInput,
   GroupsViewInput,
   ReconcileInput,
   RunViewInput,
-  Task,
   WeightsViewInput,
-} from '#jobs/tasks.js';
+} from '#jobs/tasks/views.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';

@@ -9,7 +9,7 @@ import { formatDay } from '#domain/days.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import type { BacktestInput, BacktestOutput, ResumableRun } from '#jobs/tasks.js';
+import type { BacktestInput, BacktestOutput, ResumableRun } from '#jobs/tasks/runs.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { digestContent } from '#market/content/content.js';
 import { backtest } from '#workers/backtest.js';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { createPool } from '#jobs/pool.js';
-import type { SimulationStart } from '#jobs/tasks.js';
+import type { SimulationStart } from '#jobs/tasks/runs.js';
 import { momentsOf, planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
 import { seededPanel } from '../kernels/measure.js';
 

@@ -1,5 +1,5 @@
 import type { TaskProgress } from './compute-pool.js';
-import type { ControlCells } from './tasks.js';
+import type { ControlCells } from './thread-messages.js';
 
 /** Bytes of a message: 200 characters of any script. */
 const MESSAGE_BYTES = 800;

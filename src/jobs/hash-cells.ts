@@ -1,4 +1,4 @@
-import type { HashCells } from './tasks.js';
+import type { HashCells } from './thread-messages.js';
 
 /** Bytes of a SHA-256. */
 const DIGEST_BYTES = 32;

@@ -2,7 +2,7 @@ import { Piscina } from 'piscina';
 import { Refusal } from '#domain/refusal.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane, type TaskRun, type ThreadLoss } from './compute-pool.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
-import type { ControlCells, TaskMessage, TaskOutcome, ThreadData } from './tasks.js';
+import type { ControlCells, TaskMessage, TaskOutcome, ThreadData } from './thread-messages.js';
 
 export interface PoolOptions {
   /** Threads of the heavy lane: the cores. */

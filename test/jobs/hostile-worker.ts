@@ -1,4 +1,4 @@
-import type { TaskControl } from '#jobs/tasks.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
 import { Refusal } from '#domain/refusal.js';
 import { createDoor } from '#workers/door.js';
 import { outputBytes } from '#workers/hand-over.js';

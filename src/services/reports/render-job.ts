@@ -7,7 +7,7 @@ import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
-import type { RenderedRun, RenderOutput } from '#jobs/tasks.js';
+import type { RenderedRun, RenderOutput } from '#jobs/tasks/outputs.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { requireRun } from '../runs/run-documents.js';

@@ -2,7 +2,7 @@ import type { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { JobKind } from '#jobs/job-kind.js';
-import type { RiskUniverse } from '#jobs/tasks.js';
+import type { RiskUniverse } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { requireRun } from '../runs/run-documents.js';

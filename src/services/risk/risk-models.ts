@@ -9,7 +9,7 @@ import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { AnswerBytes } from '#jobs/tasks.js';
+import type { AnswerBytes } from '#jobs/tasks/files.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore, StoredDocument } from '#store/port.js';

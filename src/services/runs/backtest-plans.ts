@@ -9,7 +9,7 @@ import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
-import type { ComparedWith } from '#jobs/tasks.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findIndex, requireIndex } from '../indices/stored-indices.js';

@@ -8,7 +8,7 @@ import { marketKey, type MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks.js';
+import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';

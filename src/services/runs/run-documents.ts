@@ -1,6 +1,6 @@
 import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
-import type { RunProvenance } from '#jobs/tasks.js';
+import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;

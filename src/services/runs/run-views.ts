@@ -3,7 +3,7 @@ import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summa
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { Refusal } from '#domain/refusal.js';
-import type { AnswerBytes } from '#jobs/tasks.js';
+import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';
 import { readRun, requireRun } from './run-documents.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
-import type { AnswerBytes } from '#jobs/tasks.js';
+import type { AnswerBytes } from '#jobs/tasks/files.js';
 
 /** Room for views, several hundred of the usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;

@@ -1,7 +1,8 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketKey } from '#domain/market/handle.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { AnswerBytes, RunViewInput } from '#jobs/tasks.js';
+import type { RunViewInput } from '#jobs/tasks/views.js';
+import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead, type StateHead } from './stamped-json.js';

@@ -3,7 +3,8 @@ import { type IndexDocument, isDerivedDocument } from '#domain/documents/index-d
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import { newHashCells } from '#jobs/hash-cells.js';
-import type { RunViewInput, TaskInput, TaskName } from '#jobs/tasks.js';
+import type { TaskInput, TaskName } from '#jobs/tasks.js';
+import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findRun } from './run-documents.js';

@@ -2,7 +2,7 @@ import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StoreDocument } from '#domain/documents/store-document.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
-import type { RefreshMarketInput } from '#jobs/tasks.js';
+import type { RefreshMarketInput } from '#jobs/tasks/markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
 import { createLocations } from '#market/sources/locations.js';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import type { Attempt } from '#jobs/job-kind.js';
-import type { RenderInput } from '#jobs/tasks.js';
+import type { RenderInput } from '#jobs/tasks/outputs.js';
 import { createRenderJob, type RenderPayload } from '#services/reports/render-job.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 

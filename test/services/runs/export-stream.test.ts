@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { LIMITS } from '#domain/limits.js';
-import type { ExportPart, ExportPartInput } from '#jobs/tasks.js';
+import type { ExportPart, ExportPartInput } from '#jobs/tasks/outputs.js';
 import { createExports } from '#services/runs/exports.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-export-'));

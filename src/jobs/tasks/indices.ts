@@ -1,0 +1,69 @@
+import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { OutputBytes } from './files.js';
+
+/** A question about one definition: it and every document it reaches, by id. */
+export interface IndexQuestion {
+  readonly market: MarketHandle;
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly indexId: string;
+}
+
+export interface WhatIfQuestion {
+  readonly market: MarketHandle;
+  readonly before: Omit<IndexQuestion, 'market'>;
+  readonly after: Omit<IndexQuestion, 'market'>;
+  readonly asOf: string | null;
+  /** Warnings about the changed document, passed through. */
+  readonly findings: readonly Finding[];
+}
+
+export interface OptimiseInput {
+  readonly market: MarketHandle;
+  readonly runId: string;
+  /** The index and every document it reaches. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly constraints: readonly ConstraintRow[];
+  /** As in the body of `POST /optimise/runs`, defaults filled in. Dates are YYYY-MM-DD. */
+  readonly request: OptimisationRequest;
+}
+
+export interface EstimateRiskModelInput {
+  readonly market: MarketHandle;
+  readonly universe: RiskUniverse;
+  readonly request: RiskModelRequest;
+}
+
+/** Whose returns are estimated, and on whose sessions. */
+export type RiskUniverse =
+  /** Names on the days on which one of them has a bar, in the currencies of their prices. */
+  | { readonly kind: 'names'; readonly identifiers: readonly string[] }
+  /** Names that a stored run held last, on the sessions and in the currency of its index. */
+  | {
+      readonly kind: 'run';
+      readonly columns: string;
+      readonly calendar: string;
+      readonly currency: string;
+      readonly treatment: TreatmentSpec;
+    };
+
+export interface RiskModelOutput {
+  /** Upper triangle, float64 little endian, row by row. */
+  readonly covariance: OutputBytes;
+  readonly assetIds: readonly string[];
+  readonly diagnostics: RiskDiagnosticsPayload;
+  readonly excluded: Readonly<Record<string, string>>;
+  readonly observedStart: string;
+  readonly observedEnd: string;
+  readonly contentHash: string;
+  readonly precision: 'float64' | 'float32';
+}
+
+/** A packed matrix that lies in a file. */
+export interface StoredMatrix {
+  readonly path: string;
+  readonly order: number;
+}

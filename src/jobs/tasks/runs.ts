@@ -1,0 +1,159 @@
+import type { FullRunReason, StoredFullRunReason } from '#domain/backtest/extend/reasons.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
+import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
+import type { RankingName } from '#domain/sweeps/sweep-request.js';
+import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
+import type { HashedFile, OutputBytes } from './files.js';
+
+export interface BacktestInput {
+  readonly market: MarketHandle;
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  /** The stored run to extend where that gives the same, or why there is none. */
+  readonly stored?: ResumableRun | FullRunReason | null;
+}
+
+/** A stored run as a task extends it: paths of its files, and the hash of the one that says what the others have to be. Its snapshots are not read. */
+export interface ResumableRun {
+  readonly columns: string;
+  readonly checkpoint: HashedFile;
+  readonly result: string;
+  /** Names that the earlier files of its columns, and at last the newest, will have beside those of the new run. */
+  readonly fileNames: readonly string[];
+}
+
+export interface BacktestOutput {
+  /** What it takes to extend the run; null where that is not known. */
+  readonly checkpoint: OutputBytes | null;
+  /** Last date of the stored run that was extended, YYYY-MM-DD. Null for a run made whole. */
+  readonly extendedFrom: string | null;
+  /** How many of the files of the stored run, in the order of their names, hold segments of the columns. */
+  readonly earlierFiles: number;
+  /** Why a stored run was not extended; null when it was, or there was none. */
+  readonly fullRunReason: FullRunReason | null;
+  /** BacktestRunResult as JSON, without the snapshots that are stored by themselves. */
+  readonly result: OutputBytes;
+  readonly snapshots: InsetSnapshots;
+  /** OverviewView as JSON. */
+  readonly overview: OutputBytes;
+  /** Columns that the views and the record are read from: see `#domain/backtest/run-file/read.js`. */
+  readonly columns: OutputBytes;
+  /** Capture time of the run, ISO-8601 UTC with offset. */
+  readonly runAt: string;
+  /** First and last date of the run, YYYY-MM-DD. */
+  readonly start: string;
+  readonly end: string;
+  /** SHA-256 over engine version, plan and store content. */
+  readonly runHash: string;
+  readonly storeContentHash: string;
+}
+
+/** Snapshots that belong into the result, megabytes that an extended run shares with the stored one. */
+export interface InsetSnapshots {
+  /** Position in the result that they come before. */
+  readonly at: number;
+  /** Null where they are those of the stored run. */
+  readonly text: OutputBytes | null;
+}
+
+export interface RunRecordInput {
+  /** Path of the columns. */
+  readonly columns: string;
+  /** The files they are in with the hashes recorded when they were written. */
+  readonly files: readonly HashedFile[];
+  /** The record as JSON, of runs of 0.1.0, whose columns have none. */
+  readonly stored?: HashedFile;
+  /** What stands beside the numbers of the run. */
+  readonly stamp: RunProvenance & { readonly runAt: string };
+}
+
+/** What a run was made from, and how. */
+export interface RunProvenance {
+  readonly runHash: string;
+  readonly storeContentHash: string;
+  readonly engineVersion: string;
+  readonly extendedFrom: string | null;
+  readonly fullRunReason: StoredFullRunReason | null;
+}
+
+export interface ReplayInput {
+  readonly market: MarketHandle;
+  /** What the stored run was made from. */
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  readonly definitionChanged: boolean;
+  /** What stands beside the numbers of the stored run. */
+  readonly stored: RunProvenance & { readonly runAt: string | null };
+  /** Files of the stored run. */
+  readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>> & {
+    /** Snapshots that belong into the result, and where. */
+    readonly snapshots: { readonly path: string; readonly at: number } | null;
+  };
+}
+
+/** Levels in index points by day. */
+export interface RunLevels {
+  /** MIC of the index calendar. */
+  readonly calendar: string;
+  readonly days: Int32Array;
+  readonly levels: Float64Array;
+}
+
+export interface SweepPartInput {
+  readonly market: MarketHandle;
+  readonly base: SweepBase;
+  /** Documents that variants reach, besides themselves. */
+  readonly documents: BacktestPlan['documents'];
+  readonly patches: readonly Patch[];
+}
+
+export interface SweepPartOutput {
+  readonly outcomes: readonly VariantOutcome[];
+  /** SHA-256 of the plan of each. */
+  readonly plans: readonly string[];
+}
+
+export interface SumSweepInput {
+  readonly market: MarketHandle;
+  readonly sweepId: string;
+  readonly indexId: string;
+  readonly rankBy: RankingName;
+  readonly partitions: number;
+  /** By variant, as the outcomes are. */
+  readonly patches: readonly Patch[];
+  readonly outcomes: readonly VariantOutcome[];
+  readonly plans: readonly string[];
+  readonly engineVersion: string;
+}
+
+export interface PlanSimulationInput {
+  /** File of the run's columns. */
+  readonly columns: string;
+  readonly request: SimulationRequest;
+  readonly calendar: string;
+  /** Market of the factor model; null for the bootstrap. */
+  readonly market: MarketHandle | null;
+}
+
+export interface SimulationStart {
+  readonly plan: SimulationPlan;
+  readonly observations: number;
+  readonly observedStart: string;
+  readonly observedEnd: string;
+  /** Of a session's return. */
+  readonly mean: number;
+  readonly deviation: number;
+  readonly factorShare: number | null;
+}
+
+export interface SumSimulationInput {
+  readonly start: SimulationStart;
+  readonly memory: SharedArrayBuffer;
+  readonly request: SimulationRequest;
+  readonly runId: string;
+  /** Sessions ahead, [horizon]. */
+  readonly dates: readonly string[];
+  readonly precision: 'float64' | 'float32';
+}

@@ -1,0 +1,119 @@
+import type { RiskMemory } from '#domain/analytics/rolling-risk.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { StaleState } from '#domain/backtest/stale.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { ReturnVariant } from '#domain/market/market-data.js';
+import type { FactorModelName } from '#domain/risk/factor-risk.js';
+import type { HashCells } from '../thread-messages.js';
+
+/** What is to be shown of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
+export type RunViewInput =
+  | {
+      readonly view: 'attribution';
+      readonly columns: string;
+      readonly start: string | null;
+      readonly end: string | null;
+    }
+  | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
+  | { readonly view: 'summary'; readonly columns: string }
+  | {
+      readonly view: 'performance';
+      readonly columns: string;
+      readonly start: string | null;
+      readonly end: string | null;
+    }
+  | { readonly view: 'rebalances'; readonly columns: string }
+  | { readonly view: 'rebalance'; readonly columns: string; readonly date: string }
+  | ExposuresViewInput
+  | CompareViewInput
+  | {
+      readonly view: 'levels';
+      readonly columns: string;
+      readonly variant: ReturnVariant | null;
+      readonly start: string | null;
+      readonly end: string | null;
+    }
+  | WeightsViewInput
+  | FactorRiskInput
+  | GroupsViewInput
+  | ReconcileInput;
+
+export interface ReconcileInput {
+  readonly view: 'reconcile';
+  readonly columns: string;
+  /** Stored files of the run with the hashes recorded when they were written. */
+  readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
+  /** Where the hashes of the files as they are now come together, in their order. */
+  readonly cells: HashCells;
+  /** The served market and the index the run was compared with, null when there is none: the source of risk figures. */
+  readonly market: MarketHandle | null;
+  readonly benchmark: WeightsViewInput['benchmark'];
+}
+
+export interface ExposuresViewInput {
+  readonly view: 'exposures';
+  readonly columns: string;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Reference column, or IDENTIFIER. */
+  readonly by: string;
+  readonly groups: number;
+  readonly interval: 'native' | 'weekly' | 'monthly';
+  /** Reports the groups of names; null where they are groups themselves. */
+  readonly market: MarketHandle | null;
+}
+
+export interface CompareViewInput {
+  readonly view: 'compare';
+  readonly columns: readonly string[];
+  /** State of each run. */
+  readonly stale: readonly (StaleState | null)[];
+  /** About the runs together, passed through. */
+  readonly findings: readonly Finding[];
+}
+
+export interface RollingRiskInput {
+  readonly columns: string;
+  readonly runId: string;
+  readonly memory: RiskMemory;
+  /** The served market, in which one of the run's names is to have a price; null when there is none. */
+  readonly market: MarketHandle | null;
+}
+
+export interface GroupsViewInput {
+  readonly view: 'groups';
+  readonly columns: string;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Reference column. */
+  readonly by: string;
+  readonly benchmark: WeightsViewInput['benchmark'];
+  readonly market: MarketHandle;
+}
+
+/** An index that a run is compared with, and every document it reaches; without its own document an identifier: a name of the market or a series. */
+export interface ComparedWith {
+  readonly indexId: string;
+  readonly documents: BacktestPlan['documents'];
+}
+
+export interface WeightsViewInput {
+  readonly view: 'weights';
+  readonly columns: string;
+  readonly asOf: string | null;
+  readonly risk: boolean;
+  readonly benchmark: ComparedWith | null;
+  /** The served market, null when there is none. */
+  readonly market: MarketHandle | null;
+}
+
+export interface FactorRiskInput {
+  readonly view: 'factor-risk';
+  readonly columns: string;
+  readonly asOf: string | null;
+  readonly benchmark: NonNullable<WeightsViewInput['benchmark']>;
+  readonly market: MarketHandle;
+  readonly model: FactorModelName;
+  readonly factors: number;
+}

@@ -1,0 +1,62 @@
+import type { ErrorDetail } from '#domain/refusal.js';
+
+/** A worker's side of one running task. */
+export interface TaskControl {
+  /**
+   * Reports progress and stops the task when it was cancelled: call it in every loop that can last.
+   * @param fraction done, 0 to 1; a smaller one than before is ignored.
+   * @param message what is being done now; cut at 200 characters.
+   * @throws CancelledError
+   */
+  report(fraction: number, message?: string): void;
+}
+
+/** Shared memory between the pool and one running task. Every view lies on one SharedArrayBuffer. */
+export interface ControlCells {
+  /** Int32[1]: 1 once the task is to stop. */
+  readonly cancelled: Int32Array<SharedArrayBuffer>;
+  /** Int32[1]: thread that runs the task, 0 while none does. */
+  readonly thread: Int32Array<SharedArrayBuffer>;
+  /** Float64[1]: fraction done. */
+  readonly fraction: Float64Array<SharedArrayBuffer>;
+  /** Int32[2]: version of the message (odd while it is written) and its length in bytes. */
+  readonly messageState: Int32Array<SharedArrayBuffer>;
+  /** UTF-8 of the message. */
+  readonly message: Uint8Array<SharedArrayBuffer>;
+}
+
+/** What the pool gives each of its threads when it starts. */
+export interface ThreadData {
+  /** Engine of the kernels: `#kernels/engines/open-engine.js`. */
+  readonly numerics: string;
+  /** Threads of the lane. */
+  readonly threads: number;
+  /** [tasks of the lane that run now], shared with the pool. */
+  readonly running: Int32Array;
+}
+
+/** What the pool sends a worker. */
+export interface TaskMessage {
+  readonly task: string;
+  readonly input: unknown;
+  readonly cells: ControlCells;
+}
+
+/**
+ * What a worker answers. What a task threw travels as data: an error loses its code between threads, and a rejection
+ * of the pool means the end of the thread and nothing else.
+ */
+export type TaskOutcome =
+  | { readonly kind: 'output'; readonly output: unknown }
+  | { readonly kind: 'refused'; readonly error: ErrorDetail }
+  | { readonly kind: 'cancelled' }
+  /** A defect of the task, with its stack. */
+  | { readonly kind: 'threw'; readonly stack: string };
+
+/** Shared memory between threads that hash files, by file. */
+export interface HashCells {
+  /** Int32[files]: 0 while nobody has taken a file, see `workers/hash-files.ts`. */
+  readonly states: Int32Array<SharedArrayBuffer>;
+  /** SHA-256 of each, 32 bytes. */
+  readonly digests: Uint8Array<SharedArrayBuffer>;
+}

@@ -1,15 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { jsonText } from '#views/documentation/json-text.js';
-import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
-import { contractSource } from './clients/write-contract.js';
+import { clientSources } from './clients/sources.js';
 import { guideSources } from './guide/guide-page.js';
 import { recordAnswers } from './guide/record-answers.js';
 import { withTables } from './guide/tables.js';
 import { liveService } from './real/live.js';
 
 /** Writes again what is made from the code and kept with it: `npm run generate`. */
-writeFileSync('src/clients/typescript/contract.ts', contractSource(openApiDocument(API, '')));
+for (const [file, text] of Object.entries(clientSources())) writeFileSync(file, text);
 for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, withTables(text));
 
 const service = await liveService();

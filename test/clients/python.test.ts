@@ -1,21 +1,35 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LIMITS } from '#domain/limits.js';
 import { liveService, type LiveService } from '../real/live.js';
 
-const isPythonHere = spawnSync('python3', ['--version']).error === undefined;
-if (!isPythonHere) console.log('The Python client is not run: this machine has no python3.');
-const has = (module: string) => spawnSync('python3', ['-c', `import ${module}`]).status === 0;
-const hasPandas = isPythonHere && has('pandas');
+const runs = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
+/** The first Python with pandas: a system's packages are often there for its own Python alone. */
+const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
+const PYTHON = PYTHONS.find((command) => runs(command, '-c', 'import pandas')) ?? PYTHONS[0] ?? '';
+const isPythonHere = PYTHON !== '';
+const has = (module: string) => isPythonHere && runs(PYTHON, '-c', `import ${module}`);
+const hasPandas = has('pandas');
 const hasArrow = hasPandas && has('pyarrow');
-if (isPythonHere && hasPandas && !hasArrow)
-  console.log('The Python client is not run with pyarrow: this machine has none.');
-if (isPythonHere && !hasPandas) console.log('The Python client is not run with pandas: this machine has none.');
+const hasMypy = runs('mypy', '--version');
+const canBuild = has('pip') && has('setuptools, wheel');
+const missing = (is: boolean, what: string) => (is ? [] : [what]);
+const absent = !isPythonHere
+  ? ['python3']
+  : [
+      ...missing(hasPandas, 'pandas'),
+      ...missing(hasArrow, 'pyarrow'),
+      ...missing(hasMypy, 'mypy'),
+      ...missing(canBuild, 'setuptools, wheel and pip'),
+    ];
+if (absent.length > 0) console.log(`Tests of the Python client are skipped that need ${absent.join(', or ')}.`);
 
 const CLIENTS = resolve('src/clients/python');
+const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
 let service: LiveService;
 let folder: string;
@@ -47,7 +61,7 @@ interface Ran {
 /** Runs Python as its user would; the service answers in this process meanwhile. */
 function python(words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
   return new Promise((done, reject) => {
-    const child = spawn('python3', words, {
+    const child = spawn(PYTHON, words, {
       cwd: folder,
       env: {
         ...process.env,
@@ -130,7 +144,7 @@ d = Divisor()
 frame = d.export("PY", "levels")
 d.export("PY", "levels", "levels.csv")
 read = pandas.read_csv("levels.csv", parse_dates=["date"], float_precision="round_trip")
-print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"] == read["level"]).all()), str(frame["date"].dtype).startswith("datetime64"), frame["return"].isna().sum() == 1]))`);
+print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"] == read["level"]).all()), str(frame["date"].dtype).startswith("datetime64"), bool(frame["return"].isna().sum() == 1)]))`);
     expect(said).toEqual([true, true, true, true]);
   });
 
@@ -176,14 +190,14 @@ print(json.dumps(codes))`);
 
   test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {
     const said = await outputOf(`
-import pandas, divisor
+import pandas, divisor.client
 d = Divisor()
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 heard = []
-send = d._send
-d._send = lambda *words: (heard.append(words[-1]), send(*words))[1]
+answer = d.transport.answer
+d.transport.answer = lambda *words: (heard.append(words[-1]), answer(*words))[1]
 arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
-divisor.pyarrow = None
+divisor.client.pyarrow = None
 plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
 print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow), isinstance(arrow.index, pandas.DatetimeIndex), list(arrow.index) == list(plain.index), bool((arrow["CLOSE"] == plain["CLOSE"]).all()), list(map(str, arrow.dtypes)) == list(map(str, plain.dtypes))]))`);
     expect(said).toEqual([
@@ -208,6 +222,120 @@ table = pandas.DataFrame({"identifier": ["A", "A"], "date": pandas.to_datetime([
 imported = d.import_tables("Frame", {"market": table}, store_id="frame")
 print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"]]))`);
     expect(said).toEqual([true, true, true, true, 2]);
+  });
+
+  test('an operation answers what the service answers; a job is waited for, or its result is there at once', async () => {
+    const said = await outputOf(`
+api = d.api
+job = api.start_backtest("PY", {"transaction_cost_bps": 5})
+seen = []
+run = job.wait(lambda status: seen.append(status["status"]))
+again = api.start_backtest("PY", {"transaction_cost_bps": 5, "if_stale": True})
+weights = api.get_weights("PY", as_of="2020-06-30")["weights"]
+lines = api.export_run_content("PY", "weights", "text/csv", end="2020-06-30").decode().strip().splitlines()
+rows = api.export_run("PY", "weights", end="2020-06-30")["data"]
+print(json.dumps([job.job_id, seen[-1], again.job_id, again.wait() == run, abs(sum(row["weight"] for row in weights) - 1) < 1e-12,
+    len(lines) == len(rows) + 1, [event.event for event in api.follow_jobs(seconds=0)], "# HELP" in api.get_metrics()]))`);
+    expect(said).toEqual(['backtest:PY', 'succeeded', null, true, true, true, ['caught-up'], true]);
+  });
+
+  test('an error has the exception of its code, that of a failed job too', async () => {
+    const said = await outputOf(`
+from divisor.codes import IndexNotFound, PreconditionFailed, RiskInsufficientData
+caught = []
+name = d.api.search_identifiers(limit=1)["identifiers"][0]["identifier"]
+for kind, call in (
+    (IndexNotFound, lambda: d.api.get_index("NOBODY")),
+    (PreconditionFailed, lambda: d.api.put_index("PY", d.api.get_index("PY"), if_match="older")),
+    (RiskInsufficientData, lambda: d.api.estimate_risk_model("short", {"identifiers": [name], "start": "2020-12-28"}).wait()),
+):
+    try:
+        call()
+    except kind as failure:
+        caught.append([failure.code, isinstance(failure, JobFailed), failure.status])
+print(json.dumps(caught))`);
+    expect(said).toEqual([
+      ['INDEX_NOT_FOUND', false, 404],
+      ['PRECONDITION_FAILED', false, 412],
+      ['RISK_INSUFFICIENT_DATA', true, null],
+    ]);
+  });
+
+  test('what the service refuses for now is asked again after the pause it names; what it refuses for good is not', async () => {
+    const said = await outputOf(`
+import http.server, threading
+asked = []
+class Busy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        asked.append(self.path)
+        code = "NO_DATA_SOURCE" if self.path == "/data/coverage" else "OVERLOADED" if len(asked) < 3 else None
+        body = json.dumps({"error": {"code": code, "message": "", "detail": None}} if code else {"version": "1"}).encode()
+        self.send_response(503 if code else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *words): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Busy)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+import divisor.transport
+divisor.transport.PAUSE_SECONDS = 0
+busy = Divisor(f"http://127.0.0.1:{server.server_port}")
+codes = [busy.health()["version"]]
+try:
+    busy.api.get_coverage()
+except DivisorError as refused:
+    codes.append(refused.code)
+print(json.dumps([codes, asked]))`);
+    expect(said).toEqual([
+      ['1', 'NO_DATA_SOURCE'],
+      ['/health', '/health', '/health', '/data/coverage'],
+    ]);
+  });
+
+  test('a body that is too large is called that', async () => {
+    const said = await outputOf(`
+try:
+    d.import_tables("Large", {"market": {"index": [], "columns": ["identifier"], "data": [["A" * (1 << 26)]]}})
+except DivisorError as refused:
+    print(json.dumps([refused.code, refused.detail["limit"]]))`);
+    expect(said).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_BYTES]);
+  });
+
+  test.skipIf(!hasMypy)('its types hold, strictly, for Python 3.9 too', () => {
+    const { status, stdout } = spawnSync(
+      'mypy',
+      [
+        '--strict',
+        '--python-version',
+        '3.9',
+        '--cache-dir',
+        join(folder, 'mypy'),
+        '--config-file',
+        'pyproject.toml',
+        'divisor',
+      ],
+      { cwd: CLIENTS, encoding: 'utf8' },
+    );
+    expect(status, stdout).toBe(0);
+  });
+
+  test.skipIf(!canBuild)('it is a typed wheel, made without a network', async () => {
+    const source = join(folder, 'source');
+    cpSync(CLIENTS, source, { recursive: true });
+    const words = ['-m', 'pip', 'wheel', '--no-build-isolation', '--no-index', '--no-deps', '-w', 'wheels', source];
+    const { status, err } = await python(words);
+    expect(status, err).toBe(0);
+    const [wheel, ...others] = readdirSync(join(folder, 'wheels'));
+    expect([wheel, others]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
+    // A wheel is a zip that Python imports from.
+    const ran = await python(['-c', 'import divisor; print(divisor.__file__, divisor.Divisor().health()["version"])'], {
+      PYTHONPATH: join(folder, 'wheels', wheel!),
+    });
+    expect([ran.err, ran.out.includes('.whl/divisor'), ran.out.trim().endsWith(VERSION)]).toEqual(['', true, true]);
+    const held = await python(['-m', 'zipfile', '-l', join(folder, 'wheels', wheel!)]);
+    expect(held.out).toContain('divisor/py.typed');
   });
 
   test('its example ends in a chart', async () => {

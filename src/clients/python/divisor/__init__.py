@@ -1,0 +1,22 @@
+"""A client of Divisor. `Divisor` is a running service; `divisor.contract` has the types of what it answers,
+`divisor.codes` an exception for every error code."""
+
+from .client import Divisor, progress_bar
+from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
+from .frames import Series, Table, tables, to_frame, to_series
+from .jobs import Job
+
+__all__ = [
+    "Divisor",
+    "DivisorError",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "Series",
+    "Table",
+    "Unreachable",
+    "progress_bar",
+    "tables",
+    "to_frame",
+    "to_series",
+]

@@ -1,0 +1,747 @@
+# Written from the OpenAPI document by `npm run generate`; edit the contract instead.
+"""Every operation of the service as a typed method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, cast
+
+from .jobs import Job
+from .transport import Event, Transport, word
+
+if TYPE_CHECKING:
+    from . import contract as c
+
+
+class Operations:
+    """Answers are the dictionaries and lists that JSON makes; work that takes its time answers a `Job`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get_health(self) -> c.Health:
+        """Version, served data store, jobs, checks and limits."""
+        return cast("c.Health", self._transport.json("GET", "/health"))
+
+    def get_liveness(self) -> c.Liveness:
+        """Whether the process answers."""
+        return cast("c.Liveness", self._transport.json("GET", "/health/live"))
+
+    def get_readiness(self) -> c.Readiness:
+        """Whether the service takes work."""
+        return cast("c.Readiness", self._transport.json("GET", "/health/ready"))
+
+    def get_metrics(self) -> str:
+        """Counters and gauges for Prometheus."""
+        return self._transport.content("GET", "/metrics").decode()
+
+    def get_changelog(self, *, since: Optional[str] = None) -> c.ChangelogResponse:
+        """Release notes, newest first.
+
+        :param since: Semantic version: only releases after it, and Unreleased.
+        """
+        return cast("c.ChangelogResponse", self._transport.json("GET", "/changelog", query={"since": since}))
+
+    def get_principal(self) -> c.PrincipalView:
+        """Who asks, and what that key may do."""
+        return cast("c.PrincipalView", self._transport.json("GET", "/principal"))
+
+    def get_open_api(self) -> c.OpenApiDocument:
+        """The whole contract as an OpenAPI 3.1 document."""
+        return cast("c.OpenApiDocument", self._transport.json("GET", "/openapi.json"))
+
+    def get_documentation(self) -> str:
+        """The reference as a page to read."""
+        return self._transport.content("GET", "/docs").decode()
+
+    def get_guide(self) -> str:
+        """First page of the guide."""
+        return self._transport.content("GET", "/docs/guide").decode()
+
+    def get_guide_page(self, page: str) -> str:
+        """One page of the guide.
+
+        :param page: Its name.
+        """
+        return self._transport.content("GET", f"/docs/guide/{word(page)}").decode()
+
+    def list_jobs(self, *, kind: Optional[Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+        """Jobs, newest first.
+
+        :param kind: Only jobs of this kind.
+        :param status: Only jobs in one of these states.
+        :param limit: At most so many jobs.
+        :param before: Only jobs submitted before this one.
+        """
+        return cast("c.JobCollection", self._transport.json("GET", "/jobs", query={"kind": kind, "status": status, "limit": limit, "before": before}))
+
+    def follow_jobs(self, *, seconds: Optional[int] = None) -> Iterator[Event]:
+        """Status of every job as server-sent events.
+
+        :param seconds: The stream ends after so many seconds; at 0 once the unfinished jobs have been told.
+        """
+        return self._transport.events("GET", "/jobs/events", query={"seconds": seconds})
+
+    def get_job(self, job_id: str, *, wait: Optional[float] = None) -> c.JobStatus:
+        """Status of a job, with its result once it succeeded.
+
+        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param wait: Longest time to wait for a change of status, seconds.
+        """
+        return cast("c.JobStatus", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
+
+    def cancel_job(self, job_id: str, *, if_match: Optional[str] = None) -> c.JobStatus:
+        """Cancels a job.
+
+        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
+
+    def follow_job(self, job_id: str) -> Iterator[Event]:
+        """Status of a job as server-sent events.
+
+        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        """
+        return self._transport.events("GET", f"/jobs/{word(job_id)}/events")
+
+    def list_calendars(self) -> c.CalendarList:
+        """Every exchange calendar an index can use."""
+        return cast("c.CalendarList", self._transport.json("GET", "/indices/calendars"))
+
+    def get_schedule(self, index_id: str, *, asof: Optional[c.Date] = None, as_of: Optional[c.Date] = None, limit: Optional[int] = None) -> c.ScheduleView:
+        """Recent and upcoming rebalance dates of an index.
+
+        :param asof: The date to look from; default today (UTC).
+        :param as_of: The same as asof; when both are given they must agree.
+        :param limit: Longest list, of recent and of upcoming dates separately. More yields more history only: the lookahead is bounded on its own.
+        """
+        return cast("c.ScheduleView", self._transport.json("GET", f"/indices/{word(index_id)}/schedule", query={"asof": asof, "as_of": as_of, "limit": limit}))
+
+    def list_indices(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.IndexCollection:
+        """Stored index definitions.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.IndexCollection", self._transport.json("GET", "/indices", query={"limit": limit, "after": after}))
+
+    def create_index(self, body: c.IndexDocumentBody) -> c.SavedIndex:
+        """Stores a new index definition."""
+        return cast("c.SavedIndex", self._transport.json("POST", "/indices", body=body))
+
+    def list_rule_types(self) -> c.RuleTypes:
+        """Every selection and weighting class with its parameters."""
+        return cast("c.RuleTypes", self._transport.json("GET", "/indices/rule-types"))
+
+    def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
+        """Everything there is to say about a definition; nothing is stored."""
+        return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
+
+    def preview_document(self, body: c.PreviewDocumentRequest) -> c.PreviewResponse:
+        """Composes a definition as sent on one date; nothing is stored."""
+        return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body))
+
+    def what_if(self, body: c.WhatIfRequest) -> c.WhatIfResponse:
+        """What a change of a definition would change on one date; nothing is stored."""
+        return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body))
+
+    def get_index(self, index_id: str) -> c.IndexDocument:
+        """A stored definition, exactly as PUT accepts it."""
+        return cast("c.IndexDocument", self._transport.json("GET", f"/indices/{word(index_id)}"))
+
+    def put_index(self, index_id: str, body: c.IndexDocumentBody, *, if_match: Optional[str] = None) -> c.SavedIndex:
+        """Stores or replaces a definition.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.SavedIndex", self._transport.json("PUT", f"/indices/{word(index_id)}", body=body, if_match=if_match))
+
+    def delete_index(self, index_id: str, *, if_match: Optional[str] = None) -> c.IndexDeletion:
+        """Removes a definition, its optimised children and every result of them.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", if_match=if_match))
+
+    def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None) -> c.PreviewResponse:
+        """Composes a stored definition on one date."""
+        return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body))
+
+    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None) -> c.IndexExplanation:
+        """The chain behind one weight.
+
+        :param as_of: Default the latest date of the store.
+        """
+        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of}))
+
+    def get_methodology(self, index_id: str) -> c.Methodology:
+        """The definition in numbered English sentences."""
+        return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
+
+    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None) -> Job[c.BacktestRunResult]:
+        """Backtest an index, or a strategy, as a job."""
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body))
+
+    def list_backtests(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.BacktestRecordCollection:
+        """Stored records, by id.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
+
+    def compare_runs(self, ids: Sequence[str]) -> c.CompareView:
+        """Levels of several stored runs on the dates that all of them have.
+
+        :param ids: 2 to 32 ids.
+        """
+        return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids}))
+
+    def get_record(self, index_id: str) -> c.BacktestResultSummary:
+        """The stored record of the latest run."""
+        return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record"))
+
+    def delete_record(self, index_id: str, *, if_match: Optional[str] = None) -> None:
+        """Forget the stored run.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        self._transport.json("DELETE", f"/analytics/{word(index_id)}/record", if_match=if_match)
+
+    def get_overview(self, index_id: str) -> c.OverviewView:
+        """Level, metrics and concentration of the latest run."""
+        return cast("c.OverviewView", self._transport.json("GET", f"/analytics/{word(index_id)}/overview"))
+
+    def get_attribution(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.AttributionView:
+        """Contributions of the names to the return of a window, linked so that they add up exactly.
+
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.AttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution", query={"start": start, "end": end}))
+
+    def get_group_attribution(self, index_id: str, *, by: Optional[str] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.GroupAttributionView:
+        """Contributions by group, and allocation, selection and interaction against a benchmark index.
+
+        :param by: Reference column to group by.
+        :param benchmark: Index to compare with; otherwise an identifier of the served store: one name or one series.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.GroupAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution/groups", query={"by": by, "benchmark": benchmark, "start": start, "end": end}))
+
+    def reconcile_run(self, index_id: str) -> c.ReconciliationView:
+        """The identities of the stored run, computed again."""
+        return cast("c.ReconciliationView", self._transport.json("GET", f"/analytics/{word(index_id)}/reconcile"))
+
+    def get_run_asset(self, index_id: str, identifier: str) -> c.AssetView:
+        """One name of a run: its price, its weights, how it moved with the run."""
+        return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}"))
+
+    def get_weights(self, index_id: str, *, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None) -> c.WeightsView:
+        """What the index holds on a date, with concentration, drift and risk.
+
+        :param as_of: The latest date of the run at or before it; the last by default.
+        :param benchmark: Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.
+        :param risk: Adds risk contributions.
+        """
+        return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"as_of": as_of, "benchmark": benchmark, "risk": risk}))
+
+    def get_factor_risk(self, index_id: str, benchmark: str, *, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
+        """Active variance against a benchmark index, split into factors and the rest.
+
+        :param benchmark: Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.
+        :param as_of: The latest date of the run at or before it; the last by default.
+        :param model: Market and sectors, or principal components.
+        :param factors: Components of the statistical model.
+        """
+        return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "as_of": as_of, "model": model, "factors": factors}))
+
+    def get_levels(self, index_id: str, *, variant: Optional[Literal["price", "total", "net"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LevelsView:
+        """Index levels of the latest run in any return variant, with the divisor.
+
+        :param variant: The index's own by default; a run on prices that include dividends has only `total`.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.LevelsView", self._transport.json("GET", f"/analytics/{word(index_id)}/levels", query={"variant": variant, "start": start, "end": end}))
+
+    def list_summaries(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RunSummaryCollection:
+        """Level, returns, volatility and rebalances of every stored run, a row each.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.RunSummaryCollection", self._transport.json("GET", "/analytics/summaries", query={"limit": limit, "after": after}))
+
+    def get_performance(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.PerformanceView:
+        """Levels, drawdown, returns and figures of a window of the latest run.
+
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"start": start, "end": end}))
+
+    def list_rebalances(self, index_id: str) -> c.RebalanceList:
+        """Every rebalance of the latest run with what it changed, turnover and cost."""
+        return cast("c.RebalanceList", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances"))
+
+    def get_rebalance(self, index_id: str, date: c.Date) -> c.RebalanceView:
+        """One rebalance of the latest run, name by name: weights before and after, trades.
+
+        :param date: The latest rebalance at or before it.
+        """
+        return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}"))
+
+    def get_exposures(self, index_id: str, *, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.ExposuresView:
+        """Weights by group through time, with concentration.
+
+        :param by: Reference column to group by; IDENTIFIER for the names themselves.
+        :param groups: Most groups told; the others together are OTHERS.
+        :param interval: Every date, or the last of each week or month.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"by": by, "groups": groups, "interval": interval, "start": start, "end": end}))
+
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
+        """A table of a run as a file, its whole history.
+
+        :param table: The table.
+        :param start: First date; that of the run unless given.
+        :param end: Last date; that of the run unless given.
+        :param format: Instead of `Accept`.
+        """
+        return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "format": format}))
+
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+        """A table of a run as a file, its whole history.
+
+        :param table: The table.
+        :param media: What is wanted instead of JSON.
+        :param start: First date; that of the run unless given.
+        :param end: Last date; that of the run unless given.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "format": format}, accept=media)
+
+    def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
+        """Stored constraint sets, by id.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.ConstraintSetCollection", self._transport.json("GET", "/optimise/constraint-sets", query={"limit": limit, "after": after}))
+
+    def create_constraint_set(self, body: c.ConstraintSetBody) -> c.SavedConstraintSet:
+        """Stores a new constraint set."""
+        return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body))
+
+    def validate_constraint_set(self, body: c.ConstraintSetBody) -> c.ValidationReport:
+        """Everything there is to say about a constraint set; nothing is stored."""
+        return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body))
+
+    def get_constraint_set(self, constraint_set_id: str) -> c.ConstraintSet:
+        """A stored constraint set, exactly as PUT accepts it.
+
+        :param constraint_set_id: Id of the constraint set.
+        """
+        return cast("c.ConstraintSet", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}"))
+
+    def put_constraint_set(self, constraint_set_id: str, body: c.ConstraintSetBody, *, if_match: Optional[str] = None) -> c.SavedConstraintSet:
+        """Stores or replaces a constraint set.
+
+        :param constraint_set_id: Id of the constraint set.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.SavedConstraintSet", self._transport.json("PUT", f"/optimise/constraint-sets/{word(constraint_set_id)}", body=body, if_match=if_match))
+
+    def delete_constraint_set(self, constraint_set_id: str, *, if_match: Optional[str] = None) -> None:
+        """Forgets a constraint set.
+
+        :param constraint_set_id: Id of the constraint set.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        self._transport.json("DELETE", f"/optimise/constraint-sets/{word(constraint_set_id)}", if_match=if_match)
+
+    def list_constraint_types(self) -> c.ConstraintTypes:
+        """Every constraint class with its parameters."""
+        return cast("c.ConstraintTypes", self._transport.json("GET", "/optimise/constraint-types"))
+
+    def list_objective_types(self) -> c.ObjectiveTypes:
+        """Every objective and model of expected returns with its parameters."""
+        return cast("c.ObjectiveTypes", self._transport.json("GET", "/optimise/objective-types"))
+
+    def start_optimisation(self, body: c.OptimisationRunRequest) -> Job[c.OptimisationRunResult]:
+        """Optimises the weights of an index under a constraint set, as a job."""
+        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body))
+
+    def get_optimisation(self, run_id: str) -> c.OptimisationRunResult:
+        """The result of a finished optimisation.
+
+        :param run_id: Id of the run.
+        """
+        return cast("c.OptimisationRunResult", self._transport.json("GET", f"/optimise/runs/{word(run_id)}"))
+
+    def optimise_index(self, index_id: str, body: c.OptimiseRequest) -> c.SavedIndex:
+        """Stores a new index that optimises this one at each of its rebalances."""
+        return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/optimise", body=body))
+
+    def list_risk_models(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RiskModelCollection:
+        """Stored risk models, by id.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.RiskModelCollection", self._transport.json("GET", "/risk-models", query={"limit": limit, "after": after}))
+
+    def get_risk_model(self, model_id: str) -> c.RiskModelView:
+        """A risk model with its matrices.
+
+        :param model_id: Id of the risk model.
+        """
+        return cast("c.RiskModelView", self._transport.json("GET", f"/risk-models/{word(model_id)}"))
+
+    def get_risk_model_content(self, model_id: str, media: Literal["application/vnd.apache.arrow.stream"]) -> bytes:
+        """A risk model with its matrices.
+
+        :param model_id: Id of the risk model.
+        :param media: What is wanted instead of JSON.
+        """
+        return self._transport.content("GET", f"/risk-models/{word(model_id)}", accept=media)
+
+    def delete_risk_model(self, model_id: str, *, if_match: Optional[str] = None) -> None:
+        """Forget a risk model.
+
+        :param model_id: Id of the risk model.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match)
+
+    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None) -> Job[c.RiskModelView]:
+        """Estimate a risk model as a job.
+
+        :param model_id: Id of the risk model.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body))
+
+    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None) -> Job[c.ReplayView]:
+        """Run a stored run again, as a job, and say whether it comes out equal."""
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body))
+
+    def start_sweep(self, body: c.SweepRequest) -> Job[c.SweepView]:
+        """Run many variants of an index and rank them, as one job."""
+        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body))
+
+    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None) -> Job[c.SimulationView]:
+        """Simulate where the level of a stored run may go, as a job."""
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body))
+
+    def get_rolling_risk(self, index_id: str, *, window: Optional[int] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
+        """Volatility, tracking error, beta and correlation of a run as they moved.
+
+        :param window: Returns of a window; 63 unless a half-life is given.
+        :param half_life: In sessions; instead of a window.
+        """
+        return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"window": window, "half_life": half_life}))
+
+    def render_report(self, body: c.RenderRequest) -> Job[c.RenderResult]:
+        """Renders a template as a PDF, as a job."""
+        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body))
+
+    def get_render(self, render_id: str) -> bytes:
+        """A rendered report."""
+        return self._transport.content("GET", f"/reports/renders/{word(render_id)}")
+
+    def delete_render(self, render_id: str, *, if_match: Optional[str] = None) -> None:
+        """Removes a rendered report.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        self._transport.json("DELETE", f"/reports/renders/{word(render_id)}", if_match=if_match)
+
+    def list_templates(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ReportTemplateCollection:
+        """Stored report templates, and the names of the built-in ones.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.ReportTemplateCollection", self._transport.json("GET", "/reports/templates", query={"limit": limit, "after": after}))
+
+    def get_template(self, template_id: str) -> c.ReportTemplateDocument:
+        """A report template, exactly as PUT accepts it."""
+        return cast("c.ReportTemplateDocument", self._transport.json("GET", f"/reports/templates/{word(template_id)}"))
+
+    def put_template(self, template_id: str, body: c.ReportTemplateDocumentInput, *, if_match: Optional[str] = None) -> c.SavedReportTemplate:
+        """Stores or replaces a report template.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.SavedReportTemplate", self._transport.json("PUT", f"/reports/templates/{word(template_id)}", body=body, if_match=if_match))
+
+    def delete_template(self, template_id: str, *, if_match: Optional[str] = None) -> None:
+        """Removes a report template; what was rendered from it stays.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        self._transport.json("DELETE", f"/reports/templates/{word(template_id)}", if_match=if_match)
+
+    def price_futures(self, body: c.FuturesPriceRequest) -> c.FuturesPriceResponse:
+        """Fair value, carry and sensitivities of an index future."""
+        return cast("c.FuturesPriceResponse", self._transport.json("POST", "/derivatives/futures/price", body=body))
+
+    def price_trs(self, body: c.TrsPriceRequest) -> c.TrsPriceResponse:
+        """Value, par spread and sensitivities of a total return swap."""
+        return cast("c.TrsPriceResponse", self._transport.json("POST", "/derivatives/trs/price", body=body))
+
+    def get_roll(self, index_id: str, front_expiry: c.Date, back_expiry: c.Date, *, as_of: Optional[c.Date] = None, risk_free_rate: Optional[float] = None, dividend_yield: Optional[float] = None, borrow_rate: Optional[float] = None) -> c.RollResponse:
+        """Cost of rolling between two expiries on the latest stored run.
+
+        :param front_expiry: Contract expiry rolled out of.
+        :param back_expiry: Contract expiry rolled into, after the front one.
+        :param as_of: Valuation date; default the latest level held.
+        :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction; default 0.
+        :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction; default 0.
+        :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction; default 0.
+        """
+        return cast("c.RollResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/roll", query={"front_expiry": front_expiry, "back_expiry": back_expiry, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate}))
+
+    def get_term_structure(self, index_id: str, expiries: Sequence[c.Date], *, as_of: Optional[c.Date] = None, risk_free_rate: Optional[float] = None, dividend_yield: Optional[float] = None, borrow_rate: Optional[float] = None) -> c.TermStructureResponse:
+        """Fair values over several expiries on the latest stored run.
+
+        :param expiries: 1 to 64 contract expiries, all after as_of.
+        :param as_of: Valuation date; default the latest level held.
+        :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction; default 0.
+        :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction; default 0.
+        :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction; default 0.
+        """
+        return cast("c.TermStructureResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/term-structure", query={"expiries": expiries, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate}))
+
+    def list_strategies(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.StrategyCollection:
+        """Stored strategies, each with its problems.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.StrategyCollection", self._transport.json("GET", "/strategies", query={"limit": limit, "after": after}))
+
+    def create_strategy(self, body: c.StrategyDocumentInput) -> c.SavedStrategy:
+        """Stores a new strategy."""
+        return cast("c.SavedStrategy", self._transport.json("POST", "/strategies", body=body))
+
+    def validate_strategy(self, body: c.StrategyDocumentInput) -> c.ValidationReport:
+        """Everything a save would refuse a strategy for; nothing is stored."""
+        return cast("c.ValidationReport", self._transport.json("POST", "/strategies/validate", body=body))
+
+    def get_strategy(self, strategy_id: str) -> c.StoredStrategy:
+        """A stored strategy."""
+        return cast("c.StoredStrategy", self._transport.json("GET", f"/strategies/{word(strategy_id)}"))
+
+    def put_strategy(self, strategy_id: str, body: c.StrategyDocumentInput, *, if_match: Optional[str] = None) -> c.SavedStrategy:
+        """Stores or replaces a strategy.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.SavedStrategy", self._transport.json("PUT", f"/strategies/{word(strategy_id)}", body=body, if_match=if_match))
+
+    def delete_strategy(self, strategy_id: str, *, if_match: Optional[str] = None) -> c.StrategyDeletion:
+        """Removes a strategy, its saved run and every result of its backtests.
+
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.StrategyDeletion", self._transport.json("DELETE", f"/strategies/{word(strategy_id)}", if_match=if_match))
+
+    def list_stores(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.DataStoreCollection:
+        """Every data store, and the one being served.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.DataStoreCollection", self._transport.json("GET", "/data/stores", query={"limit": limit, "after": after}))
+
+    def create_store(self, body: c.DataStoreCreate) -> c.DataStore:
+        """Registers a folder or database after reading it in full."""
+        return cast("c.DataStore", self._transport.json("POST", "/data/stores", body=body))
+
+    def get_store(self, store_id: str) -> c.DataStore:
+        """One data store.
+
+        :param store_id: Id of the data store.
+        """
+        return cast("c.DataStore", self._transport.json("GET", f"/data/stores/{word(store_id)}"))
+
+    def update_store(self, store_id: str, body: c.DataStoreUpdate, *, if_match: Optional[str] = None) -> c.DataStore:
+        """Renames a store, or changes its source, price basis or currency.
+
+        :param store_id: Id of the data store.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.DataStore", self._transport.json("PATCH", f"/data/stores/{word(store_id)}", body=body, if_match=if_match))
+
+    def delete_store(self, store_id: str, *, if_match: Optional[str] = None) -> None:
+        """Forgets a store; the folder of a managed store is deleted.
+
+        :param store_id: Id of the data store.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        self._transport.json("DELETE", f"/data/stores/{word(store_id)}", if_match=if_match)
+
+    def activate_store(self, store_id: str) -> Job[c.DataStore]:
+        """Reads a store afresh and serves it.
+
+        :param store_id: Id of the data store.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate"))
+
+    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None) -> Job[c.RefreshResult]:
+        """Brings a store up to date from its own source.
+
+        :param store_id: Id of the data store.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body))
+
+    def sync_data(self, body: Optional[c.RefreshRequest] = None) -> Job[c.RefreshResult]:
+        """Brings the served store up to date."""
+        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body))
+
+    def audit_store(self, store_id: str) -> c.DataAudit:
+        """What is probably wrong in a store.
+
+        :param store_id: Id of the data store.
+        """
+        return cast("c.DataAudit", self._transport.json("GET", f"/data/stores/{word(store_id)}/audit"))
+
+    def repair_store(self, store_id: str, body: c.RepairRequest) -> c.ImportResult:
+        """Writes a new store with the chosen repairs applied; the old one stays as it is.
+
+        :param store_id: Id of the data store.
+        """
+        return cast("c.ImportResult", self._transport.json("POST", f"/data/stores/{word(store_id)}/repairs", body=body))
+
+    def import_store(self, body: c.ImportRequest) -> c.ImportResult:
+        """Writes tables or an uploaded file into a new store."""
+        return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body))
+
+    def get_import_template(self, *, format: Optional[Literal["xlsx", "csv"]] = None) -> bytes:
+        """A blank import template with one example row a sheet.
+
+        :param format: An Excel workbook, or a zip of CSV files.
+        """
+        return self._transport.content("GET", "/data/import/template", query={"format": format})
+
+    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None) -> Job[c.DataStore]:
+        """Generates a synthetic market into a new store and serves it."""
+        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body))
+
+    def get_prices(self, identifier: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
+        """Market data of one name, or the values of a series.
+
+        :param identifier: Asset identifier, percent-encoded.
+        :param start: First date.
+        :param end: Last date.
+        :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
+        :param columns: Columns wanted, in this order; all unless given.
+        :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
+        """
+        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}))
+
+    def get_prices_content(self, identifier: str, media: Literal["application/vnd.apache.arrow.stream"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
+        """Market data of one name, or the values of a series.
+
+        :param identifier: Asset identifier, percent-encoded.
+        :param media: What is wanted instead of JSON.
+        :param start: First date.
+        :param end: Last date.
+        :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
+        :param columns: Columns wanted, in this order; all unless given.
+        :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
+        """
+        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}, accept=media)
+
+    def get_asset_references(self, identifiers: Sequence[str], *, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> c.BatchReferenceResponse:
+        """Reference data and derived figures of many names at one date.
+
+        :param identifiers: Repeated or separated by commas; duplicates are removed.
+        :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
+        :param as_of: Values as known on this date; the latest unless given.
+        """
+        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "fields": fields, "as_of": as_of}))
+
+    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None) -> c.ReferenceResponse:
+        """Reference data and universes of one name.
+
+        :param identifier: Asset identifier, percent-encoded.
+        :param as_of: Values as known on this date; the latest unless given.
+        """
+        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of}))
+
+    def get_corporate_actions(self, identifier: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None) -> c.CorporateActionsResponse:
+        """Corporate actions of one name with their sums.
+
+        :param identifier: Asset identifier, percent-encoded.
+        :param start: First ex_date.
+        :param end: Last ex_date.
+        :param as_of: Date the trailing figures end on; default the last date held.
+        """
+        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"start": start, "end": end, "as_of": as_of}))
+
+    def get_coverage(self) -> c.CoverageResponse:
+        """What the served store holds, and how old it is."""
+        return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage"))
+
+    def get_data_source(self) -> c.DataSourceStatus:
+        """Whether a data source is attached."""
+        return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source"))
+
+    def list_fields(self) -> c.FieldList:
+        """What rules can read in the served store, and the universes they can begin with."""
+        return cast("c.FieldList", self._transport.json("GET", "/data/fields"))
+
+    def list_series(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.SeriesCollection:
+        """Series of the served store: prices that are never constituents.
+
+        :param q: Part of an identifier or a name, whatever its case.
+        :param limit: At most so many names.
+        :param after: Only names whose identifier comes after this one.
+        """
+        return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after}))
+
+    def search_identifiers(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.IdentifierSearch:
+        """Names of the served store, searched by identifier or name.
+
+        :param q: Part of an identifier or a name, whatever its case.
+        :param limit: At most so many names.
+        :param after: Only names whose identifier comes after this one.
+        """
+        return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after}))
+
+    def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.WatchlistCollection:
+        """Every watchlist.
+
+        :param limit: At most so many entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after}))
+
+    def get_watchlist(self, watchlist_id: str) -> c.Watchlist:
+        """One watchlist.
+
+        :param watchlist_id: Id of the watchlist.
+        """
+        return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}"))
+
+    def put_watchlist(self, watchlist_id: str, body: c.WatchlistUpsert, *, if_match: Optional[str] = None) -> c.Watchlist:
+        """Creates or replaces a watchlist.
+
+        :param watchlist_id: Id of the watchlist.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        return cast("c.Watchlist", self._transport.json("PUT", f"/data/watchlists/{word(watchlist_id)}", body=body, if_match=if_match))
+
+    def delete_watchlist(self, watchlist_id: str, *, if_match: Optional[str] = None) -> None:
+        """Deletes a watchlist.
+
+        :param watchlist_id: Id of the watchlist.
+        :param if_match: Change the document only when its etag is one of these.
+        """
+        self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", if_match=if_match)

@@ -1,0 +1,299 @@
+"""A client of Divisor: Python 3.9 or newer, nothing but the standard library.
+
+    from divisor import Divisor
+
+    service = Divisor("http://127.0.0.1:8080")
+    service.put_index({"id": "CORE-40", "name": "Core forty", "calendar": "XNYS", "base_date": "2019-01-02",
+                       "pipeline": {"weighting": {"type": "EqualWeight"}}})
+    run = service.backtest("CORE-40", transaction_cost_bps=5)
+    print(run["metrics"]["total_return"])
+
+Dated series and tables come as pandas objects when pandas is installed, otherwise as `Series` and `Table`, which are
+dictionaries of the same members. `service.api` has every operation as a typed method that answers what JSON makes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any, Iterable, Mapping, Optional, Tuple, Union
+
+from .api import Operations
+from .errors import DivisorError, Unreachable
+from .frames import HAS_PANDAS, dated, ready, split
+from .jobs import Job, Progress
+from .transport import ARROW, LOST, Transport, as_json, word
+
+try:
+    import pandas
+except ImportError:  # tables are dictionaries then
+    pandas = None
+
+try:
+    import pyarrow
+except ImportError:  # tables travel as JSON then
+    pyarrow = None
+
+
+class Divisor:
+    """A running service.
+
+    :param url: its address; the variable DIVISOR_URL or http://127.0.0.1:8080 unless given
+    :param key: `dvs_...`, when the service has keys; the variable DIVISOR_API_KEY unless given
+    :param progress: told of every status of a job that is followed; `progress_bar` draws on standard error
+    :param frames: False keeps series and tables as dictionaries even where pandas is installed
+    """
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        key: Optional[str] = None,
+        progress: Optional[Progress] = None,
+        frames: bool = True,
+        retry_seconds: float = 30,
+    ) -> None:
+        address = url or os.environ.get("DIVISOR_URL") or "http://127.0.0.1:8080"
+        self.transport = Transport(address, key or os.environ.get("DIVISOR_API_KEY"), retry_seconds)
+        #: Every operation as a typed method.
+        self.api = Operations(self.transport)
+        self.progress = progress
+        self._frames = frames and HAS_PANDAS
+
+    @property
+    def url(self) -> str:
+        return self.transport.url
+
+    @property
+    def key(self) -> Optional[str]:
+        return self.transport.key
+
+    # Any route -------------------------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: Optional[Mapping[str, Any]] = None,
+        if_match: Optional[str] = None,
+    ) -> Any:
+        """The answer of any route: JSON with its series and tables made ready, text, bytes, or None where there is none."""
+        content, headers = self.transport.answer(method, path, body, query, if_match, "application/json, */*;q=0.5")
+        kind = headers.get("Content-Type", "")
+        if not content:
+            return None
+        if kind.startswith("application/json"):
+            return ready(json.loads(content), self._frames)
+        return content.decode() if kind.startswith("text/") else content
+
+    def run(self, path: str, body: Any = None, progress: Optional[Progress] = None) -> Any:
+        """Starts the job that a route stands for and follows it to its end. Returns its result, also where that is
+        answered at once."""
+        return self._followed(Job(self.transport, self.transport.json("POST", path, {} if body is None else body)), progress)
+
+    def wait(self, job: Union[str, Mapping[str, Any], "Job[Any]"], progress: Optional[Progress] = None) -> Any:
+        """Follows a job, given by its id or status, to its end. Returns its result.
+
+        :raises JobFailed: with the job's own code
+        :raises JobCancelled: when it was cancelled
+        """
+        if isinstance(job, Job):
+            return self._followed(job, progress)
+        job_id = job if isinstance(job, str) else job["job_id"]
+        status = self.transport.json("GET", f"/jobs/{word(job_id)}") if isinstance(job, str) else job
+        return self._followed(Job(self.transport, status), progress)
+
+    def _followed(self, job: "Job[Any]", progress: Optional[Progress]) -> Any:
+        return ready(job.wait(progress or self.progress), self._frames)
+
+    def cancel(self, job_id: str) -> Any:
+        return self.request("DELETE", f"/jobs/{word(job_id)}")
+
+    # Data ----------------------------------------------------------------------------------------------------------------
+
+    def health(self) -> Any:
+        return self.request("GET", "/health")
+
+    def generate_market(self, **fields: Any) -> Any:
+        """Generates a synthetic market and serves it. Fields as of `POST /data/synthetic`: store_id, seed, assets, start, end, ..."""
+        return self.run("/data/synthetic", fields)
+
+    def import_tables(self, name: str, tables: Mapping[str, Any], **fields: Any) -> Any:
+        """Writes tables into a new store: market, and reference, corporate_actions, universes when there are any.
+
+        A table is a pandas frame with columns `identifier`, `date`, ..., a dictionary of the three members of `to_dict("split")`,
+        or a list of rows that are dictionaries. `activate=True` serves the store.
+        """
+        return self.request("POST", "/data/import", {"name": name, "tables": {dataset: split(table) for dataset, table in tables.items()}, **fields})
+
+    def import_file(self, path: Union[str, Path], **fields: Any) -> Any:
+        """Imports an Excel workbook, or a zip of CSV files, made like the template of `GET /data/import/template`."""
+        path = Path(path)
+        content = base64.b64encode(path.read_bytes()).decode()
+        return self.request("POST", "/data/import", {"name": path.stem, "format": "csv" if path.suffix == ".zip" else "xlsx", "content": content, **fields})
+
+    def serve(self, store_id: str) -> Any:
+        """Serves a store, reading it afresh; one that is served already stays as it is."""
+        try:
+            return self.wait(self.request("POST", f"/data/stores/{word(store_id)}/activate"))
+        except DivisorError as refused:
+            if refused.code != "STORE_ACTIVE":
+                raise
+            return self.request("GET", f"/data/stores/{word(store_id)}")
+
+    def prices(self, identifier: str, **query: Any) -> Any:
+        """Market data of one name. Query: start, end, interval, columns, adjust."""
+        path = f"/data/prices/{word(identifier)}"
+        if not self._frames:
+            return self.request("GET", path, query=query)["prices"]
+        if pyarrow is None:
+            frame = self.request("GET", path, query=query)["prices"]
+            # JSON writes 100.0 as 100: a column of such would be one of integers.
+            return frame.astype({name: "float64" for name in frame.select_dtypes("integer").columns})
+        table, _ = self._arrow(path, query)
+        frame = table.to_pandas()
+        return dated(frame.set_index(frame.columns[0]))
+
+    def reference(self, identifiers: Iterable[str], fields: Optional[Iterable[str]] = None, as_of: Union[str, date, None] = None) -> Mapping[str, Any]:
+        """Reference data by identifier; names the store does not hold are left out."""
+        answer = self.request("GET", "/data/reference", query={"identifiers": list(identifiers), "fields": None if fields is None else list(fields), "as_of": as_of})
+        return {entry["identifier"]: entry["fields"] for entry in answer["entries"] if entry["found"]}
+
+    # Indices -------------------------------------------------------------------------------------------------------------
+
+    def put_index(self, document: Mapping[str, Any], if_match: Optional[str] = None) -> Any:
+        """Stores or replaces a definition. Returns it with every default filled in."""
+        return self.request("PUT", f"/indices/{word(document['id'])}", document, if_match=if_match)["index"]
+
+    def index(self, index_id: str) -> Any:
+        return self.request("GET", f"/indices/{word(index_id)}")
+
+    def indices(self) -> Any:
+        return self.request("GET", "/indices")["indices"]
+
+    def delete_index(self, index_id: str) -> Any:
+        return self.request("DELETE", f"/indices/{word(index_id)}")["deleted"]
+
+    def validate(self, document: Mapping[str, Any]) -> Any:
+        """Findings of a definition; nothing is stored."""
+        return self.request("POST", "/indices/validate", document)["findings"]
+
+    def preview(self, index: Union[str, Mapping[str, Any]], as_of: Union[str, date, None] = None) -> Any:
+        """What a stored index (by id) or a document would hold, decided on a date."""
+        if isinstance(index, str):
+            return self.request("POST", f"/indices/{word(index)}/preview", {"as_of": as_json(as_of)})
+        return self.request("POST", "/indices/preview", {"document": index, "as_of": as_json(as_of)})
+
+    def what_if(self, index_id: str, patch: Mapping[str, Any], as_of: Union[str, date, None] = None) -> Any:
+        """What a change of a stored index would change: names added, removed and changed, and the turnover."""
+        return self.request("POST", "/indices/whatif", {"index_id": index_id, "patch": patch, "as_of": as_json(as_of)})
+
+    # Runs ----------------------------------------------------------------------------------------------------------------
+
+    def backtest(self, index_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
+        """Backtests an index and waits. Fields: start, end, initial_capital, transaction_cost_bps, benchmark, if_stale."""
+        return self.run(f"/analytics/{word(index_id)}/backtest", fields, progress)
+
+    def overview(self, index_id: str) -> Any:
+        return self.request("GET", f"/analytics/{word(index_id)}/overview")
+
+    def record(self, index_id: str) -> Any:
+        return self.request("GET", f"/analytics/{word(index_id)}/record")
+
+    def attribution(self, index_id: str, start: Union[str, date, None] = None, end: Union[str, date, None] = None) -> Any:
+        return self.request("GET", f"/analytics/{word(index_id)}/attribution", query={"start": start, "end": end})
+
+    def weights(self, index_id: str, **query: Any) -> Any:
+        """What the index holds. Query: as_of, benchmark, risk."""
+        return self.request("GET", f"/analytics/{word(index_id)}/weights", query=query)
+
+    def levels(self, index_id: str, **query: Any) -> Any:
+        """Index levels as a series. Query: variant, start, end."""
+        return self.request("GET", f"/analytics/{word(index_id)}/levels", query=query)["levels"]
+
+    def export(self, index_id: str, table: str, path: Union[str, Path, None] = None, **query: Any) -> Any:
+        """A table of the run, its whole history: levels, weights, trades, events and so on. Query: start, end.
+
+        :param path: a file to write, in the format of its ending: .csv, .xlsx, .arrow or .json
+        :returns: the path; without one a DataFrame, or a list of dictionaries where pandas is not there
+        """
+        route = f"/analytics/{word(index_id)}/exports/{word(table)}"
+        if path is not None:
+            return self._download(route, query, path)
+        if self._frames and pyarrow is not None:
+            frame = self._arrow(route, query)[0].to_pandas()
+        else:
+            answer = self.transport.json("GET", route, query=query)
+            if not self._frames:
+                return [dict(zip(answer["columns"], row)) for row in answer["data"]]
+            frame = pandas.DataFrame(answer["data"], columns=answer["columns"])
+        for column in frame.columns.intersection(["date", "decision_date"]):
+            frame[column] = pandas.to_datetime(frame[column])
+        return frame
+
+    def compare(self, *index_ids: str) -> Any:
+        return self.request("GET", "/analytics/compare", query={"ids": index_ids})
+
+    def simulate(self, index_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
+        """Simulates where the level may go. Fields: horizon, paths, method, seed, level, ..."""
+        return self.run(f"/analytics/{word(index_id)}/simulate", fields, progress)
+
+    def estimate_risk_model(self, model_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
+        """Estimates a covariance and waits. Fields: index_id or identifiers, start, end, intensity, intensity_method, target, repair."""
+        return self.run(f"/risk-models/{word(model_id)}/estimate", fields, progress)
+
+    # Derivatives ---------------------------------------------------------------------------------------------------------
+
+    def price_future(self, **fields: Any) -> Any:
+        return self.request("POST", "/derivatives/futures/price", fields)
+
+    def price_trs(self, **fields: Any) -> Any:
+        return self.request("POST", "/derivatives/trs/price", fields)
+
+    def term_structure(self, index_id: str, expiries: Iterable[Union[str, date]], **query: Any) -> Any:
+        return self.request("GET", f"/derivatives/{word(index_id)}/term-structure", query={"expiries": list(expiries), **query})
+
+    # Reports -------------------------------------------------------------------------------------------------------------
+
+    def render(self, template_id: str, index_id: Optional[str] = None, progress: Optional[Progress] = None) -> bytes:
+        """Renders a report. Returns the PDF."""
+        result = self.run("/reports/render", {"template_id": template_id, "index_id": index_id}, progress)
+        return self.api.get_render(result["render_id"])
+
+    # How it is done ------------------------------------------------------------------------------------------------------
+
+    def _download(self, route: str, query: Mapping[str, Any], path: Union[str, Path]) -> Union[str, Path]:
+        """Writes an answer as it comes; the file is there once it is whole."""
+        part = Path(f"{path}.part")
+        named = {**query, "format": Path(path).suffix.lstrip(".").lower()}
+        try:
+            with self.transport.open("GET", route, query=named, accept="*/*") as response, open(part, "wb") as file:
+                shutil.copyfileobj(response, file, 1 << 18)
+            os.replace(part, path)
+        except LOST as cause:
+            raise Unreachable(f"The connection to {self.url} was lost.") from cause
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
+    def _arrow(self, path: str, query: Optional[Mapping[str, Any]]) -> Tuple[Any, Any]:
+        """An Arrow table, and the fields beside it."""
+        content = self.transport.content("GET", path, query=query, accept=ARROW)
+        table = pyarrow.ipc.open_stream(content).read_all()
+        return table, json.loads((table.schema.metadata or {}).get(b"body", b"{}"))
+
+
+def progress_bar(job: Mapping[str, Any]) -> None:
+    """Draws the progress of a job on standard error: one line that is drawn over on a terminal, else a line at the end."""
+    ended = job["status"] not in ("pending", "running")
+    filled = round(24 * job["progress"])
+    line = f"{job['job_id']:<28} [{'=' * filled}{' ' * (24 - filled)}] {job['progress']:4.0%} {job['message'] or job['status']}"
+    if sys.stderr.isatty():
+        print(f"\r\033[2K{line[:100]}", end="\n" if ended else "", file=sys.stderr, flush=True)
+    elif ended:
+        print(line, file=sys.stderr)

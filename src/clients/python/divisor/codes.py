@@ -1,0 +1,392 @@
+# Written from the catalogue of error codes by `npm run generate`.
+"""An exception for every error code of the service."""
+
+from __future__ import annotations
+
+from typing import Dict, Type
+
+from .errors import DivisorError
+
+class MalformedRequest(DivisorError):
+    """The body is not JSON, is nested too deeply, repeats a key, or has another content type."""
+
+
+class BodyTooLarge(DivisorError):
+    """The body is longer than the route accepts."""
+
+
+class Unauthenticated(DivisorError):
+    """The key is missing, unknown, revoked, expired or wrong."""
+
+
+class ForbiddenScope(DivisorError):
+    """The key is valid but lacks the scope of the route."""
+
+
+class ForbiddenOrigin(DivisorError):
+    """A keyless service was addressed by a foreign host name or web origin."""
+
+
+class RouteNotFound(DivisorError):
+    """No route has this path."""
+
+
+class IndexNotFound(DivisorError):
+    """No index (or strategy) is stored under the id."""
+
+
+class RunNotFound(DivisorError):
+    """The index has no stored run."""
+
+
+class AssetNotInRun(DivisorError):
+    """The stored run never held the name."""
+
+
+class BenchmarkNotFound(DivisorError):
+    """The benchmark is neither a stored index nor an identifier of the served store: a name of its market or a series."""
+
+
+class ConstraintSetNotFound(DivisorError):
+    """No constraint set is stored under the id."""
+
+
+class RiskModelNotFound(DivisorError):
+    """No risk model is stored under the id."""
+
+
+class StrategyNotFound(DivisorError):
+    """No strategy is stored under the id."""
+
+
+class TemplateNotFound(DivisorError):
+    """No report template has the id."""
+
+
+class RenderNotFound(DivisorError):
+    """No finished render has the id."""
+
+
+class WatchlistNotFound(DivisorError):
+    """No watchlist is stored under the id."""
+
+
+class StoreNotFound(DivisorError):
+    """No data store is registered under the id."""
+
+
+class IdentifierNotFound(DivisorError):
+    """The served store does not hold the identifier."""
+
+
+class JobNotFound(DivisorError):
+    """No job is stored under the id."""
+
+
+class DocumentUnreadable(DivisorError):
+    """The stored document cannot be read; it can still be deleted."""
+
+
+class MethodNotAllowed(DivisorError):
+    """The path exists but not with this method; see Allow."""
+
+
+class NotAcceptable(DivisorError):
+    """None of the media types in Accept is offered; see detail.accepted."""
+
+
+class IndexExists(DivisorError):
+    """An index is already stored under the requested id."""
+
+
+class StrategyExists(DivisorError):
+    """A strategy is already stored under the id."""
+
+
+class TemplateEmpty(DivisorError):
+    """The stored template has no blocks."""
+
+
+class StoreExists(DivisorError):
+    """A data store is already registered under the id."""
+
+
+class StoreActive(DivisorError):
+    """The store is the one being served."""
+
+
+class StoreLoading(DivisorError):
+    """A store is already loading."""
+
+
+class StoreRefreshing(DivisorError):
+    """The store is already refreshing."""
+
+
+class FolderRegistered(DivisorError):
+    """The folder, or the same tables of the database, are already registered as a store."""
+
+
+class NothingToRefresh(DivisorError):
+    """The store has no source to refresh from."""
+
+
+class StoreNotServed(DivisorError):
+    """Only the served store re-reads its folder or database; another is read on activation."""
+
+
+class StoreMismatch(DivisorError):
+    """The run was made on another data store than the one being served."""
+
+
+class JobRunning(DivisorError):
+    """A job with the id runs with a different request."""
+
+
+class PreconditionFailed(DivisorError):
+    """The stored document is not the one named by If-Match."""
+
+
+class ValidationFailed(DivisorError):
+    """The request or document has errors; see detail.findings."""
+
+
+class InvalidIdentifier(DivisorError):
+    """An id in the path is not 1 to 64 letters, digits, dashes and underscores."""
+
+
+class IdMismatch(DivisorError):
+    """The id in the body is not the id in the path."""
+
+
+class InvalidRange(DivisorError):
+    """The start lies after the end."""
+
+
+class RangeTooShort(DivisorError):
+    """The range holds fewer sessions than the computation needs."""
+
+
+class CalendarNotCovered(DivisorError):
+    """The calendar covers nothing of the range."""
+
+
+class NoDataInRange(DivisorError):
+    """The served store holds no price in the range."""
+
+
+class NoDataAtDate(DivisorError):
+    """There is nothing at or before the date."""
+
+
+class NoCommonDates(DivisorError):
+    """The series share fewer than two dates."""
+
+
+class UniverseRequired(DivisorError):
+    """Neither identifiers nor an index were given."""
+
+
+class ExpiryNotAfterAsOf(DivisorError):
+    """The expiry is not after the valuation date."""
+
+
+class ExpiryOrder(DivisorError):
+    """The back expiry is not after the front expiry."""
+
+
+class RateOutOfRange(DivisorError):
+    """A rate is larger than 1 in magnitude: probably percent."""
+
+
+class IndexRequired(DivisorError):
+    """A built-in template needs an index."""
+
+
+class TemplateBuiltIn(DivisorError):
+    """A built-in template cannot be changed or deleted."""
+
+
+class VariantNotAvailable(DivisorError):
+    """The run has no level of the return variant: its prices include dividends, so only the total return exists."""
+
+
+class TotalLoss(DivisorError):
+    """A period lost everything, so contributions cannot be linked over it."""
+
+
+class Infeasible(DivisorError):
+    """The constraints cannot hold together; see detail.conflict."""
+
+
+class ObjectiveUnattainable(DivisorError):
+    """The constraints hold together, and no weights within them have what the objective asks for."""
+
+
+class EmptyIndex(DivisorError):
+    """Nothing survives the rules, or nothing has a weight, on the first date."""
+
+
+class FxMissing(DivisorError):
+    """The store lacks an exchange rate that the index needs."""
+
+
+class RiskInsufficientData(DivisorError):
+    """Too few complete observations for a covariance estimate."""
+
+
+class NumericFailure(DivisorError):
+    """A result is not finite."""
+
+
+class SolverFailed(DivisorError):
+    """The solver neither solved the problem nor proved it infeasible."""
+
+
+class MissingPrice(DivisorError):
+    """A constituent has no price and the treatment asks to fail."""
+
+
+class RateLimited(DivisorError):
+    """The key has as many jobs waiting, or sends as many requests a second, as one key may; retry after `Retry-After` seconds."""
+
+
+class Internal(DivisorError):
+    """A defect of the service; quote detail.request_id."""
+
+
+class NotSupported(DivisorError):
+    """This build has no driver for the kind."""
+
+
+class NoDataSource(DivisorError):
+    """No data store is active."""
+
+
+class StoreUnavailable(DivisorError):
+    """The document store does not answer, or the active data store is still loading after a restart; retry after `Retry-After` seconds."""
+
+
+class Overloaded(DivisorError):
+    """The queue or the memory budget is full; retry later."""
+
+
+class Draining(DivisorError):
+    """The service is stopping."""
+
+
+class StorageFull(DivisorError):
+    """The disk is at its low-water mark; nothing was written."""
+
+
+class UnclassifiedFailure(DivisorError):
+    """The job failed before codes were recorded."""
+
+
+class WorkerCrashed(DivisorError):
+    """The job took its worker or the process down too many times."""
+
+
+class WorkerOutOfMemory(DivisorError):
+    """The worker ran out of memory."""
+
+
+class JobTimeout(DivisorError):
+    """The job ran longer than a job may."""
+
+
+class IndexDeleted(DivisorError):
+    """The index was deleted while the job waited or ran."""
+
+
+class RenderFailed(DivisorError):
+    """The report could not be rendered."""
+
+
+class StoreReadFailed(DivisorError):
+    """The data store could not be read."""
+
+
+class StoreWriteFailed(DivisorError):
+    """The data store could not be written."""
+
+
+#: The exception of every code.
+BY_CODE: Dict[str, Type[DivisorError]] = {
+    "MALFORMED_REQUEST": MalformedRequest,
+    "BODY_TOO_LARGE": BodyTooLarge,
+    "UNAUTHENTICATED": Unauthenticated,
+    "FORBIDDEN_SCOPE": ForbiddenScope,
+    "FORBIDDEN_ORIGIN": ForbiddenOrigin,
+    "ROUTE_NOT_FOUND": RouteNotFound,
+    "INDEX_NOT_FOUND": IndexNotFound,
+    "RUN_NOT_FOUND": RunNotFound,
+    "ASSET_NOT_IN_RUN": AssetNotInRun,
+    "BENCHMARK_NOT_FOUND": BenchmarkNotFound,
+    "CONSTRAINT_SET_NOT_FOUND": ConstraintSetNotFound,
+    "RISK_MODEL_NOT_FOUND": RiskModelNotFound,
+    "STRATEGY_NOT_FOUND": StrategyNotFound,
+    "TEMPLATE_NOT_FOUND": TemplateNotFound,
+    "RENDER_NOT_FOUND": RenderNotFound,
+    "WATCHLIST_NOT_FOUND": WatchlistNotFound,
+    "STORE_NOT_FOUND": StoreNotFound,
+    "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
+    "JOB_NOT_FOUND": JobNotFound,
+    "DOCUMENT_UNREADABLE": DocumentUnreadable,
+    "METHOD_NOT_ALLOWED": MethodNotAllowed,
+    "NOT_ACCEPTABLE": NotAcceptable,
+    "INDEX_EXISTS": IndexExists,
+    "STRATEGY_EXISTS": StrategyExists,
+    "TEMPLATE_EMPTY": TemplateEmpty,
+    "STORE_EXISTS": StoreExists,
+    "STORE_ACTIVE": StoreActive,
+    "STORE_LOADING": StoreLoading,
+    "STORE_REFRESHING": StoreRefreshing,
+    "FOLDER_REGISTERED": FolderRegistered,
+    "NOTHING_TO_REFRESH": NothingToRefresh,
+    "STORE_NOT_SERVED": StoreNotServed,
+    "STORE_MISMATCH": StoreMismatch,
+    "JOB_RUNNING": JobRunning,
+    "PRECONDITION_FAILED": PreconditionFailed,
+    "VALIDATION_FAILED": ValidationFailed,
+    "INVALID_IDENTIFIER": InvalidIdentifier,
+    "ID_MISMATCH": IdMismatch,
+    "INVALID_RANGE": InvalidRange,
+    "RANGE_TOO_SHORT": RangeTooShort,
+    "CALENDAR_NOT_COVERED": CalendarNotCovered,
+    "NO_DATA_IN_RANGE": NoDataInRange,
+    "NO_DATA_AT_DATE": NoDataAtDate,
+    "NO_COMMON_DATES": NoCommonDates,
+    "UNIVERSE_REQUIRED": UniverseRequired,
+    "EXPIRY_NOT_AFTER_AS_OF": ExpiryNotAfterAsOf,
+    "EXPIRY_ORDER": ExpiryOrder,
+    "RATE_OUT_OF_RANGE": RateOutOfRange,
+    "INDEX_REQUIRED": IndexRequired,
+    "TEMPLATE_BUILT_IN": TemplateBuiltIn,
+    "VARIANT_NOT_AVAILABLE": VariantNotAvailable,
+    "TOTAL_LOSS": TotalLoss,
+    "INFEASIBLE": Infeasible,
+    "OBJECTIVE_UNATTAINABLE": ObjectiveUnattainable,
+    "EMPTY_INDEX": EmptyIndex,
+    "FX_MISSING": FxMissing,
+    "RISK_INSUFFICIENT_DATA": RiskInsufficientData,
+    "NUMERIC_FAILURE": NumericFailure,
+    "SOLVER_FAILED": SolverFailed,
+    "MISSING_PRICE": MissingPrice,
+    "RATE_LIMITED": RateLimited,
+    "INTERNAL": Internal,
+    "NOT_SUPPORTED": NotSupported,
+    "NO_DATA_SOURCE": NoDataSource,
+    "STORE_UNAVAILABLE": StoreUnavailable,
+    "OVERLOADED": Overloaded,
+    "DRAINING": Draining,
+    "STORAGE_FULL": StorageFull,
+    "UNCLASSIFIED_FAILURE": UnclassifiedFailure,
+    "WORKER_CRASHED": WorkerCrashed,
+    "WORKER_OUT_OF_MEMORY": WorkerOutOfMemory,
+    "JOB_TIMEOUT": JobTimeout,
+    "INDEX_DELETED": IndexDeleted,
+    "RENDER_FAILED": RenderFailed,
+    "STORE_READ_FAILED": StoreReadFailed,
+    "STORE_WRITE_FAILED": StoreWriteFailed,
+}

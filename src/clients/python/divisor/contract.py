@@ -1,0 +1,5980 @@
+# Written from the OpenAPI document by `npm run generate`; edit the contract instead.
+"""Types of everything the service takes and answers, as JSON carries it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Dict, Literal, Mapping, Optional, Sequence, TypedDict, Union
+
+#: A date to send: of Python, or YYYY-MM-DD.
+Date = Union[str, datetime.date]
+
+class _ActiveBoundsParams(TypedDict):
+    #: Smallest active weight. Unit: fraction.
+    lower: float
+    #: Largest active weight. Unit: fraction.
+    upper: float
+
+
+class ActiveBoundsParams(_ActiveBoundsParams, total=False):
+    """Each active weight, weight less index weight, lies between two bounds."""
+
+    #: Names the row covers; null covers all.
+    identifiers: Optional[Sequence[str]]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _ActiveBoundsRow(TypedDict):
+    type: Literal["ActiveBounds"]
+
+
+class ActiveBoundsRow(_ActiveBoundsRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: ActiveBoundsParams
+
+
+class _ActiveGroupBoundsParams(TypedDict):
+    #: Reference column that groups the names.
+    field: str
+    #: Smallest active weight of a group. Unit: fraction.
+    lower: float
+    #: Largest active weight of a group. Unit: fraction.
+    upper: float
+
+
+class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
+    """The active weight of each group, its weight less its index weight, lies between two bounds."""
+
+    #: Groups the row covers; null covers each group.
+    groups: Optional[Sequence[str]]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _ActiveGroupBoundsRow(TypedDict):
+    type: Literal["ActiveGroupBounds"]
+
+
+class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: ActiveGroupBoundsParams
+
+
+class ActiveRiskPayload(TypedDict):
+    #: What is compared with; null when nothing is.
+    benchmark: str
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: Share of the weights that the estimate speaks for.
+    covered_weight: float
+    #: Contributions of names that only the benchmark holds.
+    contributions_not_held: Mapping[str, float]
+    #: Names without an estimate.
+    uncovered: Sequence[str]
+    #: First date of the run's levels: the span given to the estimate.
+    window_start: Optional[str]
+    #: Last date of the run's levels.
+    window_end: Optional[str]
+
+
+class _ActiveShareParams(TypedDict):
+    #: Largest active share. Unit: fraction.
+    limit: float
+
+
+class ActiveShareParams(_ActiveShareParams, total=False):
+    """Active share, half the sum of absolute active weights, is at most a limit."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _ActiveShareRow(TypedDict):
+    type: Literal["ActiveShare"]
+
+
+class ActiveShareRow(_ActiveShareRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: ActiveShareParams
+
+
+class AllNode(TypedDict):
+    """Every operand must pass."""
+
+    node: Literal["all"]
+    #: Nodes in any order.
+    operands: Sequence[ExpressionNode]
+
+
+class AnyNode(TypedDict):
+    """At least one operand must pass."""
+
+    node: Literal["any"]
+    #: Nodes in any order.
+    operands: Sequence[ExpressionNode]
+
+
+class AssetView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Asset identifier.
+    identifier: str
+    #: Covariance of the returns over the variance of those compared with.
+    beta: float
+    #: Of the returns.
+    correlation: float
+    #: Return less that of the other.
+    excess_return: float
+    #: Return of the run over the same dates.
+    index_return: float
+    #: Last level over the first, less 1.
+    total_return: float
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: Dates used.
+    observations: int
+    #: Rebalances the name was in.
+    rebalances_held: int
+    #: CLOSE on the dates of the run.
+    price: SeriesPayload
+    #: Applied weight by rebalance date, for those the name was in.
+    weight_history: Mapping[str, float]
+    #: Weight before capping, on the same dates.
+    raw_weight_history: Mapping[str, float]
+
+
+class AttributionView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: By contribution, largest first, then identifier.
+    contributions: Sequence[ContributionPayload]
+    #: Last level over the first, less 1.
+    total_return: float
+    #: Number of periods.
+    periods: int
+    #: Whether the residual is within its tolerance.
+    reconciles: bool
+    #: What is left over, at the size of rounding.
+    residual: float
+    #: Return of the index less that of the same index uncapped; null without a cap.
+    cap_drag: Optional[float]
+    #: Effect of transaction costs; null at zero cost.
+    cost_drag: Optional[float]
+    #: The query, echoed; the first date of the run when omitted.
+    requested_start: Optional[str]
+    #: The query, echoed; the last date of the run when omitted.
+    requested_end: Optional[str]
+    #: End of the first complete period: a session after the first date of the window. A full timestamp.
+    start: str
+    #: Latest date of the run at or before the requested end. A full timestamp.
+    end: str
+
+
+class BacktestJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["backtest"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[BacktestRunResult]
+
+
+class BacktestMetrics(TypedDict):
+    #: (1 + total_return)^(252 / n) - 1. A fraction.
+    annualised_return: float
+    #: Lowest drawdown, at most 0. A fraction.
+    max_drawdown: float
+    #: Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.
+    sharpe_ratio: float
+    #: Last level over the first, less 1. A fraction.
+    total_return: float
+    #: total_return less that of the tracked index.
+    tracking_difference: Optional[float]
+    #: Annualised standard deviation of return differences to the tracked index.
+    tracking_error: Optional[float]
+    #: Annualised standard deviation of returns. A fraction.
+    volatility: float
+
+
+class BacktestRecordCollection(TypedDict):
+    #: Stored records by id.
+    backtests: Sequence[BacktestRecordRow]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class BacktestRecordRow(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Time of the run, ISO-8601 UTC with offset.
+    run_at: Optional[str]
+
+
+class BacktestRequest(TypedDict, total=False):
+    """A field that is not given is that of the strategy, when one is run, else its default."""
+
+    #: External benchmark: a second comparison beside the tracked index.
+    benchmark: Optional[BenchmarkRefInput]
+    #: First day; the base date of the index by default, and never before it.
+    start: Optional[Date]
+    #: Last day; the last of the served store by default.
+    end: Optional[Date]
+    #: Money the portfolio starts with, in the index currency.
+    initial_capital: float
+    #: Cost of a trade in basis points of its notional.
+    transaction_cost_bps: float
+    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.
+    if_stale: bool
+
+
+class BacktestResultSummary(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: What is compared with; null when nothing is.
+    benchmark: Optional[BookPayload]
+    #: Books of the index: target and optimised.
+    index: IndexBooksPayload
+    #: Figures of the run.
+    metrics: BacktestMetrics
+    #: What the money did.
+    portfolio: PortfolioBookPayload
+    #: Days a holding or target had no bar though its exchange was open.
+    price_gaps: Sequence[PriceGapPayload]
+    #: Per rebalance, the session its trades were priced from.
+    rebalance_pricing: Sequence[RebalancePricingPayload]
+    #: Time of the run, ISO-8601 UTC with offset.
+    run_at: Optional[str]
+    #: Orders that could not be filled on their day.
+    unfilled: Sequence[UnfilledOrderPayload]
+    #: Warnings of the run.
+    findings: Sequence[Finding]
+    #: SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.
+    run_hash: str
+    #: SHA-256 of the content of the store that was read.
+    store_content_hash: str
+    #: Version of the engine that computed it.
+    engine_version: str
+    #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
+    extended_from: Optional[str]
+    #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
+    full_run_reason: Optional[Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
+
+
+class BacktestRunResult(TypedDict):
+    #: Calendar year to return; they compound to the total.
+    annual_returns: Mapping[str, float]
+    #: What is compared with; null when nothing is.
+    benchmark: Optional[RelativeMetricsPayload]
+    #: Level against its running peak; 0 at a high.
+    drawdown: SeriesPayload
+    #: The tracked index rebased to 100 on the same dates.
+    index_level: SeriesPayload
+    #: Money the portfolio started with.
+    initial_capital: float
+    #: The level, 100 at the start.
+    level: SeriesPayload
+    #: Figures of the run.
+    metrics: BacktestMetrics
+    #: Days a holding or target had no bar though its exchange was open.
+    price_gaps: Sequence[PriceGapPayload]
+    #: Per rebalance, the session its trades were priced from.
+    rebalance_pricing: Sequence[RebalancePricingPayload]
+    #: Compositions in the run, preceded by the one in force at its start.
+    rebalances: Sequence[RebalanceSnapshot]
+    #: All of them: more than served only where the weights would not fit a result.
+    rebalances_total: int
+    #: Returns of the level, from the second date on.
+    returns: SeriesPayload
+    #: Transaction costs paid.
+    total_costs: float
+    #: Warnings of the run.
+    findings: Sequence[Finding]
+    #: SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.
+    run_hash: str
+    #: SHA-256 of the content of the store that was read.
+    store_content_hash: str
+    #: Version of the engine that computed it.
+    engine_version: str
+    #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
+    extended_from: Optional[str]
+    #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
+    full_run_reason: Optional[Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
+
+
+class BarChartBlock(TypedDict):
+    kind: Literal["bar_chart"]
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the total return, then the largest detractors from it; `literal`: the values of `values`.
+    source: Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
+    #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
+    limit: int
+    #: Label to value, for a literal chart.
+    values: Optional[Mapping[str, float]]
+
+
+class _BarChartBlockInput(TypedDict):
+    kind: Literal["bar_chart"]
+
+
+class BarChartBlockInput(_BarChartBlockInput, total=False):
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the total return, then the largest detractors from it; `literal`: the values of `values`.
+    source: Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
+    #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
+    limit: int
+    #: Label to value, for a literal chart.
+    values: Optional[Mapping[str, float]]
+
+
+class BatchReferenceResponse(TypedDict):
+    #: One per requested identifier, in request order.
+    entries: Sequence[ReferenceEntry]
+    #: Point-in-time date applied, when one was requested.
+    as_of: Optional[str]
+
+
+class BenchmarkRef(TypedDict):
+    #: Index id, or market-data identifier.
+    id: str
+    #: `index`: a stored definition. `identifier`: a name of the market, or one of the series.
+    kind: Literal["index", "identifier"]
+    #: Column of the market; ignored when kind is `index`.
+    price_column: str
+
+
+class _BenchmarkRefInput(TypedDict):
+    #: Index id, or market-data identifier.
+    id: str
+    #: `index`: a stored definition. `identifier`: a name of the market, or one of the series.
+    kind: Literal["index", "identifier"]
+
+
+class BenchmarkRefInput(_BenchmarkRefInput, total=False):
+    #: Column of the market; ignored when kind is `index`.
+    price_column: str
+
+
+class BetaParams(TypedDict, total=False):
+    """The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds."""
+
+    #: Smallest beta.
+    lower: Optional[float]
+    #: Largest beta.
+    upper: Optional[float]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _BetaRow(TypedDict):
+    type: Literal["Beta"]
+
+
+class BetaRow(_BetaRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: BetaParams
+
+
+class _BlackLittermanReturns(TypedDict):
+    type: Literal["black_litterman"]
+
+
+class BlackLittermanReturns(_BlackLittermanReturns, total=False):
+    """The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance."""
+
+    #: Expected returns of portfolios with a confidence; none leaves the prior.
+    views: Sequence[View]
+    #: Variance of the prior, as a share of the covariance.
+    tau: float
+    #: Expected return of the index above cash per unit of its variance.
+    risk_aversion: float
+
+
+class _BookPayload(TypedDict):
+    #: Index points from the base value on; a bare series is rebased to 100.
+    levels: SeriesPayload
+    #: Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.
+    weights: TableFrame
+    #: Dates of the whole panel.
+    weights_dates_total: int
+    #: Compositions, in date order.
+    rebalances: Sequence[RebalanceSnapshot]
+    #: All of them, also those not served.
+    rebalances_total: int
+    #: Set when the calendar could not cover the requested range.
+    calendar_coverage: Optional[CalendarCoveragePayload]
+
+
+class BookPayload(_BookPayload, total=False):
+    #: Market value over level, 1 at the start; absent for a bare level series.
+    divisor: SeriesPayload
+
+
+class _BufferedTopNParams(TypedDict):
+    #: How many are kept. Unit: names.
+    count: int
+
+
+class BufferedTopNParams(_BufferedTopNParams, total=False):
+    """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
+
+    #: Column or derived datapoint.
+    field: str
+    #: Names ranked so far up always enter; null takes 0.8 times count, rounded down. Unit: rank.
+    enter_rank: Optional[int]
+    #: Constituents stay while ranked so far up; null takes 1.2 times count, rounded up. Unit: rank.
+    exit_rank: Optional[int]
+    #: Smallest values first.
+    ascending: bool
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _BufferedTopNRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["BufferedTopN"]
+
+
+class BufferedTopNRule(_BufferedTopNRule, total=False):
+    #: Arguments of the class, by name.
+    params: BufferedTopNParams
+
+
+CalendarCoverage = TypedDict("CalendarCoverage", {
+    "from": str,
+    "published_to": str,
+    "to": str,
+})
+
+
+class CalendarCoveragePayload(TypedDict):
+    #: Exchange MIC from /indices/calendars.
+    calendar: str
+    #: The query, echoed; the first date of the run when omitted.
+    requested_start: str
+    #: The query, echoed; the last date of the run when omitted.
+    requested_end: str
+    #: First date the calendar can speak for.
+    covered_start: str
+    #: Last date the calendar can speak for.
+    covered_end: str
+    #: Whether the calendar does not reach back to the requested start.
+    trimmed_start: bool
+    #: Whether the calendar stops before the requested end.
+    trimmed_end: bool
+
+
+class CalendarList(TypedDict):
+    #: Every accepted code, sorted by code.
+    calendars: Sequence[CalendarOption]
+    #: The code to preselect in a form; a document without a calendar is refused all the same.
+    default: str
+
+
+class CalendarOption(TypedDict):
+    #: Exchange MIC, the value to send as calendar.
+    code: str
+    #: Display name.
+    name: str
+    #: First segment of the time zone.
+    region: str
+    #: IANA time zone.
+    tz: str
+    #: Days for which the calendar has sessions.
+    coverage: CalendarCoverage
+
+
+class _CapmReturns(TypedDict):
+    type: Literal["capm"]
+
+
+class CapmReturns(_CapmReturns, total=False):
+    """Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one."""
+
+    #: Expected return of the index above cash per unit of its variance.
+    risk_aversion: float
+    #: Weight of a beta of one. Unit: fraction.
+    shrinkage: float
+
+
+class _CardinalityParams(TypedDict):
+    #: Most names held. Unit: names.
+    maximum: int
+
+
+class CardinalityParams(_CardinalityParams, total=False):
+    """The number of names held, long or short, lies between two bounds."""
+
+    #: Fewest names held. Unit: names.
+    minimum: int
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _CardinalityRow(TypedDict):
+    type: Literal["Cardinality"]
+
+
+class CardinalityRow(_CardinalityRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: CardinalityParams
+
+
+class CarryDecomposition(TypedDict):
+    #: spot x (exp(-b tau) - 1).
+    borrow: float
+    #: Negative: dividends reduce the forward.
+    dividend: float
+    #: spot x (exp(r tau) - 1).
+    financing: float
+    #: Total less the three parts.
+    residual: float
+    #: Fair value less spot.
+    total: float
+
+
+class _CategoryFilterParams(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+
+
+class CategoryFilterParams(_CategoryFilterParams, total=False):
+    """Keeps the names whose category is in one list and not in another."""
+
+    #: Categories that are kept; null keeps all that are not excluded.
+    include: Optional[Sequence[str]]
+    #: Categories that are removed.
+    exclude: Optional[Sequence[str]]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _CategoryFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["CategoryFilter"]
+
+
+class CategoryFilterRule(_CategoryFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: CategoryFilterParams
+
+
+class ChangelogEntryView(TypedDict):
+    #: A release number, or Unreleased.
+    version: str
+    #: YYYY-MM-DD; null for Unreleased.
+    date: Optional[str]
+    #: Empty for an empty Unreleased entry.
+    sections: Sequence[ChangelogSectionView]
+
+
+class ChangelogResponse(TypedDict):
+    #: The running engine version, as /health reports it.
+    version: str
+    #: Newest first; releases without changes are left out.
+    entries: Sequence[ChangelogEntryView]
+
+
+class ChangelogSectionView(TypedDict):
+    #: One of the headings of Keep a Changelog.
+    heading: Literal["Added", "Changed", "Fixed", "Removed", "Deprecated", "Security"]
+    #: One change each, as Markdown.
+    items: Sequence[str]
+
+
+class ChartBlock(TypedDict):
+    kind: Literal["chart"]
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run.
+    lines: Sequence[Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
+    #: Logarithmic axis for the levels.
+    log_scale: bool
+    #: Height of the chart in points; at most that of the page.
+    height: float
+
+
+class _ChartBlockInput(TypedDict):
+    kind: Literal["chart"]
+
+
+class ChartBlockInput(_ChartBlockInput, total=False):
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run.
+    lines: Sequence[Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
+    #: Logarithmic axis for the levels.
+    log_scale: bool
+    #: Height of the chart in points; at most that of the page.
+    height: float
+
+
+class CompareEntry(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The level, 100 at the start.
+    level: SeriesPayload
+    #: Last level over the first, less 1.
+    total_return: float
+
+
+class CompareView(TypedDict):
+    #: The indices, as asked for.
+    index_ids: Sequence[str]
+    #: One entry each, in the order asked for.
+    entries: Sequence[CompareEntry]
+    #: `DIFFERENT_DATA` when the runs were made on different contents.
+    findings: Sequence[Finding]
+    #: Dates used.
+    observations: int
+    #: First date that every run has.
+    start: str
+    #: Last date that every run has.
+    end: str
+
+
+class ComparisonNode(TypedDict):
+    node: Literal["comparison"]
+    #: Datapoint or reference column.
+    field: FieldNode
+    #: How the datapoint is compared with the value.
+    comparison: Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
+    #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    value: Any
+
+
+class _CompositeScoreParams(TypedDict):
+    #: Datapoints of the score.
+    terms: Sequence[ScoreTerm]
+
+
+class CompositeScoreParams(_CompositeScoreParams, total=False):
+    """Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
+
+    #: How many of the best are kept; null for no limit. Unit: names.
+    count: Optional[int]
+    #: Least score; null for none. Unit: z units.
+    minimum: Optional[float]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _CompositeScoreRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["CompositeScore"]
+
+
+class CompositeScoreRule(_CompositeScoreRule, total=False):
+    #: Arguments of the class, by name.
+    params: CompositeScoreParams
+
+
+class Concentration5_10_40Params(TypedDict, total=False):
+    """UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
+
+    #: Largest weight of one name. Unit: fraction.
+    single: float
+    #: Weight above which a name counts towards the aggregate. Unit: fraction.
+    trigger: float
+    #: Largest sum of the names above the trigger. Unit: fraction.
+    aggregate: float
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _Concentration5_10_40Row(TypedDict):
+    type: Literal["Concentration5_10_40"]
+
+
+class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: Concentration5_10_40Params
+
+
+class ConcentrationPayload(TypedDict):
+    #: Names with a weight, long or short.
+    constituents: int
+    #: 1 over the sum of squared weights.
+    effective_assets: float
+    #: Sum of squared weights.
+    herfindahl: float
+    #: Largest weight; a short position by its magnitude.
+    largest: float
+    #: Combined weight of the largest 1, 5, 10 and 20.
+    top_weights: Mapping[str, float]
+
+
+class ConcentrationRICParams(TypedDict, total=False):
+    """United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
+
+    #: Largest weight of one name. Unit: fraction.
+    single: float
+    #: Weight above which a name counts towards the aggregate. Unit: fraction.
+    trigger: float
+    #: Largest sum of the names above the trigger. Unit: fraction.
+    aggregate: float
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _ConcentrationRICRow(TypedDict):
+    type: Literal["ConcentrationRIC"]
+
+
+class ConcentrationRICRow(_ConcentrationRICRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: ConcentrationRICParams
+
+
+class ConcentrationSeries(TypedDict):
+    #: Sum of squared weights. One value a date.
+    herfindahl: Sequence[float]
+    #: 1 over it; 0 without a weight. One value a date.
+    effective: Sequence[float]
+    #: Largest weight; a short position by its magnitude. One value a date.
+    largest: Sequence[float]
+
+
+class ConstituentChange(TypedDict):
+    """How a name came into the index, or left it."""
+
+    #: Session at whose close it happened.
+    date: str
+    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
+    event: Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "silence", "missing_price", "total_loss"]
+    #: Of the corporate action; null without one.
+    ex_date: Optional[str]
+    #: Name into which it turned, or from which it came.
+    related: Optional[str]
+    #: Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that.
+    ratio: Optional[float]
+    #: Fraction of the index: with which the name left, at the price paid for it and before the trades of the close; with which it came, after them. Negative when short.
+    weight: float
+    #: Money a share that was paid for it, in `currency`.
+    price: float
+    #: Currency in which the name is quoted.
+    currency: str
+    #: Day of its latest bar by then.
+    last_bar: Optional[str]
+    #: Rebalance that asked for it, where its order had waited for a bar; else null.
+    ordered_on: Optional[str]
+
+
+class ConstituentRow(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Held at as_of.
+    weight: float
+    #: Before capping, at the rebalance.
+    raw_weight: float
+    #: Whether the name was cut to the cap.
+    capped: bool
+    #: Weight less the benchmark's.
+    active_weight: Optional[float]
+    #: Contribution to the tracking error; may be negative.
+    active_risk_contribution: Optional[float]
+    #: Contribution to the annualised volatility; null without an estimate for the name.
+    risk_contribution: Optional[float]
+    #: Held less target weight; null on the rebalance date.
+    delta_since_rebalance: Optional[float]
+    #: Shares of the company on the date, not those the index holds.
+    shares_outstanding: Optional[float]
+
+
+class ConstraintRow(TypedDict):
+    #: Constraint class; see /optimise/constraint-types.
+    type: str
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: Mapping[str, Any]
+
+
+ConstraintRowBody = Union["FullInvestmentRow", "WeightSumRow", "LongOnlyRow", "PositionBoundsRow", "RelativePositionBoundsRow", "ActiveBoundsRow", "GroupBoundsRow", "ActiveGroupBoundsRow", "TurnoverRow", "TradeSizeRow", "TrackingErrorRow", "VolatilityRow", "ActiveShareRow", "EffectiveNumberRow", "FactorExposureRow", "WeightedAverageRow", "BetaRow", "LiquidityRow", "LinearConstraintRow", "ExcludeRow", "FreezeRow", "CardinalityRow", "MinimumHoldingRow", "GroupCardinalityRow", "Concentration5_10_40Row", "ConcentrationRICRow"]
+
+class _ConstraintRowInput(TypedDict):
+    #: Constraint class; see /optimise/constraint-types.
+    type: str
+
+
+class ConstraintRowInput(_ConstraintRowInput, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: Mapping[str, Any]
+
+
+class ConstraintSet(TypedDict):
+    #: Used in the path.
+    id: str
+    #: Display name.
+    name: str
+    #: Rows in order; none leaves the full-investment default.
+    constraints: Sequence[ConstraintRow]
+
+
+class _ConstraintSetBody(TypedDict):
+    #: Used in the path.
+    id: str
+    #: Display name.
+    name: str
+
+
+class ConstraintSetBody(_ConstraintSetBody, total=False):
+    """A ConstraintSet with the parameters of every constraint class."""
+
+    #: Constraint rows; none leaves full investment, long only.
+    constraints: Sequence[ConstraintRowBody]
+
+
+class ConstraintSetCollection(TypedDict):
+    #: Stored sets by id.
+    constraint_sets: Sequence[ConstraintSet]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class ConstraintTypes(TypedDict):
+    #: Constraint class to the parameter names it accepts, in form order.
+    types: Mapping[str, Sequence[str]]
+    #: The same classes in the richer form.
+    specs: Sequence[TypeSpec]
+
+
+class ContributionPayload(TypedDict):
+    #: Asset identifier.
+    asset_id: str
+    #: Mean weight at the beginning of the periods.
+    average_weight: float
+    #: Linked contribution to the total return.
+    contribution: float
+    #: Last level over the first, less 1.
+    total_return: float
+
+
+class CorporateAction(TypedDict):
+    #: Class name.
+    type: Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.
+    kind: Literal["cash", "ratio", "structural"]
+    #: An amount per share, or a share-count multiplier, by kind.
+    value: float
+    #: First day without the entitlement.
+    ex_date: str
+    #: Null: unknown.
+    pay_date: Optional[str]
+    #: Null: unknown.
+    status: Optional[Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement.
+    announced: Optional[str]
+    #: Other identifier of a spin-off, merger or change of ticker.
+    related: Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: Optional[float]
+
+
+class CorporateActionsResponse(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: By ex_date ascending.
+    actions: Sequence[CorporateAction]
+    #: Compounded share-count multiplier of the ratio actions in the window that are not cancelled.
+    cumulative_split_ratio: float
+    #: Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.
+    trailing_dividend: float
+    #: trailing_dividend over the close on the as-of date; null without a price.
+    trailing_dividend_yield: Optional[float]
+
+
+class CoverageResponse(TypedDict):
+    #: Coverage by table.
+    datasets: Sequence[DatasetCoverage]
+    #: Distinct identifiers of all datasets together.
+    identifiers_union: int
+    #: Bytes on disk of the whole store; null when no store is served.
+    cache_size_bytes: Optional[int]
+
+
+class _CumulativeCoverageParams(TypedDict):
+    #: Share of the total that is covered; the name that crosses it is kept. Unit: fraction.
+    coverage: float
+
+
+class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
+    """Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it."""
+
+    #: Column or derived datapoint.
+    field: str
+    #: Constituents stay until the coverage plus this. Unit: fraction.
+    buffer: float
+    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    group_by: Optional[str]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _CumulativeCoverageRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["CumulativeCoverage"]
+
+
+class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
+    #: Arguments of the class, by name.
+    params: CumulativeCoverageParams
+
+
+class DataAudit(TypedDict):
+    #: The data store.
+    store_id: str
+    #: Of the content that was looked through.
+    content_hash: str
+    #: By date and identifier, at most 1000: the most certain ones.
+    doubts: Sequence[DataDoubt]
+    #: All of them, also those not listed.
+    total: int
+
+
+class DataDoubt(TypedDict):
+    #: Names the doubt in a request for repairs; the same data has the same ids.
+    id: str
+    #: What it is.
+    kind: Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
+    #: Asset identifier.
+    identifier: str
+    #: The date.
+    date: str
+    #: How certain the doubt is, 0 to 1.
+    confidence: float
+    #: A sentence for people.
+    message: str
+    #: The figures it rests on.
+    evidence: Mapping[str, Union[float, str]]
+    #: Null where the data itself does not say what is right.
+    repair: Optional[DataRepair]
+
+
+_DataRepairScale = TypedDict("_DataRepairScale", {
+    "kind": Literal["scale"],
+    "identifier": str,
+    "from": str,
+    "to": str,
+    "columns": Sequence[str],
+    "factor": float,
+})
+
+
+class DataRepairScale(_DataRepairScale, total=False):
+    #: Counts of shares on the same days: divided by the factor.
+    inverse_columns: Sequence[str]
+
+
+DataRepairRemoveValues = TypedDict("DataRepairRemoveValues", {
+    "kind": Literal["remove_values"],
+    "identifier": str,
+    "from": str,
+    "to": str,
+    "columns": Sequence[str],
+})
+
+
+class DataRepairInsertActionAction(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Class name.
+    type: str
+    #: The value.
+    value: float
+    #: First day without the entitlement.
+    ex_date: str
+
+
+class DataRepairInsertAction(TypedDict):
+    kind: Literal["insert_action"]
+    #: The corporate action.
+    action: DataRepairInsertActionAction
+
+
+class DataRepairReplaceActionAction(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Class name.
+    type: str
+    #: The value.
+    value: float
+    #: First day without the entitlement.
+    ex_date: str
+
+
+class DataRepairReplaceAction(TypedDict):
+    kind: Literal["replace_action"]
+    #: The corporate action.
+    action: DataRepairReplaceActionAction
+    #: The value.
+    value: float
+
+
+class DataRepairRemoveActionAction(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Class name.
+    type: str
+    #: The value.
+    value: float
+    #: First day without the entitlement.
+    ex_date: str
+
+
+class DataRepairRemoveAction(TypedDict):
+    kind: Literal["remove_action"]
+    #: The corporate action.
+    action: DataRepairRemoveActionAction
+
+
+#: A change that would settle a doubt; days are inclusive.
+DataRepair = Union["DataRepairScale", "DataRepairRemoveValues", "DataRepairInsertAction", "DataRepairReplaceAction", "DataRepairRemoveAction"]
+
+class DataSourceStatus(TypedDict):
+    #: A data source is attached.
+    configured: bool
+    #: Distinct identifiers of the market dataset.
+    identifiers: int
+
+
+class DataStoreFiles(TypedDict):
+    #: Name of the file.
+    label: str
+    #: Size in bytes.
+    bytes: int
+    #: SHA-256 of its bytes.
+    sha256: str
+
+
+class _DataStore(TypedDict):
+    #: The data store.
+    store_id: str
+    #: Display name.
+    name: str
+    #: Where its data came from.
+    kind: Literal["folder", "database", "imported", "synthetic"]
+    #: The engine created the folder and deletes it with the store.
+    managed: bool
+    #: The store being served; at most one.
+    active: bool
+    #: writing: being generated, not readable yet.
+    status: Literal["writing", "ready", "loading", "refreshing", "error"]
+    #: Folder, or database URL with the password replaced by ***.
+    location: Optional[str]
+    #: Where a refresh takes data from.
+    source: Optional[str]
+    #: False exactly when a refresh is refused with NOTHING_TO_REFRESH.
+    refreshable: bool
+    #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
+    adjustment: Literal["none", "splits", "total"]
+    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    currency: Optional[str]
+    #: Time it was made, ISO-8601 UTC with offset.
+    created_at: str
+    #: Time it was last read.
+    last_loaded_at: Optional[str]
+    #: Time it was last brought up to date.
+    last_refreshed_at: Optional[str]
+    #: Distinct identifiers of the market dataset; null before the first load.
+    identifiers: Optional[int]
+    #: First market date held.
+    start: Optional[str]
+    #: Last market date held.
+    end: Optional[str]
+    #: Bytes of its files; null before the first load and for a database server.
+    size_bytes: Optional[int]
+    #: SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.
+    content_hash: Optional[str]
+    #: Rows read per dataset at the last load.
+    rows: Optional[Mapping[str, int]]
+    #: Why the status is error.
+    error: Optional[ErrorDetail]
+
+
+class DataStore(_DataStore, total=False):
+    #: Every file of the last load with its SHA-256; left out of listings.
+    files: Sequence[DataStoreFiles]
+    #: Doubts about the data at the last load, at most 201; left out of listings.
+    findings: Sequence[Finding]
+
+
+class DataStoreCollection(TypedDict):
+    #: Stores by id.
+    stores: Sequence[DataStore]
+    #: Id of the store being served.
+    active: Optional[str]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class _DataStoreCreate(TypedDict):
+    #: Display name.
+    name: str
+    #: What it is.
+    kind: Literal["folder", "database"]
+    #: Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows.
+    location: str
+
+
+class DataStoreCreate(_DataStoreCreate, total=False):
+    #: Default: the name in lower case, other characters as dashes.
+    store_id: str
+    #: File or table of a dataset that is not called like it.
+    tables: Mapping[str, str]
+    #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
+    adjustment: Literal["none", "splits", "total"]
+    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    currency: Optional[str]
+    #: Serve the store at once.
+    activate: bool
+
+
+class DataStoreUpdate(TypedDict, total=False):
+    #: Display name.
+    name: str
+    #: Where a refresh takes data from.
+    source: Optional[str]
+    #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
+    adjustment: Literal["none", "splits", "total"]
+    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    currency: Optional[str]
+
+
+class DatasetCoverage(TypedDict):
+    #: Which table.
+    dataset: Literal["market", "reference"]
+    #: The dataset is loaded.
+    configured: bool
+    #: Distinct identifiers.
+    identifiers: int
+    #: Earliest date held.
+    start: Optional[str]
+    #: Latest date held.
+    end: Optional[str]
+    #: Data columns, keys excluded.
+    field_count: int
+    #: Defines what stale means.
+    frequency: Literal["daily", "static", "event"]
+    #: Age beyond which the dataset is stale; null where that does not apply.
+    stale_after_seconds: Optional[float]
+    #: Seconds since the last load.
+    cache_age: Optional[float]
+    #: Time of the last load.
+    last_refreshed: Optional[str]
+    #: Bytes on disk.
+    cache_size_bytes: Optional[int]
+    #: Where the data came from: local, database, imported or synthetic.
+    source: Optional[str]
+
+
+class DeletedIndex(TypedDict):
+    #: The index removed.
+    index_id: str
+    #: Whether a stored record went with it.
+    backtest_record_deleted: bool
+    #: Job records and persisted run results forgotten.
+    backtest_results_deleted: int
+    #: Parent of an optimised child; null for the index the request named.
+    derived_from: Optional[str]
+
+
+class DerivationPayloadObjective(TypedDict):
+    #: Class name.
+    type: str
+
+
+class DerivationPayloadExpectedReturns(TypedDict):
+    #: Class name.
+    type: str
+
+
+class _DerivationPayload(TypedDict):
+    #: Parent of the derived index; it cannot be changed.
+    source_index_id: str
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Union[str, DerivationPayloadObjective]
+    #: Constraint rows; none leaves full investment, long only.
+    constraints: Sequence[ConstraintRow]
+
+
+class DerivationPayload(_DerivationPayload, total=False):
+    #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
+    expected_returns: Optional[DerivationPayloadExpectedReturns]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: Optional[TradeCosts]
+
+
+class DerivationPayloadInputObjective(TypedDict):
+    #: Class name.
+    type: str
+
+
+class DerivationPayloadInputExpectedReturns(TypedDict):
+    #: Class name.
+    type: str
+
+
+class _DerivationPayloadInput(TypedDict):
+    #: Parent of the derived index; it cannot be changed.
+    source_index_id: str
+
+
+class DerivationPayloadInput(_DerivationPayloadInput, total=False):
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Union[str, DerivationPayloadInputObjective]
+    #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
+    expected_returns: Optional[DerivationPayloadInputExpectedReturns]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: Optional[TradeCostsInput]
+    #: Constraint rows; none leaves full investment, long only.
+    constraints: Sequence[ConstraintRowInput]
+
+
+class DerivedSource(TypedDict):
+    """The chain behind the parent's weight on the rebalance that was optimised, and the optimisation."""
+
+    #: Parent of the derived index; it cannot be changed.
+    source_index_id: str
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: str
+    #: The parent's weight, which the optimisation starts from; null when the parent does not hold the name.
+    source_weight: Optional[float]
+    #: The chain behind the parent's weight, on the effective date of the composition that was optimised.
+    source: IndexExplanation
+    #: Null when the parent does not hold the name.
+    solve: Optional[NameSolve]
+    #: Warnings of the optimisation.
+    findings: Sequence[Finding]
+
+
+class Distribution(TypedDict):
+    #: Over the paths.
+    mean: float
+    #: Standard deviation over the paths, ddof 1.
+    deviation: float
+    #: Least.
+    minimum: float
+    #: Greatest.
+    maximum: float
+    #: By the percentiles asked for, interpolated between order statistics.
+    percentiles: Mapping[str, float]
+
+
+class DividendFilterParams(TypedDict, total=False):
+    """Keeps the names with a high enough trailing yield that have paid in every one of the last calendar years."""
+
+    #: Least ordinary dividends of twelve months over the close. Unit: fraction.
+    minimum_yield: float
+    #: Full calendar years before the decision, each with at least one ordinary dividend. Unit: years.
+    minimum_years: int
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _DividendFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["DividendFilter"]
+
+
+class DividendFilterRule(_DividendFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: DividendFilterParams
+
+
+class DriftPayload(TypedDict):
+    #: Largest single change.
+    maximum: float
+    #: Rebalance drifted from.
+    since: str
+    #: Sum of the absolute changes.
+    total_absolute: float
+    #: One-way: half the sum of the absolute changes.
+    turnover: float
+
+
+class _EffectiveNumberParams(TypedDict):
+    #: Smallest effective number. Unit: names.
+    minimum: float
+
+
+class EffectiveNumberParams(_EffectiveNumberParams, total=False):
+    """The effective number of names, one over the sum of squared weights, is at least a minimum."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _EffectiveNumberRow(TypedDict):
+    type: Literal["EffectiveNumber"]
+
+
+class EffectiveNumberRow(_EffectiveNumberRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: EffectiveNumberParams
+
+
+class EqualRiskWeightParams(TypedDict, total=False):
+    """Weights under which every constituent contributes the same risk."""
+
+    #: Trailing returns behind the covariance. Unit: sessions.
+    window: int
+    #: Structure the sample covariance is shrunk towards.
+    target: Literal["constant_correlation", "scaled_identity"]
+    #: Weight on the target; null takes names / (names + observations). Unit: fraction.
+    intensity: Optional[float]
+
+
+class _EqualRiskWeightWeighting(TypedDict):
+    type: Literal["EqualRiskWeight"]
+
+
+class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: EqualRiskWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+#: Every constituent has the same weight.
+EqualWeightParams = Dict[str, Any]
+
+class _EqualWeightWeighting(TypedDict):
+    type: Literal["EqualWeight"]
+
+
+class EqualWeightWeighting(_EqualWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: EqualWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class ErrorDetail(TypedDict):
+    #: Stable code to branch on.
+    code: Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
+    #: A sentence for people.
+    message: str
+    #: Members that go with the code, or null.
+    detail: Optional[Mapping[str, Any]]
+
+
+class ErrorEnvelope(TypedDict):
+    #: The error.
+    error: ErrorDetail
+
+
+class ExcludeListParams(TypedDict):
+    """Removes the names of a list."""
+
+    #: Asset identifiers.
+    identifiers: Sequence[str]
+
+
+class _ExcludeListRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["ExcludeList"]
+
+
+class ExcludeListRule(_ExcludeListRule, total=False):
+    #: Arguments of the class, by name.
+    params: ExcludeListParams
+
+
+class _ExcludeParams(TypedDict):
+    #: Names the row covers.
+    identifiers: Sequence[str]
+
+
+class ExcludeParams(_ExcludeParams, total=False):
+    """The names have no weight."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _ExcludeRow(TypedDict):
+    type: Literal["Exclude"]
+
+
+class ExcludeRow(_ExcludeRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: ExcludeParams
+
+
+#: Annualised expected returns of the names.
+ExpectedReturns = Union["FieldReturns", "HistoricalReturns", "CapmReturns", "BlackLittermanReturns"]
+
+ExplainedDatapoint = TypedDict("ExplainedDatapoint", {
+    "path": str,
+    "field": str,
+    "value": Optional[Union[str, float, bool]],
+    "from": Optional[str],
+    "to": Optional[str],
+    "observations": int,
+})
+
+
+class ExplainedRuleComparisons(TypedDict):
+    #: Where, as the client wrote it.
+    path: str
+    #: The condition in words.
+    test: str
+    #: The value.
+    value: Optional[Union[str, float, bool]]
+    #: Null when unknown.
+    outcome: Optional[bool]
+
+
+class ExplainedRule(TypedDict):
+    #: Place in the order.
+    position: int
+    #: Id of the rule; null for the universe.
+    rule_id: str
+    #: Class of the rule; null for the universe.
+    rule_type: str
+    #: Whether the composition before had the name.
+    constituent: bool
+    #: Whether the rule kept it.
+    kept: bool
+    #: The condition in words.
+    test: str
+    #: Value of the name; null when missing.
+    value: Optional[Union[str, float, bool]]
+    #: Bound the value was held against; for a ranking the value of the last name that reaches the threshold which the name faced.
+    threshold: Optional[float]
+    #: Rank, 1 the best; null where the rule does not rank.
+    rank: Optional[int]
+    #: Last rank that reaches the threshold which the name faced: of a buffer, another for constituents.
+    cutoff: Optional[int]
+    #: Whether the name stayed because it was a constituent.
+    incumbent: bool
+    #: Move of the value of an excluded name to its threshold; 0 when kept; null off the number line.
+    distance: Optional[float]
+    #: All that the name had to reach, the decisive one first: `threshold`, `cutoff` and `distance` are of that.
+    thresholds: Sequence[ExplainedThreshold]
+    #: Of an expression: each comparison with the value it met.
+    comparisons: Sequence[ExplainedRuleComparisons]
+
+
+class ExplainedThreshold(TypedDict):
+    """What a name had to reach under a rule."""
+
+    #: `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count.
+    type: Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "enter_rank", "exit_rank", "places", "fill_up"]
+    #: Last rank that reaches it; null off a ranking.
+    rank: Optional[int]
+    #: The bound itself, of a ranking the value of the name at that rank; null where that has none.
+    value: Optional[float]
+    #: Whether the name reached it.
+    met: bool
+    #: Move of the name's value that reaches it; 0 when met, null off the number line.
+    distance: Optional[float]
+
+
+class ExportView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The table, as it was asked for.
+    table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"]
+    #: Names of the columns.
+    columns: Sequence[str]
+    #: Rows, a value a column; dates are YYYY-MM-DD.
+    data: Sequence[Sequence[Optional[Union[str, float]]]]
+
+
+class ExposurePayload(TypedDict):
+    #: Sum of the long weights.
+    long: float
+    #: Sum of the short weights, negative.
+    short: float
+    #: Sum of the magnitudes of the weights.
+    gross: float
+    #: Sum of the weights; what it leaves of 1 is cash.
+    net: float
+
+
+class ExposuresViewGroups(TypedDict):
+    #: The group.
+    group: str
+    #: Sum of the held weights. One value a date.
+    weights: Sequence[float]
+
+
+class ExposuresView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group.
+    by: str
+    #: Dates of the run; of a coarser interval the last of each.
+    dates: Sequence[str]
+    #: By average weight, largest first; OTHERS last. They sum to the invested weight.
+    groups: Sequence[ExposuresViewGroups]
+    #: How the weights are concentrated.
+    concentration: ConcentrationSeries
+
+
+class _ExpressionFilterParams(TypedDict):
+    #: Tree of all, any, not and comparisons.
+    expression: ExpressionNode
+
+
+class ExpressionFilterParams(_ExpressionFilterParams, total=False):
+    """Keeps the names for which an expression over datapoints is true."""
+
+    #: What happens to a name for which the expression is unknown because a datapoint is missing.
+    missing: Literal["exclude", "include"]
+
+
+class _ExpressionFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["ExpressionFilter"]
+
+
+class ExpressionFilterRule(_ExpressionFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: ExpressionFilterParams
+
+
+#: A condition on the datapoints of one name.
+ExpressionNode = Union["AllNode", "AnyNode", "NotNode", "ComparisonNode"]
+
+class _FactorExposureParams(TypedDict):
+    #: Datapoint, as of the rebalance date.
+    field: str
+
+
+class FactorExposureParams(_FactorExposureParams, total=False):
+    """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
+
+    #: Smallest exposure.
+    lower: Optional[float]
+    #: Largest exposure.
+    upper: Optional[float]
+    #: Exposures are z-scores over the names.
+    standardise: bool
+    #: Bounds hold for active weights.
+    active: bool
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _FactorExposureRow(TypedDict):
+    type: Literal["FactorExposure"]
+
+
+class FactorExposureRow(_FactorExposureRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: FactorExposureParams
+
+
+class _FieldFilterParams(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+    #: How the datapoint is compared with the value.
+    comparison: Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
+    #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    value: Any
+
+
+class FieldFilterParams(_FieldFilterParams, total=False):
+    """Keeps the names whose datapoint meets one comparison: the short form of an expression."""
+
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _FieldFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["FieldFilter"]
+
+
+class FieldFilterRule(_FieldFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: FieldFilterParams
+
+
+class FieldListFieldsNumber(TypedDict):
+    #: Display name.
+    name: str
+    #: Where it comes from.
+    dataset: Literal["market", "reference", "derived"]
+    #: What its values are.
+    kind: Literal["number", "string", "boolean"]
+
+
+class FieldList(TypedDict):
+    #: Columns and derived datapoints, by name.
+    fields: Sequence[FieldListFieldsNumber]
+    #: Names of the universes that the store tells members of.
+    universes: Sequence[str]
+
+
+class _FieldNode(TypedDict):
+    node: Literal["field"]
+    #: Column or derived datapoint, matched exactly.
+    name: str
+
+
+class FieldNode(_FieldNode, total=False):
+    """A datapoint, read for every name on or before the decision date."""
+
+    #: Null resolves in the order market, reference, derived.
+    dataset: Optional[Literal["market", "reference", "derived"]]
+    #: Sessions back from the decision date.
+    lag: int
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    window: Optional[int]
+    #: How a window becomes one value.
+    aggregate: Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    #: Across the current survivors that have a value.
+    transform: Literal["none", "rank", "percentile", "zscore"]
+
+
+class FieldReturns(TypedDict):
+    """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
+
+    #: Datapoint that holds the expected returns.
+    field: FieldNode
+    type: Literal["field"]
+
+
+class _FieldWeightParams(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+
+
+class FieldWeightParams(_FieldWeightParams, total=False):
+    """Weights in proportion to a power of a datapoint."""
+
+    #: Exponent of the value; -1 weighs by the inverse.
+    power: float
+    #: A negative value is not held, counts by its size, or fails the decision.
+    negative: Literal["zero", "abs", "fail"]
+
+
+class _FieldWeightWeighting(TypedDict):
+    type: Literal["FieldWeight"]
+
+
+class FieldWeightWeighting(_FieldWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: FieldWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class _Finding(TypedDict):
+    #: Errors prevent a save; warnings do not.
+    severity: Literal["error", "warning", "info"]
+    #: Stable code to branch on.
+    code: Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
+    #: A sentence for people.
+    message: str
+    #: Where, as the client wrote it.
+    path: str
+
+
+class Finding(_Finding, total=False):
+    """What a check has to say about one place."""
+
+    #: Id of the rule or constraint row concerned, when it has one.
+    row_id: Optional[str]
+    #: Accepted values, when the set is closed.
+    accepted: Optional[Sequence[str]]
+    #: The refused value, when small.
+    value: Any
+    #: Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.
+    count: int
+    #: Where the first ten of them are.
+    places: Sequence[str]
+
+
+class _FixedWeightParams(TypedDict):
+    #: Identifier to weight. Unit: fraction.
+    weights: Mapping[str, float]
+
+
+class FixedWeightParams(_FixedWeightParams, total=False):
+    """Weights given by name; constituents without one are not held."""
+
+    #: Scale the weights of the surviving names to 1; otherwise they must sum to 1 as given.
+    renormalise: bool
+
+
+class _FixedWeightWeighting(TypedDict):
+    type: Literal["FixedWeight"]
+
+
+class FixedWeightWeighting(_FixedWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: FixedWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class FreeFloatFilterParams(TypedDict, total=False):
+    """Keeps the names with enough of their shares in free float."""
+
+    #: Least share in free float. Unit: fraction.
+    minimum: float
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _FreeFloatFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["FreeFloatFilter"]
+
+
+class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: FreeFloatFilterParams
+
+
+class _FreezeParams(TypedDict):
+    #: Names the row covers.
+    identifiers: Sequence[str]
+
+
+class FreezeParams(_FreezeParams, total=False):
+    """The names keep their weight in the reference portfolio."""
+
+    #: Trades are measured from the index weights or from the previous solved weights.
+    reference: Literal["index", "previous"]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _FreezeRow(TypedDict):
+    type: Literal["Freeze"]
+
+
+class FreezeRow(_FreezeRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: FreezeParams
+
+
+class FrontierPayloadPoints(TypedDict):
+    #: Annualised arithmetic mean of the window.
+    expected_return: float
+    #: Annualised standard deviation of returns.
+    volatility: float
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+
+
+class FrontierPayloadTangency(TypedDict):
+    #: Annualised arithmetic mean of the window.
+    expected_return: float
+    #: Annualised standard deviation of returns.
+    volatility: float
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: Excess return over volatility.
+    sharpe: float
+
+
+class FrontierPayload(TypedDict):
+    #: From least variance to largest expected return within the constraints, equally spaced in expected return.
+    points: Sequence[FrontierPayloadPoints]
+    #: Largest excess return over the risk-free rate per unit of volatility; null where none is positive.
+    tangency: Optional[FrontierPayloadTangency]
+
+
+class FullInvestmentParams(TypedDict, total=False):
+    """The weights sum to one. Present by default unless a WeightSum row replaces it."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _FullInvestmentRow(TypedDict):
+    type: Literal["FullInvestment"]
+
+
+class FullInvestmentRow(_FullInvestmentRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: FullInvestmentParams
+
+
+class FuturesPriceRequestDividends(TypedDict):
+    #: First day without the entitlement.
+    ex_date: Date
+    #: Index points.
+    amount: float
+
+
+class _FuturesPriceRequest(TypedDict):
+    #: Expiry of the contract.
+    expiry: Date
+
+
+class FuturesPriceRequest(_FuturesPriceRequest, total=False):
+    #: Index whose level is the spot. Exactly one of index_id and spot.
+    index_id: Optional[str]
+    #: Given spot, greater than 0; needs as_of.
+    spot: Optional[float]
+    #: Valuation date; default the latest level held.
+    as_of: Optional[Date]
+    #: Financing rate. Annual, continuously compounded, a fraction; default 0.
+    risk_free_rate: float
+    #: Dividend yield. Annual, continuously compounded, a fraction; default 0.
+    dividend_yield: float
+    #: Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction; default 0.
+    borrow_rate: float
+    #: Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.
+    dividends: Sequence[FuturesPriceRequestDividends]
+    #: Observed price, for basis and implied rates.
+    market_price: Optional[float]
+    #: Money per index point.
+    multiplier: float
+    #: Signed number of contracts.
+    contracts: float
+
+
+class FuturesPriceResponse(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: Optional[str]
+    #: The query, echoed; null when omitted.
+    requested_as_of: Optional[str]
+    #: The resolved session.
+    as_of: str
+    #: Expiry of the contract.
+    expiry: str
+    #: Calendar days.
+    days: int
+    #: days / 365.
+    year_fraction: float
+    #: Level of the underlying.
+    spot: float
+    #: Theoretical price.
+    fair_value: float
+    #: fair_value less spot.
+    basis: float
+    #: ln(fair_value / spot) / year_fraction.
+    annualised_carry: float
+    #: What makes up the basis.
+    carry: CarryDecomposition
+    #: contracts x multiplier x fair_value.
+    notional: float
+    #: Change of the fair value per point of spot.
+    delta: float
+    #: Change of the fair value per basis point of the risk-free rate.
+    rho: float
+    #: Change of the fair value per basis point of dividend yield.
+    dividend_sensitivity: float
+    #: market_price less fair_value; null without market_price.
+    mispricing: Optional[float]
+    #: Risk-free rate that reproduces market_price.
+    implied_rate: Optional[float]
+    #: Yield that reproduces market_price; null with discrete dividends.
+    implied_dividend_yield: Optional[float]
+
+
+class GenerateJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["generate"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[DataStore]
+
+
+class GenerateSyntheticRequest(TypedDict, total=False):
+    #: Default synthetic-{seed}-{n}.
+    store_id: str
+    #: Display name.
+    name: str
+    #: Same request, same content, on every platform.
+    seed: int
+    #: Names alive at the start; later listings come on top.
+    assets: int
+    #: First session.
+    start: Date
+    #: Default: the end of the last complete calendar year.
+    end: Date
+    #: Exchange MIC from /indices/calendars.
+    calendar: str
+    #: ISO 4217 code.
+    currency: str
+    #: Sectors the names are spread over.
+    sectors: int
+    #: Expected return of the market a year.
+    market_return: float
+    #: Of the market, a year.
+    market_volatility: float
+    #: Of a name beside the market, a year.
+    specific_volatility: float
+    #: Paid quarterly.
+    dividend_yield: float
+    #: Per asset.
+    splits_per_year: float
+    #: Per asset.
+    delistings_per_year: float
+    #: Per asset.
+    listings_per_year: float
+    #: Fraction of bars removed.
+    missing_rate: float
+    #: Serve the store once it is complete.
+    activate: bool
+
+
+class GroupAttributionRow(TypedDict):
+    #: The group.
+    group: str
+    #: Mean weight at the beginning of the periods.
+    average_weight: float
+    #: Mean weight of the group in the benchmark. Null without a benchmark.
+    benchmark_average_weight: Optional[float]
+    #: What the group added to the total return; the groups sum to it.
+    contribution: float
+    #: From holding another weight of the group than the benchmark. Null without a benchmark.
+    allocation: Optional[float]
+    #: From the group's names doing otherwise than the benchmark's. Null without a benchmark.
+    selection: Optional[float]
+    #: From both together. Null without a benchmark.
+    interaction: Optional[float]
+
+
+class GroupAttributionView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.
+    by: str
+    #: What is compared with; null when nothing is.
+    benchmark: Optional[str]
+    #: One row a group.
+    groups: Sequence[GroupAttributionRow]
+    #: Last level over the first, less 1.
+    total_return: float
+    #: Return of the benchmark over the same dates.
+    benchmark_return: Optional[float]
+    #: total_return less benchmark_return; the effects of all groups sum to it.
+    active_return: Optional[float]
+    #: Number of periods.
+    periods: int
+    #: What is left over, at the size of rounding.
+    residual: float
+    #: Whether the residual is within its tolerance.
+    reconciles: bool
+    #: The query, echoed; the first date of the run when omitted.
+    requested_start: str
+    #: The query, echoed; the last date of the run when omitted.
+    requested_end: str
+    #: End of the first complete period. A full timestamp.
+    start: str
+    #: Latest date of the run at or before the requested end. A full timestamp.
+    end: str
+
+
+class _GroupBoundsParams(TypedDict):
+    #: Reference column that groups the names.
+    field: str
+
+
+class GroupBoundsParams(_GroupBoundsParams, total=False):
+    """The weight of each group lies between two bounds. Names without a group form one of their own."""
+
+    #: Groups the row covers; null covers each group.
+    groups: Optional[Sequence[str]]
+    #: Smallest weight of a group. Unit: fraction.
+    lower: float
+    #: Largest weight of a group. Unit: fraction.
+    upper: float
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _GroupBoundsRow(TypedDict):
+    type: Literal["GroupBounds"]
+
+
+class GroupBoundsRow(_GroupBoundsRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: GroupBoundsParams
+
+
+class GroupCap(TypedDict):
+    #: Datapoint or reference column.
+    field: str
+    #: Largest weight of a name; null without one.
+    cap: float
+    #: Groups concerned; null means each one.
+    groups: Optional[Sequence[str]]
+
+
+class _GroupCapInput(TypedDict):
+    #: Datapoint or reference column.
+    field: str
+    #: Largest weight of a name; null without one.
+    cap: float
+
+
+class GroupCapInput(_GroupCapInput, total=False):
+    #: Groups concerned; null means each one.
+    groups: Optional[Sequence[str]]
+
+
+class _GroupCardinalityParams(TypedDict):
+    #: Reference column that groups the names.
+    field: str
+    #: Most names held in a group. Unit: names.
+    maximum: int
+
+
+class GroupCardinalityParams(_GroupCardinalityParams, total=False):
+    """The number of names held in each group lies between two bounds."""
+
+    #: Groups the row covers; null covers each group.
+    groups: Optional[Sequence[str]]
+    #: Fewest names held in a group. Unit: names.
+    minimum: int
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _GroupCardinalityRow(TypedDict):
+    type: Literal["GroupCardinality"]
+
+
+class GroupCardinalityRow(_GroupCardinalityRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: GroupCardinalityParams
+
+
+class _GroupLimitParams(TypedDict):
+    #: Column whose values are the groups; names without a value form one group.
+    field: str
+    #: Most names of one group. Unit: names.
+    maximum: int
+
+
+class GroupLimitParams(_GroupLimitParams, total=False):
+    """Keeps at most so many names of each group, the best by a field."""
+
+    #: Datapoint by which the best of a group are found.
+    rank_field: str
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _GroupLimitRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["GroupLimit"]
+
+
+class GroupLimitRule(_GroupLimitRule, total=False):
+    #: Arguments of the class, by name.
+    params: GroupLimitParams
+
+
+class _GroupWeightParams(TypedDict):
+    #: Column whose values are the groups; names without a value form one group.
+    field: str
+
+
+class GroupWeightParams(_GroupWeightParams, total=False):
+    """Weights groups first and the names within each group after."""
+
+    #: How the groups are weighted; market_cap counts the free float.
+    between: Literal["equal", "market_cap", "fixed"]
+    #: Weight of each group when they are fixed; a group without one is not held. Unit: fraction.
+    group_weights: Optional[Mapping[str, float]]
+    #: How the names of a group are weighted; market_cap counts the free float.
+    within: Literal["equal", "market_cap"]
+
+
+class _GroupWeightWeighting(TypedDict):
+    type: Literal["GroupWeight"]
+
+
+class GroupWeightWeighting(_GroupWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: GroupWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class HeaderBlock(TypedDict):
+    kind: Literal["header"]
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: Printed below the title.
+    subtitle: Optional[str]
+    #: Whether to print the last date of the run and its terms.
+    stamp: bool
+
+
+class _HeaderBlockInput(TypedDict):
+    kind: Literal["header"]
+
+
+class HeaderBlockInput(_HeaderBlockInput, total=False):
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: Printed below the title.
+    subtitle: Optional[str]
+    #: Whether to print the last date of the run and its terms.
+    stamp: bool
+
+
+class HealthStore(TypedDict):
+    #: Id of the data store being served.
+    active: Optional[str]
+    #: What the data store is doing.
+    status: Optional[str]
+    #: Latest session it holds, YYYY-MM-DD.
+    end: Optional[str]
+
+
+class HealthJobs(TypedDict):
+    #: Waiting.
+    pending: int
+    #: Being worked on.
+    running: int
+
+
+class Health(TypedDict):
+    #: Degraded when no data store is active or a check fails.
+    status: Literal["ok", "degraded"]
+    #: The running engine version.
+    version: str
+    #: Start of the process, ISO-8601 UTC with offset.
+    started_at: str
+    #: Seconds since the start.
+    uptime_seconds: float
+    #: The data store being served; all null when none is.
+    store: HealthStore
+    #: Jobs that are not finished.
+    jobs: HealthJobs
+    #: What was looked at.
+    checks: Sequence[HealthCheck]
+    #: Every limit a client can meet, by name.
+    limits: Mapping[str, float]
+
+
+class HealthCheck(TypedDict):
+    #: What was looked at.
+    name: str
+    #: Whether it is well.
+    ok: bool
+    #: What is wrong, or null.
+    message: Optional[str]
+
+
+class _HistoricalReturns(TypedDict):
+    type: Literal["historical"]
+
+
+class HistoricalReturns(_HistoricalReturns, total=False):
+    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names."""
+
+    #: Weight of the mean over the names; 1 makes all returns alike. Unit: fraction.
+    shrinkage: float
+
+
+class HistoryFilterParams(TypedDict, total=False):
+    """Keeps the names that have bars on enough of the trailing sessions."""
+
+    #: Trailing sessions that are looked at. Unit: sessions.
+    sessions: int
+    #: Least share of them with a bar. Unit: fraction.
+    coverage: float
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _HistoryFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["HistoryFilter"]
+
+
+class HistoryFilterRule(_HistoryFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: HistoryFilterParams
+
+
+class IdentifierSearchIdentifiers(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Display name, when reference data has one.
+    name: Optional[str]
+    #: First bar.
+    start: Optional[str]
+    #: Last bar.
+    end: Optional[str]
+
+
+class IdentifierSearch(TypedDict):
+    #: Matching names.
+    identifiers: Sequence[IdentifierSearchIdentifiers]
+    #: Value of after for the next page; null on the last one.
+    next: Optional[str]
+
+
+class _ImportRequest(TypedDict):
+    #: Display name.
+    name: str
+
+
+class ImportRequest(_ImportRequest, total=False):
+    #: Default: the name in lower case, other characters as dashes.
+    store_id: str
+    #: Of the content; csv is a zip of CSV files.
+    format: Literal["xlsx", "csv"]
+    #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
+    adjustment: Literal["none", "splits", "total"]
+    #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.
+    currency: Optional[str]
+    #: Serve the store at once.
+    activate: bool
+    #: What to do when the id is taken: append adds to an imported store what it does not hold.
+    on_exists: Literal["refuse", "replace", "append"]
+    #: The file in base64.
+    content: Optional[str]
+    #: Inline tables instead of content: market, reference, corporate_actions, universes, series.
+    tables: Optional[Mapping[str, TableFrame]]
+
+
+class ImportResult(TypedDict):
+    #: The store.
+    store: DataStore
+    #: Rows read per dataset.
+    rows: Mapping[str, int]
+    #: Distinct identifiers.
+    identifiers: int
+    #: First date.
+    start: Optional[str]
+    #: Last date.
+    end: Optional[str]
+    #: Doubts that did not refuse the import.
+    findings: Sequence[Finding]
+
+
+class IncludeListParams(TypedDict):
+    """Keeps only the names of a list."""
+
+    #: Asset identifiers.
+    identifiers: Sequence[str]
+
+
+class _IncludeListRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["IncludeList"]
+
+
+class IncludeListRule(_IncludeListRule, total=False):
+    #: Arguments of the class, by name.
+    params: IncludeListParams
+
+
+class IndexBooksPayload(TypedDict):
+    #: Book of the definition; of a derived index, that of its parent.
+    target: Optional[BookPayload]
+    #: Book of the derived index; null for a rule-driven one.
+    optimised: Optional[BookPayload]
+
+
+class IndexCollection(TypedDict):
+    #: Summaries by id.
+    indices: Sequence[IndexSummary]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class IndexDeletion(TypedDict):
+    #: The index named first, then its children depth first in the order of their ids.
+    deleted: Sequence[DeletedIndex]
+
+
+class _IndexDocument(TypedDict):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Display name.
+    name: str
+    #: Free text.
+    description: Optional[str]
+    #: Exchange MIC from /indices/calendars.
+    calendar: str
+    #: First rebalance: the first session on or after it.
+    base_date: str
+    #: Level on the first session.
+    base_value: float
+    #: ISO 4217 code.
+    currency: str
+    #: Schedule of the rebalances.
+    rebalance: RebalanceSpec
+    #: Rules of a rule-driven index; exactly one of pipeline and derivation.
+    pipeline: Optional[PipelineSpec]
+    #: Optimisation behind a derived index; exactly one of pipeline and derivation.
+    derivation: Optional[DerivationPayload]
+    #: Free labels.
+    tags: Sequence[str]
+
+
+class IndexDocument(_IndexDocument, total=False):
+    #: Where selection begins.
+    universe: UniverseSpec
+
+
+class _IndexDocumentBody(TypedDict):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Display name.
+    name: str
+    #: Exchange MIC from /indices/calendars.
+    calendar: str
+    #: First rebalance: the first session on or after it.
+    base_date: Date
+
+
+class IndexDocumentBody(_IndexDocumentBody, total=False):
+    """An IndexDocument with the parameters of every rule and weighting class."""
+
+    #: Free text.
+    description: Optional[str]
+    #: Level on the first session.
+    base_value: float
+    #: ISO 4217 code.
+    currency: str
+    #: Where selection begins.
+    universe: UniverseSpecInput
+    #: Schedule of the rebalances.
+    rebalance: RebalanceSpecInput
+    #: Rules of a rule-driven index; exactly one of pipeline and derivation.
+    pipeline: Optional[PipelineBody]
+    #: Optimisation behind a derived index; exactly one of pipeline and derivation.
+    derivation: Optional[DerivationPayloadInput]
+    #: Free labels.
+    tags: Sequence[str]
+
+
+class IndexExplanationWeighting(TypedDict):
+    #: Class name.
+    type: str
+    #: The formula of the raw weight.
+    formula: str
+    #: What the formula is filled with.
+    parts: Mapping[str, Optional[Union[str, float, bool]]]
+    #: Raw weight.
+    raw: float
+    #: Sum of the raw weights of all names.
+    raw_total: float
+    #: raw / raw_total.
+    uncapped_weight: float
+
+
+class IndexExplanationCappingRounds(TypedDict):
+    #: Factor on the weights that are not capped.
+    scale: float
+    #: Whether the name was cut to the cap.
+    capped: Sequence[str]
+
+
+class IndexExplanationCapping(TypedDict):
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: float
+    #: weight = min(cap, max(floor, scale * uncapped_weight)).
+    scale: float
+    #: Whether the name was cut to the cap.
+    capped: bool
+    #: Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join.
+    rounds: Sequence[IndexExplanationCappingRounds]
+
+
+class IndexExplanationDrift(TypedDict):
+    #: Weight held after the close.
+    held_weight: Optional[float]
+    #: After less before.
+    change: float
+
+
+class IndexExplanation(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Asset identifier.
+    identifier: str
+    #: The query, echoed; null when omitted.
+    requested_as_of: Optional[str]
+    #: Session the explanation holds for.
+    as_of: str
+    #: Effective date of the composition in force.
+    rebalance_date: str
+    #: Session whose data decided it.
+    decision_date: str
+    #: Whether the name could be selected on the decision date.
+    in_universe: bool
+    #: Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too.
+    included: bool
+    #: First rule that excluded it; null when none did.
+    excluded_by: Optional[str]
+    #: What the definition read for the name.
+    datapoints: Sequence[ExplainedDatapoint]
+    #: Every rule and its verdict on the name.
+    rules: Sequence[ExplainedRule]
+    #: From datapoints to the uncapped weight; null for a name that is out.
+    weighting: Optional[IndexExplanationWeighting]
+    #: How the cap made the weight; null for a name that is out.
+    capping: Optional[IndexExplanationCapping]
+    #: Of a derived index, whose rules, weighting and capping are those of its source; null on a rule-driven one.
+    derivation: Optional[DerivedSource]
+    #: Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.
+    stayed: float
+    #: Applied weight of the composition in force; null when that leaves the name out.
+    weight: Optional[float]
+    #: Weight held at the close of as_of; null when not held.
+    held_weight: Optional[float]
+    #: How it came in last, by as_of; null when it never did.
+    entered: Optional[ConstituentChange]
+    #: How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.
+    left: Optional[ConstituentChange]
+    #: What the index waits to trade of it; null for nothing.
+    order: Optional[WaitingOrder]
+    #: Weight held at as_of and its change since; null on the rebalance date.
+    drift: Optional[IndexExplanationDrift]
+
+
+class IndexSummary(TypedDict):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Display name.
+    name: str
+    #: Driven by rules, or derived by optimisation.
+    kind: Literal["rule", "derived"]
+    #: Parent of a derived index.
+    source_index_id: Optional[str]
+    #: Exchange MIC from /indices/calendars.
+    calendar: str
+    #: ISO 4217 code.
+    currency: str
+    #: First rebalance: the first session on or after it.
+    base_date: str
+    #: Whether a backtest record is stored.
+    has_run: bool
+    #: Capture time of that record.
+    run_at: Optional[str]
+
+
+class InverseVolatilityWeightParams(TypedDict, total=False):
+    """Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row."""
+
+    #: Trailing sessions whose returns are behind the volatility. Unit: sessions.
+    window: int
+    #: Returns a name needs to be held. Unit: sessions.
+    minimum_observations: int
+
+
+class _InverseVolatilityWeightWeighting(TypedDict):
+    type: Literal["InverseVolatilityWeight"]
+
+
+class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: InverseVolatilityWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class JobCollection(TypedDict):
+    #: Newest first; every result is null.
+    jobs: Sequence[JobStatus]
+
+
+class JobStatus(TypedDict):
+    """A job, whatever its kind."""
+
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    #: What it is.
+    kind: Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded; its shape is that of the kind.
+    result: Any
+
+
+class LevelsView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Return variant.
+    variant: Literal["price", "total", "net"]
+    #: The levels.
+    levels: SeriesPayload
+    #: Market value over level.
+    divisor: SeriesPayload
+
+
+class _LinearConstraintParams(TypedDict):
+    #: Coefficient of each name.
+    coefficients: Mapping[str, float]
+
+
+class LinearConstraintParams(_LinearConstraintParams, total=False):
+    """A weighted sum of weights lies between two bounds; names without a coefficient count nought."""
+
+    #: Smallest sum.
+    lower: Optional[float]
+    #: Largest sum.
+    upper: Optional[float]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _LinearConstraintRow(TypedDict):
+    type: Literal["LinearConstraint"]
+
+
+class LinearConstraintRow(_LinearConstraintRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: LinearConstraintParams
+
+
+class _LiquidityFilterParams(TypedDict):
+    #: Least value traded per day. Unit: money per day in index currency.
+    minimum: float
+
+
+class LiquidityFilterParams(_LiquidityFilterParams, total=False):
+    """Keeps the names whose value traded per day is high enough; constituents may have a lower bound of their own."""
+
+    #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
+    window: int
+    #: What is taken of the daily values.
+    statistic: Literal["median", "mean"]
+    #: Least value traded per day of a constituent; null for the same as others. Unit: money per day in index currency.
+    incumbent_minimum: Optional[float]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _LiquidityFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["LiquidityFilter"]
+
+
+class LiquidityFilterRule(_LiquidityFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: LiquidityFilterParams
+
+
+class _LiquidityParams(TypedDict):
+    #: Size of the portfolio, in the index currency. Unit: money.
+    notional: float
+
+
+class LiquidityParams(_LiquidityParams, total=False):
+    """No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded."""
+
+    #: Largest share of the value traded. Unit: fraction.
+    participation: float
+    #: Days a trade may take. Unit: days.
+    days: float
+    #: Trailing sessions of the median. Unit: sessions.
+    window: int
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _LiquidityRow(TypedDict):
+    type: Literal["Liquidity"]
+
+
+class LiquidityRow(_LiquidityRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: LiquidityParams
+
+
+class LiteralTable(TypedDict):
+    """A table in pandas "split" form."""
+
+    #: Labels of the rows.
+    index: Sequence[Union[str, int]]
+    #: Labels of the columns.
+    columns: Sequence[str]
+    #: Rows of cells.
+    data: Sequence[Sequence[Optional[Union[str, float, bool]]]]
+
+
+class Liveness(TypedDict):
+    status: Literal["live"]
+
+
+class LoadJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["load"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[DataStore]
+
+
+class LongOnlyParams(TypedDict, total=False):
+    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _LongOnlyRow(TypedDict):
+    type: Literal["LongOnly"]
+
+
+class LongOnlyRow(_LongOnlyRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: LongOnlyParams
+
+
+class MarketCapFilterParams(TypedDict, total=False):
+    """Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own."""
+
+    #: Least market capitalisation; null for none. Unit: money in index currency.
+    minimum: Optional[float]
+    #: Greatest market capitalisation; null for none. Unit: money in index currency.
+    maximum: Optional[float]
+    #: Count only the shares in free float.
+    free_float: bool
+    #: Least market capitalisation of a constituent; null for the same as others. Unit: money in index currency.
+    incumbent_minimum: Optional[float]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _MarketCapFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["MarketCapFilter"]
+
+
+class MarketCapFilterRule(_MarketCapFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: MarketCapFilterParams
+
+
+class MarketCapWeightParams(TypedDict, total=False):
+    """Weights in proportion to market capitalisation."""
+
+    #: Count only the shares in free float.
+    free_float: bool
+
+
+class _MarketCapWeightWeighting(TypedDict):
+    type: Literal["MarketCapWeight"]
+
+
+class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: MarketCapWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class MaxDecorrelationObjective(TypedDict):
+    """The least variance that the weights would have if every volatility were one: the least weighted average correlation."""
+
+    type: Literal["max_decorrelation"]
+
+
+class MaxDiversificationObjective(TypedDict):
+    """The largest diversification ratio: the weighted average of the volatilities over the volatility of the portfolio."""
+
+    type: Literal["max_diversification"]
+
+
+class MaxReturnObjective(TypedDict):
+    """The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk."""
+
+    type: Literal["max_return"]
+
+
+class _MaxSharpeObjective(TypedDict):
+    type: Literal["max_sharpe"]
+
+
+class MaxSharpeObjective(_MaxSharpeObjective, total=False):
+    """The largest expected return above the risk-free rate per unit of volatility; cash earns the rate."""
+
+    #: Annual rate that the return is measured above. Unit: fraction a year.
+    risk_free_rate: float
+
+
+class _MaxUtilityObjective(TypedDict):
+    type: Literal["max_utility"]
+
+
+class MaxUtilityObjective(_MaxUtilityObjective, total=False):
+    """The largest expected return less half the risk aversion times the variance, less the costs of the trades."""
+
+    #: Price of a unit of variance, halved.
+    risk_aversion: float
+
+
+class MethodologySentences(TypedDict):
+    #: Counts the sentences.
+    number: int
+    #: The sentence.
+    text: str
+
+
+class Methodology(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Display name.
+    name: str
+    #: In the order in which they are applied.
+    sentences: Sequence[MethodologySentences]
+
+
+class MinTrackingErrorObjective(TypedDict):
+    """The least variance of the active weights, weight less index weight: the weights nearest to the index."""
+
+    type: Literal["min_tracking_error"]
+
+
+class MinVarianceObjective(TypedDict):
+    """The least variance of the portfolio itself."""
+
+    type: Literal["min_variance"]
+
+
+class _MinimumHoldingParams(TypedDict):
+    #: Smallest weight of a held name. Unit: fraction.
+    threshold: float
+
+
+class MinimumHoldingParams(_MinimumHoldingParams, total=False):
+    """A name is held with at least a threshold of weight, or not at all. Short positions are not affected."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _MinimumHoldingRow(TypedDict):
+    type: Literal["MinimumHolding"]
+
+
+class MinimumHoldingRow(_MinimumHoldingRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: MinimumHoldingParams
+
+
+class MinimumVarianceWeightParams(TypedDict, total=False):
+    """Long-only weights of least variance."""
+
+    #: Trailing returns behind the covariance. Unit: sessions.
+    window: int
+    #: Structure the sample covariance is shrunk towards.
+    target: Literal["constant_correlation", "scaled_identity"]
+    #: Weight on the target; null takes names / (names + observations). Unit: fraction.
+    intensity: Optional[float]
+    #: Largest weight inside the minimisation; too low a bound for full investment gives equal weights. Unit: fraction.
+    upper: float
+
+
+class _MinimumVarianceWeightWeighting(TypedDict):
+    type: Literal["MinimumVarianceWeight"]
+
+
+class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: MinimumVarianceWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class MomentumFilterParams(TypedDict, total=False):
+    """Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts."""
+
+    #: Trailing sessions up to those skipped. Unit: sessions.
+    window: int
+    #: Latest sessions left out. Unit: sessions.
+    skip: int
+    #: Least return over the window. Unit: fraction.
+    minimum: float
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _MomentumFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["MomentumFilter"]
+
+
+class MomentumFilterRule(_MomentumFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: MomentumFilterParams
+
+
+class NameSolve(TypedDict):
+    """Where the solver left the name: at rest between the forces on it, or held by a bound."""
+
+    #: Every row the name stands in, binding or not, in row order, lower before upper.
+    rows: Sequence[SolvedRow]
+    #: Least weight the name could have, choices of names included; null for none.
+    lower: Optional[float]
+    #: Largest weight likewise; null for none.
+    upper: Optional[float]
+    #: What the objective measures the weight from: source_weight for the tracking error, else 0.
+    centre: float
+    #: Second derivative of the objective by the weight: for the tracking error twice the variance of the name and the tie-breaking term.
+    stiffness: float
+    #: What all else of the objective does: for the tracking error twice the sum of its covariances with the active weights of the other names.
+    pull: float
+    #: Sum of the forces of all rows and of a choice of names.
+    force: float
+    #: centre - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move.
+    free_weight: Optional[float]
+    #: `free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound.
+    held_by: Literal["free", "lower", "upper", "fixed", "kink"]
+    #: The bound or kink that holds it; null when free.
+    held_at: Optional[float]
+    #: free_weight or held_at.
+    solved_weight: float
+    #: What weights taken out as nought but for rounding left to the others; 1 where there were none.
+    scale: float
+
+
+class NotNode(TypedDict):
+    """The operand must fail."""
+
+    node: Literal["not"]
+    #: What must not be true.
+    operand: ExpressionNode
+
+
+#: What weights are chosen for: a type alone, or with its parameters.
+Objective = Union[Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation"], Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective"]]
+
+class ObjectiveTypes(TypedDict):
+    #: What weights can be chosen for.
+    objectives: Sequence[TypeSpec]
+    #: Models of expected returns.
+    expected_returns: Sequence[TypeSpec]
+
+
+class OnePerIssuerParams(TypedDict, total=False):
+    """Keeps the best share line of each issuer; a name without an issuer is its own."""
+
+    #: Column that names the issuer.
+    issuer_field: str
+    #: Column or derived datapoint.
+    field: str
+    #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
+    window: int
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _OnePerIssuerRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["OnePerIssuer"]
+
+
+class OnePerIssuerRule(_OnePerIssuerRule, total=False):
+    #: Arguments of the class, by name.
+    params: OnePerIssuerParams
+
+
+#: An OpenAPI 3.1 document.
+OpenApiDocument = Mapping[str, Any]
+
+class OptimisationJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["optimise"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[OptimisationRunResult]
+
+
+class _OptimisationRunRequest(TypedDict):
+    #: Index whose weights are the target.
+    index_id: str
+    #: The constraint set.
+    constraint_set_id: str
+
+
+class OptimisationRunRequest(_OptimisationRunRequest, total=False):
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Objective
+    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    expected_returns: Optional[ExpectedReturns]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: Optional[TradeCostsInput]
+    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    as_of: Optional[Date]
+    #: First day of the window of the risk model.
+    start: Optional[Date]
+    #: Last day of the window of the risk model; never past the decision of the rebalance.
+    end: Optional[Date]
+    #: Annual rate for the frontier's tangency point.
+    risk_free_rate: float
+
+
+class OptimisationRunResult(TypedDict):
+    #: The optimisation run.
+    run_id: str
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The constraint set.
+    constraint_set_id: str
+    #: First date the price frame of the constituents carries.
+    start: str
+    #: Last date the price frame of the constituents carries.
+    end: str
+    #: Rebalance whose weights are the target.
+    rebalance_date: str
+    #: Whether the conditions of optimality hold on the original rows.
+    converged: bool
+    #: A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.
+    heuristic: bool
+    #: Names with a weight above 0.
+    holdings: int
+    #: Steps of the solver.
+    iterations: int
+    #: Type of the objective.
+    objective_type: str
+    #: The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
+    objective_value: float
+    #: Annualised tracking variance, whatever the objective.
+    objective: float
+    #: What no weights can better: the value of the objective without the non-convex rows.
+    bound: Optional[float]
+    #: Distance of the value from the bound, relative to the value.
+    gap: Optional[float]
+    #: Annualised, before costs; null without expected returns.
+    expected_return: Optional[float]
+    #: Annualised, by the risk model of the run.
+    volatility: float
+    #: Of the trades, as a fraction of value; null where none were asked for.
+    costs: Optional[float]
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: One-way, against the index weights.
+    turnover: float
+    #: Sum of active weights; zero under full investment.
+    active_sum: float
+    #: How the solver ended.
+    solver_message: str
+    #: Every name, largest active position first.
+    weights: Sequence[WeightRow]
+    #: Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text.
+    binding: Sequence[Optional[Mapping[str, str]]]
+    #: Efficient frontier within the constraints.
+    frontier: Optional[FrontierPayload]
+    #: Findings, worst first.
+    findings: Sequence[Finding]
+
+
+class _OptimiseRequest(TypedDict):
+    #: Id of the new index.
+    id: str
+    #: Display name.
+    name: str
+
+
+class OptimiseRequest(_OptimiseRequest, total=False):
+    #: Null inherits nothing from the parent.
+    description: Optional[str]
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: Objective
+    #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
+    expected_returns: Optional[ExpectedReturns]
+    #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
+    costs: Optional[TradeCostsInput]
+    #: Rows of the catalogue; none leaves the full-investment default.
+    constraints: Sequence[ConstraintRowBody]
+
+
+class _OverviewView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Display name.
+    name: str
+    #: How the weights are concentrated.
+    concentration: ConcentrationPayload
+    #: The level, 100 at the start.
+    level: SeriesPayload
+    #: Figures of the run.
+    metrics: BacktestMetrics
+    #: Dates used.
+    observations: int
+    #: Number of rebalances in the run.
+    rebalances: int
+    #: Date of the latest rebalance.
+    last_rebalance: str
+    #: First date of the run's levels.
+    start: str
+    #: Last date of the run's levels.
+    end: str
+
+
+class OverviewView(_OverviewView, total=False):
+    #: Long, short, gross and net exposure of the last rebalance; absent without a short position.
+    exposure: ExposurePayload
+    #: How the run went beside the index that a derived index was made from. Absent from other runs, and from those of earlier versions.
+    parent: ParentPayload
+    #: Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.
+    return_variant: Literal["price", "total", "net"]
+
+
+class _ParameterSpec(TypedDict):
+    #: Display name.
+    name: str
+    #: Human-readable name.
+    label: str
+    #: Class name.
+    type: Literal["number", "integer", "boolean", "string", "json"]
+    #: Whether the call is rejected without it.
+    required: bool
+    #: Position in a form.
+    order: int
+    #: Accepted values; null means any of the type.
+    choices: Optional[Sequence[str]]
+    #: What it does, in a sentence or two.
+    help: Optional[str]
+    #: Component schema the value must satisfy.
+    ref: Optional[str]
+
+
+class ParameterSpec(_ParameterSpec, total=False):
+    #: Value used when omitted.
+    default: Any
+
+
+class ParentPayload(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Dates that the run and the parent share.
+    observations: int
+    #: Of the parent over the shared dates. A fraction.
+    total_return: float
+    #: Total return of the run less that of the parent. A fraction.
+    tracking_difference: float
+    #: Annualised standard deviation of return differences to the parent. A fraction.
+    tracking_error: float
+
+
+class PerformanceView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The query, echoed; the first date of the run when omitted.
+    requested_start: str
+    #: The query, echoed; the last date of the run when omitted.
+    requested_end: str
+    #: First date of the run in the window.
+    start: str
+    #: Last date of the run in the window.
+    end: str
+    #: Dates used.
+    observations: int
+    #: The level, 100 at the first date.
+    level: SeriesPayload
+    #: The tracked index, 100 at the first date.
+    index_level: SeriesPayload
+    #: Benchmark of the run; null without one.
+    benchmark: Optional[str]
+    #: The benchmark, 100 at the first date that both have in the window; null where they have none.
+    benchmark_level: Optional[SeriesPayload]
+    #: Level against its peak in the window; 0 at a high.
+    drawdown: SeriesPayload
+    #: Figures of the window.
+    metrics: BacktestMetrics
+    #: Calendar year to its return within the window; they compound to the total.
+    annual_returns: Mapping[str, float]
+    #: Month YYYY-MM to its return within the window; they compound to the total.
+    monthly_returns: Mapping[str, float]
+
+
+class _PipelineBody(TypedDict):
+    #: How survivors are weighted.
+    weighting: Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting]
+
+
+class PipelineBody(_PipelineBody, total=False):
+    #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
+    selection: Sequence[Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule]]
+    #: What happens at events and gaps.
+    treatment: TreatmentSpecInput
+
+
+class PipelineSpec(TypedDict):
+    #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
+    selection: Sequence[RuleSpec]
+    #: What happens at events and gaps.
+    treatment: TreatmentSpec
+    #: How survivors are weighted.
+    weighting: WeightingSpec
+
+
+class PortfolioBookPayload(TypedDict):
+    #: Money not invested, after each close.
+    cash: SeriesPayload
+    #: Money the portfolio started with.
+    initial_capital: float
+    #: Value after each close, preceded by a day-zero row with the initial capital.
+    nav: SeriesPayload
+    #: portfolio-{index_id}.
+    portfolio_id: str
+    #: Holdings after each close, in long form; the most recent rows.
+    positions: TableFrame
+    #: Rows of the whole panel.
+    positions_total: int
+    #: Every trade, in long form.
+    transactions: TableFrame
+    #: Rows of the whole table: more than served only beyond a million, the most recent being served.
+    transactions_total: int
+    #: Held after each close, dates by name; the most recent dates.
+    weights: TableFrame
+    #: Dates of the whole panel.
+    weights_dates_total: int
+
+
+class PositionBoundsParams(TypedDict, total=False):
+    """Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers."""
+
+    #: Smallest weight. Unit: fraction.
+    lower: float
+    #: Largest weight. Unit: fraction.
+    upper: float
+    #: Names the row covers; null covers all.
+    identifiers: Optional[Sequence[str]]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _PositionBoundsRow(TypedDict):
+    type: Literal["PositionBounds"]
+
+
+class PositionBoundsRow(_PositionBoundsRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: PositionBoundsParams
+
+
+class PreviewAsset(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Reached the final index.
+    included: bool
+    #: Final fraction; null when not held.
+    weight: Optional[float]
+    #: Id of the first excluding rule; null for a survivor without a weight, and on a derived index.
+    excluded_by: Optional[str]
+    #: Waterfall position of the exclusion; the number of steps for a survivor without a weight.
+    excluded_at: Optional[int]
+    #: Set when the cap bound the name.
+    uncapped_weight: Optional[float]
+    #: Whether the name was cut to the cap.
+    capped: bool
+    #: The parent's weight; derived indices only.
+    source_weight: Optional[float]
+    #: Equals weight; derived indices only.
+    solved_weight: Optional[float]
+    #: Solved minus source; derived indices only.
+    weight_delta: Optional[float]
+
+
+class PreviewConstraint(TypedDict):
+    #: Human-readable name.
+    label: str
+    #: What it is.
+    kind: Literal["eq", "ineq"]
+    #: Whether the solution sits on the boundary.
+    binding: bool
+    #: Distance to the boundary in `unit`.
+    slack: float
+    #: What the figure counts.
+    unit: Literal["fraction", "count", "value"]
+    #: Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated.
+    relaxed_by: Optional[float]
+
+
+class _PreviewDocumentRequest(TypedDict):
+    #: The definition.
+    document: IndexDocumentBody
+
+
+class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
+    #: Decision date; default the base date of the document, or the first rebalance of a derived one.
+    as_of: Optional[Date]
+
+
+class PreviewRequest(TypedDict, total=False):
+    #: Decision date; default the base date of the index, or the first rebalance of a derived one.
+    as_of: Optional[Date]
+
+
+class PreviewResponse(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Date asked for, echoed unchanged.
+    as_of: str
+    #: Latest session with data on or before as_of; null before the first market date of the store.
+    resolved_date: Optional[str]
+    #: One row per name: included by weight, then excluded by step.
+    assets: Sequence[PreviewAsset]
+    #: Final weights by identifier.
+    weights: Mapping[str, float]
+    #: Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.
+    total_weight: float
+    #: Effective cap; always null on a derived index.
+    cap: Optional[float]
+    #: Weight moved off capped names.
+    cap_redistributed: float
+    #: The waterfall; null on a derived index.
+    steps: Optional[Sequence[PreviewStep]]
+    #: The optimisation; null on a rule-driven index.
+    solve: Optional[PreviewSolve]
+    #: Warnings, as of survivors without a weight.
+    findings: Sequence[Finding]
+
+
+class PreviewSolve(TypedDict):
+    #: Parent of the derived index; it cannot be changed.
+    source_index_id: str
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: str
+    #: Latest parent rebalance on or before as_of.
+    rebalance_date: str
+    #: Labels of binding constraints.
+    binding: Sequence[str]
+    #: Every constraint, binding or not.
+    constraints: Sequence[PreviewConstraint]
+
+
+class PreviewStep(TypedDict):
+    #: 0 is the universe; rules follow in order.
+    position: int
+    #: Survivors after the step.
+    remaining: int
+    #: Removed by this step; empty for the universe.
+    excluded: Sequence[str]
+    #: Id of the rule; null for the universe.
+    rule_id: Optional[str]
+    #: Class of the rule; null for the universe.
+    rule_type: Optional[str]
+
+
+class PriceFilterParams(TypedDict, total=False):
+    """Keeps the names whose close lies between two bounds."""
+
+    #: Least close; null for none. Unit: money in index currency.
+    minimum: Optional[float]
+    #: Greatest close; null for none. Unit: money in index currency.
+    maximum: Optional[float]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _PriceFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["PriceFilter"]
+
+
+class PriceFilterRule(_PriceFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: PriceFilterParams
+
+
+class PriceGapPayload(TypedDict):
+    #: Asset identifier.
+    asset_id: str
+    #: Simulated session whose bar was missing.
+    date: str
+    #: Session of the carried-forward price.
+    priced_from: str
+
+
+#: Weights in proportion to the price of one share in index currency, as in a Dow style average.
+PriceWeightParams = Dict[str, Any]
+
+class _PriceWeightWeighting(TypedDict):
+    type: Literal["PriceWeight"]
+
+
+class PriceWeightWeighting(_PriceWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: PriceWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class PricesResponse(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Resolution served.
+    interval: Literal["native", "weekly", "monthly"]
+    #: Date-indexed market data; null where there is no value.
+    prices: TableFrame
+
+
+class PrincipalView(TypedDict):
+    #: Of the key that was sent; null of a service without keys.
+    key_id: Optional[str]
+    #: What it may do; admin may do everything.
+    scopes: Sequence[Literal["read", "write", "run", "data", "admin"]]
+
+
+class _RangeFilterParams(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+
+
+class RangeFilterParams(_RangeFilterParams, total=False):
+    """Keeps the names whose datapoint lies between two bounds."""
+
+    #: Lower bound; null for none.
+    minimum: Optional[float]
+    #: Upper bound; null for none.
+    maximum: Optional[float]
+    #: Whether a value equal to a bound passes.
+    inclusive: bool
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _RangeFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["RangeFilter"]
+
+
+class RangeFilterRule(_RangeFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: RangeFilterParams
+
+
+class _RankWeightParams(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+
+
+class RankWeightParams(_RankWeightParams, total=False):
+    """Weights by the rank of a datapoint."""
+
+    #: Smallest values first.
+    ascending: bool
+    #: linear: count + 1 - rank; reciprocal: 1 / rank.
+    scheme: Literal["linear", "reciprocal"]
+
+
+class _RankWeightWeighting(TypedDict):
+    type: Literal["RankWeight"]
+
+
+class RankWeightWeighting(_RankWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: RankWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class Readiness(TypedDict):
+    """Every check passes and the service is not stopping."""
+
+    status: Literal["ready"]
+    #: What was looked at.
+    checks: Sequence[HealthCheck]
+
+
+class RebalanceList(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: In date order, the one in force at the start first.
+    rebalances: Sequence[RebalanceRow]
+
+
+class RebalancePricingPayload(TypedDict):
+    #: Rebalance date by the schedule.
+    date: str
+    #: Session the prices were read from.
+    priced_from: str
+
+
+class RebalanceRow(TypedDict):
+    #: Date the weights took effect.
+    date: str
+    #: Session whose data decided the weights; null of a run that does not tell.
+    decision_date: Optional[str]
+    #: Session of the trades; null of a composition that was in force before the run.
+    traded_on: Optional[str]
+    #: Names with a weight.
+    constituents: int
+    #: Of them not held just before; all at the first rebalance.
+    added: int
+    #: Names held just before and no more.
+    removed: int
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Names held at the cap.
+    capped: int
+    #: Weight moved off capped names.
+    redistributed: float
+    #: One-way: half the sum of the absolute changes of weight on that session; null before the run.
+    turnover: Optional[float]
+    #: Costs of that session as a fraction of the value the close before; null before the second date.
+    cost: Optional[float]
+
+
+class RebalanceSnapshot(TypedDict):
+    #: Date the weights took effect.
+    date: str
+    #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
+    schedule_dates: Sequence[str]
+    #: Applied weights, summing to 1.
+    weights: Mapping[str, float]
+    #: Weights before capping; equal to weights where no cap was applied.
+    uncapped_weights: Mapping[str, float]
+    #: Effective maximum single weight, if one applies.
+    cap: Optional[float]
+    #: Names held at the cap.
+    capped: Sequence[str]
+    #: Weight moved off capped names.
+    redistributed: float
+    #: Names traded at the price of an earlier session, up to max_stale_sessions old.
+    stale_fills: Sequence[StaleFillPayload]
+    #: When the composition was published, if earlier than date.
+    announced: Optional[str]
+
+
+class RebalanceSpec(TypedDict):
+    #: How often the index is rebalanced.
+    frequency: Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
+    #: Day inside each period.
+    anchor: Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
+    #: Months 1 to 12; null takes those that go with the frequency.
+    months: Optional[Sequence[int]]
+    #: 0 Monday to 4 Friday.
+    weekday: Optional[int]
+    #: Which of its weekdays in a month, 5 the last.
+    nth: Optional[int]
+    #: Day of the month, clipped to its end.
+    day: Optional[int]
+    #: Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before.
+    roll: Literal["following", "preceding", "unadjusted"]
+    #: Sessions between decision and effect.
+    effective_lag: int
+    #: Effective dates of a custom schedule.
+    dates: Sequence[str]
+
+
+class RebalanceSpecInput(TypedDict, total=False):
+    #: How often the index is rebalanced.
+    frequency: Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
+    #: Day inside each period.
+    anchor: Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
+    #: Months 1 to 12; null takes those that go with the frequency.
+    months: Optional[Sequence[int]]
+    #: 0 Monday to 4 Friday.
+    weekday: Optional[int]
+    #: Which of its weekdays in a month, 5 the last.
+    nth: Optional[int]
+    #: Day of the month, clipped to its end.
+    day: Optional[int]
+    #: Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before.
+    roll: Literal["following", "preceding", "unadjusted"]
+    #: Sessions between decision and effect.
+    effective_lag: int
+    #: Effective dates of a custom schedule.
+    dates: Sequence[Date]
+
+
+class RebalanceView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The date asked for.
+    requested_date: str
+    #: Date the weights took effect.
+    date: str
+    #: Session whose data decided the weights; null of a run that does not tell.
+    decision_date: Optional[str]
+    #: Session of the trades; null of a composition that was in force before the run.
+    traded_on: Optional[str]
+    #: Names with a weight.
+    constituents: int
+    #: Of them not held just before; all at the first rebalance.
+    added: int
+    #: Names held just before and no more.
+    removed: int
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Names held at the cap.
+    capped: int
+    #: Weight moved off capped names.
+    redistributed: float
+    #: One-way: half the sum of the absolute changes of weight on that session; null before the run.
+    turnover: Optional[float]
+    #: Costs of that session as a fraction of the value the close before; null before the second date.
+    cost: Optional[float]
+    #: Date of the rebalance before; null at the first.
+    previous: Optional[str]
+    #: Date of the rebalance after; null at the last.
+    next: Optional[str]
+    #: Names held before or after, by weight, then identifier.
+    names: Sequence[RebalancedName]
+    #: Names traded at the price of an earlier session.
+    stale_fills: Sequence[StaleFillPayload]
+    #: Orders of the session that could not be filled.
+    unfilled: Sequence[UnfilledOrderPayload]
+
+
+class RebalancedName(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Weight just before the trades; null before the run.
+    before: Optional[float]
+    #: Weight after the close.
+    after: float
+    #: Weight that was decided.
+    target: float
+    #: Weight before capping.
+    uncapped: float
+    #: Whether the name was cut to the cap.
+    capped: bool
+    #: Money bought, negative for a sale; null where the run does not tell, 0 where nothing was traded.
+    trade: Optional[float]
+    #: Price of the trade; null without one.
+    price: Optional[float]
+
+
+class ReconciliationCheck(TypedDict):
+    #: Display name.
+    name: str
+    #: What must hold.
+    meaning: str
+    #: The side that was computed again; null where bytes are compared.
+    left: Optional[float]
+    #: Right side, computed again.
+    right: Optional[float]
+    #: What is left over, at the size of rounding.
+    residual: float
+    #: Relative to the larger side, at least to 1.
+    tolerance: float
+    #: Whether both sides agree within the tolerance.
+    holds: bool
+
+
+class ReconciliationView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Whether the residual is within its tolerance.
+    reconciles: bool
+    #: What was looked at.
+    checks: Sequence[ReconciliationCheck]
+
+
+class ReferenceEntry(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: False leaves fields empty without failing the batch.
+    found: bool
+    #: Requested columns; a column held without a value for the name is null.
+    fields: Mapping[str, Optional[Union[str, float, bool]]]
+
+
+class ReferenceResponse(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Every reference column the store holds, as known on as_of.
+    fields: Mapping[str, Optional[Union[str, float, bool]]]
+    #: Universes that contain the name.
+    universes: Sequence[UniverseMembership]
+
+
+class RefreshJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["refresh"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[RefreshResult]
+
+
+class RefreshRequest(TypedDict, total=False):
+    #: Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.
+    until: Optional[Date]
+    #: Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported.
+    full: bool
+
+
+class RefreshResultDatasets(TypedDict):
+    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    added: int
+    #: Rows held whose values are others now.
+    changed: int
+    #: Rows held that the source has no more.
+    removed: int
+
+
+class RefreshResultRestatements(TypedDict):
+    #: Which table.
+    dataset: Literal["market", "reference", "corporate_actions", "universes", "series"]
+    #: Asset identifier.
+    identifier: str
+    #: The date.
+    date: Optional[str]
+    #: The column.
+    column: str
+    #: Before the change.
+    before: Optional[Union[str, float, bool]]
+    #: After the change.
+    after: Optional[Union[str, float, bool]]
+
+
+class RefreshResultLeftOut(TypedDict):
+    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    added: int
+    #: Rows held whose values are others now.
+    changed: int
+    #: Rows held that the source has no more.
+    removed: int
+    #: Columns with values of dates that are held, which are not held themselves.
+    columns: Sequence[str]
+    #: Names with bars of those dates that are not held, at most 20.
+    identifiers: Sequence[str]
+    #: All of them.
+    identifiers_total: int
+
+
+class RefreshResult(TypedDict):
+    #: The data store.
+    store_id: str
+    #: Rows of all datasets that were not held.
+    rows_added: int
+    #: Rows of all datasets that were held and that the source has changed or removed.
+    rows_changed: int
+    #: What was taken, by dataset.
+    datasets: Mapping[str, RefreshResultDatasets]
+    #: Dates that were not held before.
+    dates_added: int
+    #: Names that were not held before.
+    identifiers_added: int
+    #: First date.
+    start: str
+    #: Last date.
+    end: str
+    #: Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.
+    restatements: Sequence[RefreshResultRestatements]
+    #: Values that are others than before.
+    restatements_total: int
+    #: Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.
+    left_out: Optional[RefreshResultLeftOut]
+    #: HISTORY_CHANGED, one for each dataset concerned, with what to do.
+    findings: Sequence[Finding]
+
+
+class RelativeMetricsPayload(TypedDict):
+    #: The benchmark as it was named.
+    reference: BenchmarkRef
+    #: First date both series share, full timestamp.
+    start: str
+    #: Last shared date, full timestamp.
+    end: str
+    #: Aligned dates used.
+    observations: int
+    #: The level, 100 at the start.
+    level: SeriesPayload
+    #: Return of the benchmark over the same dates.
+    benchmark_return: float
+    #: Last level over the first, less 1.
+    total_return: float
+    #: Portfolio less benchmark.
+    excess_return: float
+    #: Covariance of the returns over the variance of those compared with.
+    beta: float
+    #: Of the returns.
+    correlation: float
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: How the benchmark was read: its return variant, or raw for a column other than CLOSE.
+    return_variant: Literal["price", "total", "net", "raw"]
+
+
+class _RelativePositionBoundsParams(TypedDict):
+    #: Largest multiple of the index weight. Unit: multiple.
+    upper: float
+
+
+class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
+    """Each weight lies between two multiples of its index weight."""
+
+    #: Smallest multiple of the index weight. Unit: multiple.
+    lower: float
+    #: Names the row covers; null covers all.
+    identifiers: Optional[Sequence[str]]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _RelativePositionBoundsRow(TypedDict):
+    type: Literal["RelativePositionBounds"]
+
+
+class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: RelativePositionBoundsParams
+
+
+class RenderJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["render"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[RenderResult]
+
+
+class _RenderRequest(TypedDict):
+    #: A stored template, or a built-in such as FACTSHEET-A4.
+    template_id: str
+
+
+class RenderRequest(_RenderRequest, total=False):
+    #: Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.
+    index_id: Optional[str]
+
+
+class RenderResult(TypedDict):
+    #: The PDF is fetched from GET /reports/renders/{render_id}.
+    render_id: str
+    #: The template.
+    template_id: str
+    #: Display name.
+    name: str
+    #: Index of a built-in; null for a stored template.
+    index_id: Optional[str]
+    #: Number of blocks.
+    blocks: int
+    #: Size of the rendered document.
+    bytes: int
+    #: Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content.
+    rendered_at: str
+    #: Number of pages.
+    pages: int
+
+
+class _RepairRequest(TypedDict):
+    #: Ids of the doubts whose repairs to apply.
+    doubts: Sequence[str]
+
+
+class RepairRequest(_RepairRequest, total=False):
+    #: Id of the new store; default {store_id}-repaired-{n}.
+    store_id: str
+    #: Display name.
+    name: str
+    #: Serve the new store at once.
+    activate: bool
+
+
+class ReplayJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["replay"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[ReplayView]
+
+
+class ReplayView(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Whether everything that is stored of the run came out again, bit for bit.
+    equal: bool
+    #: Where the two part first; null when they are equal.
+    first_difference: Optional[RunDifference]
+    #: Whether both runs have the same run_hash.
+    inputs_equal: bool
+    #: Of the stored run.
+    stored_run_hash: str
+    #: Of the run made now.
+    replayed_run_hash: str
+    #: Engine of the stored run.
+    stored_engine_version: str
+    #: Engine that runs now.
+    replayed_engine_version: str
+    #: Hash of the store the run was made on.
+    stored_content_hash: str
+    #: Hash of the store that is served now.
+    replayed_content_hash: str
+    #: Whether what is stored under the id would be run differently today; the replay runs what was run.
+    definition_changed: bool
+    #: Capture time of the stored run.
+    run_at: Optional[str]
+
+
+#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+ReportBlock = Union["BarChartBlock", "ChartBlock", "HeaderBlock", "StatGridBlock", "TableBlock", "TextBlock"]
+
+#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+ReportBlockInput = Union["BarChartBlockInput", "ChartBlockInput", "HeaderBlockInput", "StatGridBlockInput", "TableBlockInput", "TextBlockInput"]
+
+class ReportPage(TypedDict):
+    #: Paper size.
+    size: Literal["A4", "LETTER", "A3"]
+    #: Portrait or landscape.
+    orientation: Literal["portrait", "landscape"]
+    #: Points on every side.
+    margin: float
+
+
+class ReportPageInput(TypedDict, total=False):
+    #: Paper size.
+    size: Literal["A4", "LETTER", "A3"]
+    #: Portrait or landscape.
+    orientation: Literal["portrait", "landscape"]
+    #: Points on every side.
+    margin: float
+
+
+class ReportTemplateCollection(TypedDict):
+    #: Stored templates by id.
+    templates: Sequence[ReportTemplateDocument]
+    #: Templates generated from a run: renderable but not editable.
+    built_in: Sequence[str]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class ReportTemplateDocument(TypedDict):
+    #: Used in the URL.
+    template_id: str
+    #: Title of what is rendered.
+    name: str
+    #: Drawn top to bottom. A template without blocks can be stored but not rendered.
+    blocks: Sequence[ReportBlock]
+    #: Size, orientation and margin of the pages.
+    page: ReportPage
+
+
+class _ReportTemplateDocumentInput(TypedDict):
+    #: Used in the URL.
+    template_id: str
+    #: Title of what is rendered.
+    name: str
+
+
+class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
+    #: Drawn top to bottom. A template without blocks can be stored but not rendered.
+    blocks: Sequence[ReportBlockInput]
+    #: Size, orientation and margin of the pages.
+    page: ReportPageInput
+
+
+class RiskDecomposition(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: Share of each factor in the factor variance; may be negative.
+    contributions: Mapping[str, float]
+    #: Share of the factors in the total variance.
+    factor_share: float
+    #: Variance that the factors explain.
+    factor_variance: float
+    #: Variance of the names themselves.
+    specific_variance: float
+    #: Sum of both.
+    total_variance: float
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: What is left over, at the size of rounding.
+    residual: float
+    #: Whether the residual is within its tolerance.
+    reconciles: bool
+    #: The factor model.
+    model: Literal["market_sector", "statistical"]
+    #: Its factors.
+    factors: Sequence[str]
+    #: Active exposure to each factor.
+    exposures: Mapping[str, float]
+    #: Index or identifier compared with.
+    benchmark: str
+    #: The query, echoed; null when omitted.
+    requested_as_of: Optional[str]
+    #: Date of the weights.
+    as_of: str
+    #: Share of the gross active weight that the figures speak for.
+    covered_weight: float
+    #: Names without an estimate.
+    uncovered: Sequence[str]
+    #: First date of the run's levels: the span given to the estimate.
+    window_start: Optional[str]
+    #: Last date of the run's levels.
+    window_end: Optional[str]
+
+
+class RiskDiagnosticsPayload(TypedDict):
+    #: Number of names.
+    assets: int
+    #: Sessions used after dropping incomplete ones.
+    observations: int
+    #: Mean off-diagonal correlation of the served matrix.
+    average_correlation: float
+    #: Largest over smallest eigenvalue; 1e300 when singular to working precision.
+    condition_number: float
+    #: Weight on the target; 0 is the sample covariance.
+    intensity: float
+    #: By its eigenvalues.
+    positive_semi_definite: bool
+    #: Whether negative eigenvalues were clipped.
+    repaired: bool
+    #: Of the matrix as served.
+    smallest_eigenvalue: float
+    #: Structured target of the shrinkage.
+    target: Literal["constant_correlation", "scaled_identity"]
+
+
+class RiskModelCollection(TypedDict):
+    #: Summaries by id.
+    risk_models: Sequence[RiskModelSummary]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class RiskModelJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["risk"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[RiskModelView]
+
+
+class RiskModelRequest(TypedDict, total=False):
+    #: Names to estimate over, duplicates counting once; empty uses the index named by index_id.
+    identifiers: Sequence[str]
+    #: Take the names that this index's latest run held last.
+    index_id: Optional[str]
+    #: First day of the window; the whole stored history by default.
+    start: Optional[Date]
+    #: Last day of the window.
+    end: Optional[Date]
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    intensity: Optional[float]
+    #: What the sample covariance is shrunk towards.
+    target: Literal["constant_correlation", "scaled_identity"]
+    #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
+    repair: bool
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    intensity_method: Literal["shape", "ledoit_wolf"]
+    #: Sessions after which the weight of an observation halves; equal weights by default.
+    half_life: Optional[float]
+    #: Whether dividends count.
+    returns: Literal["total", "price"]
+
+
+class RiskModelSummary(TypedDict):
+    #: The risk model.
+    model_id: str
+    #: Number of names.
+    assets: int
+    #: Mean correlation off the diagonal.
+    average_correlation: float
+    #: Dates used.
+    observations: int
+    #: By its eigenvalues.
+    positive_semi_definite: bool
+
+
+class RiskModelView(TypedDict):
+    #: The risk model.
+    model_id: str
+    #: Names estimated, ascending: the order of the frames.
+    asset_ids: Sequence[str]
+    #: Symmetric, unit diagonal.
+    correlation: TableFrame
+    #: Annualised.
+    covariance: TableFrame
+    #: Annualised square roots of the covariance diagonal.
+    volatilities: Mapping[str, float]
+    #: What the estimate says about itself.
+    diagnostics: RiskDiagnosticsPayload
+    #: The request's bound, echoed.
+    start: Optional[str]
+    #: The request's bound, echoed.
+    end: Optional[str]
+    #: Names left out, with the reason.
+    excluded: Mapping[str, str]
+    #: First date of the returns used.
+    observed_start: str
+    #: Last date of the returns used.
+    observed_end: str
+    #: SHA-256 over names and matrix.
+    content_hash: str
+    #: Of the covariance product: float32 on the tensorflow engine.
+    precision: Literal["float64", "float32"]
+
+
+class _RiskParityObjective(TypedDict):
+    type: Literal["risk_parity"]
+
+
+class RiskParityObjective(_RiskParityObjective, total=False):
+    """Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility."""
+
+    #: Share of the variance by identifier or by group, in all 1; null gives every name the same. A group shares its budget equally among the members that are not named.
+    budgets: Optional[Mapping[str, float]]
+    #: Reference column whose groups the budgets name.
+    budget_field: str
+
+
+class RiskPayload(TypedDict):
+    #: Annualised standard deviation of returns.
+    volatility: float
+    #: Share of the weights that the estimate speaks for.
+    covered_weight: float
+    #: Names without an estimate.
+    uncovered: Sequence[str]
+    #: First date of the run's levels: the span given to the estimate.
+    window_start: Optional[str]
+    #: Last date of the run's levels.
+    window_end: Optional[str]
+
+
+class RollResponse(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The resolved date.
+    as_of: str
+    #: Level of the underlying.
+    spot: float
+    #: Expiry rolled out of.
+    front_expiry: str
+    #: Expiry rolled into.
+    back_expiry: str
+    #: Theoretical price of the front contract.
+    front_price: float
+    #: Theoretical price of the back contract.
+    back_price: float
+    #: Back less front.
+    roll_cost: float
+    #: Positive in backwardation, negative in contango.
+    annualised_roll: float
+
+
+class RollingRiskView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Returns of a window; null with a half-life.
+    window: Optional[int]
+    #: Sessions after which the weight of a return halves; null with a window.
+    half_life: Optional[float]
+    #: By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised.
+    risk: TableFrame
+
+
+class RuleSpec(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    #: Rule class; see /indices/rule-types.
+    type: str
+    #: Arguments of the class, by name.
+    params: Mapping[str, Any]
+
+
+class RuleTypes(TypedDict):
+    #: Selection classes.
+    selection: Sequence[TypeSpec]
+    #: Weighting classes.
+    weighting: Sequence[TypeSpec]
+
+
+class RunDifference(TypedDict):
+    #: What differs: a series, the weights, the names, a field of the record (record.portfolio.cash), or result and overview.
+    part: str
+    #: Earliest date on which it does; null for what has none.
+    date: Optional[str]
+    #: First name on that date, for what has one value a name.
+    name: Optional[str]
+    #: What is stored.
+    stored: Optional[Union[float, str]]
+    #: What came out now.
+    replayed: Optional[Union[float, str]]
+
+
+class RunSummaryCollection(TypedDict):
+    #: A row a run, by id.
+    summaries: Sequence[RunSummaryRow]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class RunSummaryRow(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Display name.
+    name: str
+    #: Time of the run, ISO-8601 UTC with offset.
+    run_at: Optional[str]
+    #: Last date of the run's levels.
+    end: str
+    #: Index points on that date; of a strategy its level, 100 at the start.
+    level: float
+    #: Return of the last session, a fraction; null with one date alone.
+    day_return: Optional[float]
+    #: Return since the last date of the calendar year before, or the first of the run. A fraction.
+    year_to_date: float
+    #: Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction.
+    volatility: float
+    #: Last level over the first, less 1. A fraction.
+    total_return: float
+    #: Lowest drawdown, at most 0. A fraction.
+    max_drawdown: float
+    #: Date of the latest rebalance.
+    last_rebalance: str
+    #: First effective date of the schedule after the run; null of a strategy, or where none is known.
+    next_rebalance: Optional[str]
+    #: Levels of the last year: every fourth date and the last.
+    trace: SeriesPayload
+
+
+class SavedConstraintSet(TypedDict):
+    #: The stored set.
+    constraint_set: ConstraintSet
+    #: Warnings that did not prevent the save.
+    findings: Sequence[Finding]
+
+
+class SavedIndex(TypedDict):
+    #: The stored document.
+    index: IndexDocument
+    #: Warnings that did not prevent the save.
+    findings: Sequence[Finding]
+
+
+class _SavedReportTemplate(TypedDict):
+    #: Used in the URL.
+    template_id: str
+    #: Title of what is rendered.
+    name: str
+    #: Drawn top to bottom. A template without blocks can be stored but not rendered.
+    blocks: Sequence[ReportBlock]
+    #: Size, orientation and margin of the pages.
+    page: ReportPage
+
+
+class SavedReportTemplate(_SavedReportTemplate, total=False):
+    #: Warnings that did not prevent the save; absent when there are none.
+    findings: Sequence[Finding]
+
+
+class SavedStrategy(TypedDict):
+    #: The stored strategy.
+    strategy: StrategyDocument
+    #: Warnings that did not prevent the save.
+    findings: Sequence[Finding]
+
+
+class _ScheduleView(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Date the answer was computed from.
+    as_of: str
+    #: Exchange MIC the dates were computed on.
+    calendar: str
+    #: Of the index, from its rebalance.
+    frequency: str
+    #: Effective dates on or before as_of, newest first.
+    recent: Sequence[str]
+    #: Effective dates after as_of up to lookahead_end, soonest first.
+    upcoming: Sequence[str]
+    #: as_of and 366 days, or the last session of the calendar if that is earlier.
+    lookahead_end: str
+
+
+class ScheduleView(_ScheduleView, total=False):
+    """The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD."""
+
+    #: Decision date by effective date, of every date listed; only of an index with an effective lag.
+    announcements: Mapping[str, str]
+
+
+class _ScoreTerm(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+
+
+class ScoreTerm(_ScoreTerm, total=False):
+    #: Weight of the term in the average.
+    weight: float
+    #: Which end of the datapoint is good.
+    direction: Literal["high", "low"]
+    #: Largest z-score counted, either way.
+    winsorise: float
+
+
+class SeasoningFilterParams(TypedDict, total=False):
+    """Keeps the names that have been trading for long enough."""
+
+    #: Least sessions since the first bar. Unit: sessions.
+    sessions: int
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _SeasoningFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["SeasoningFilter"]
+
+
+class SeasoningFilterRule(_SeasoningFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: SeasoningFilterParams
+
+
+class SeriesCollectionSeries(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Display name.
+    name: Optional[str]
+    #: Currency of the values; null: not said.
+    currency: Optional[str]
+    #: First date with a value.
+    start: str
+    #: Last date with a value.
+    end: str
+    #: Dates with a value.
+    values: int
+
+
+class SeriesCollection(TypedDict):
+    #: Series by identifier.
+    series: Sequence[SeriesCollectionSeries]
+    #: Value of after for the next page; null on the last one.
+    next: Optional[str]
+
+
+class SeriesPayload(TypedDict):
+    """A dated series; pd.Series(**payload) works as is."""
+
+    #: Dates YYYY-MM-DD, strictly ascending.
+    index: Sequence[str]
+    #: One value per date.
+    data: Sequence[Optional[float]]
+    #: What the series is.
+    name: Optional[str]
+
+
+class SimulationJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["simulate"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[SimulationView]
+
+
+class SimulationRequest(TypedDict, total=False):
+    #: block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last.
+    method: Literal["block_bootstrap", "gaussian_factor"]
+    #: Sessions ahead.
+    horizon: int
+    #: Paths drawn; their number changes the time, and the memory by 28 bytes each.
+    paths: int
+    #: Sessions of a block, at most the returns of the run; not read by gaussian_factor.
+    block: int
+    #: Equal seeds give equal paths, on any machine and any number of workers.
+    seed: int
+    #: Shares of the paths that end below, each counted once.
+    percentiles: Sequence[float]
+    #: Level to fall short of, as a multiple of the last one.
+    level: float
+    #: Principal components of the factor model; not read by block_bootstrap.
+    factors: int
+
+
+class SimulationViewShortfall(TypedDict):
+    #: Multiple of the last level.
+    level: float
+    #: Share of paths that end below it.
+    at_end: float
+    #: Share of paths that are below it after some session.
+    at_any_time: float
+
+
+class SimulationView(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: How returns are drawn.
+    method: Literal["block_bootstrap", "gaussian_factor"]
+    #: Sessions ahead.
+    horizon: int
+    #: Paths drawn.
+    paths: int
+    #: Equal seeds give equal paths.
+    seed: int
+    #: Returns of the run the simulation draws on.
+    observations: int
+    #: First date of the run.
+    observed_start: str
+    #: Last date of the run: the start of every path.
+    observed_end: str
+    #: Mean return of a session.
+    mean_return: float
+    #: Annualised, of the returns drawn.
+    volatility: float
+    #: Share of the variance that the factors explain; null for the bootstrap.
+    factor_share: Optional[float]
+    #: Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation.
+    levels: TableFrame
+    #: Last level over the first, less 1.
+    total_return: Distribution
+    #: At most 0.
+    max_drawdown: Distribution
+    #: Sessions of the longest spell below a previous high.
+    time_under_water: Distribution
+    #: How often the level falls short.
+    shortfall: SimulationViewShortfall
+    #: Of the levels of the paths: float32 on the tensorflow engine.
+    precision: Literal["float64", "float32"]
+
+
+class SkippedCauses(TypedDict):
+    #: The file could not be read, or is not JSON.
+    unreadable: int
+    #: JSON that does not satisfy the schema of the document.
+    invalid: int
+    #: Written by a newer format version than this engine reads.
+    unsupported: int
+
+
+class SolvedRow(TypedDict):
+    """One side of a constraint row that the name stands in."""
+
+    #: The client's row id; empty without one.
+    id: str
+    #: Position of the row; null for an implicit one.
+    index: Optional[int]
+    #: Class name.
+    type: str
+    #: Human-readable name.
+    label: str
+    #: Bought or sold.
+    side: Literal["lower", "upper", "eq"]
+    #: What it is.
+    kind: Literal["eq", "ineq"]
+    #: What the figure counts.
+    unit: Literal["fraction", "count", "value"]
+    #: What the row measures at the solved weights.
+    value: float
+    #: The bound of this side.
+    limit: float
+    #: Distance between the two.
+    slack: float
+    #: Whether the weights sit on the bound.
+    binding: bool
+    #: The multiplier of the row: change of the objective per unit of the bound.
+    shadow_price: float
+    #: Change of the row's value per unit of the weight; null where it has none of its own.
+    coefficient: Optional[float]
+    #: What the row adds to the objective's derivative by the weight.
+    force: float
+
+
+class StaleFillPayload(TypedDict):
+    """A name that a rebalance traded at the price of an earlier session."""
+
+    #: Asset identifier.
+    identifier: str
+    #: Day of the price it was traded at.
+    last_bar: str
+    #: Sessions of its own exchange since that day.
+    sessions_old: int
+
+
+class StaleState(TypedDict):
+    #: The index, or a document that it reaches, is not that of the run.
+    definition: bool
+    #: The served content is not that of the run.
+    data: bool
+    #: The engine is another version, whose bits differ.
+    engine: bool
+    #: A sentence each.
+    reasons: Sequence[str]
+
+
+class StatGridBlock(TypedDict):
+    kind: Literal["stat_grid"]
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
+    stats: Optional[Sequence[Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    #: Figures in a row.
+    columns: int
+    #: Label to text, printed as given after the figures.
+    values: Optional[Mapping[str, str]]
+
+
+class _StatGridBlockInput(TypedDict):
+    kind: Literal["stat_grid"]
+
+
+class StatGridBlockInput(_StatGridBlockInput, total=False):
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
+    stats: Optional[Sequence[Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    #: Figures in a row.
+    columns: int
+    #: Label to text, printed as given after the figures.
+    values: Optional[Mapping[str, str]]
+
+
+class StoredStrategy(TypedDict):
+    #: The stored strategy.
+    strategy: StrategyDocument
+    #: What the strategy refers to and does not find any more, as an index that was deleted.
+    problems: Sequence[Finding]
+    #: Whether a backtest record is stored.
+    has_run: bool
+    #: Capture time of that record.
+    run_at: Optional[str]
+
+
+class StrategyCollection(TypedDict):
+    #: Stored strategies by id.
+    strategies: Sequence[StoredStrategy]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class StrategyDeletion(TypedDict):
+    #: The strategy.
+    strategy_id: str
+    #: Whether a stored record went with it.
+    backtest_record_deleted: bool
+    #: Job records and persisted run results forgotten.
+    backtest_results_deleted: int
+
+
+class StrategyDocument(TypedDict):
+    #: Not the id of an index: runs and views of both share their paths.
+    id: str
+    #: Display name.
+    name: str
+    #: Free text.
+    description: Optional[str]
+    #: Index it follows.
+    index_id: str
+    #: External benchmark: a second comparison beside the tracked index.
+    benchmark: Optional[BenchmarkRef]
+    #: First day; the base date of the index by default, and never before it.
+    start: Optional[str]
+    #: Last day; the last of the served store by default.
+    end: Optional[str]
+    #: Money the portfolio starts with, in the index currency.
+    initial_capital: float
+    #: Cost of a trade in basis points of its notional.
+    transaction_cost_bps: float
+    #: Constraint set applied to the targets at each rebalance.
+    constraint_set_id: Optional[str]
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    rebalance: Optional[RebalanceSpec]
+    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    drift_tolerance: Optional[float]
+    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    exposure: float
+
+
+class _StrategyDocumentInput(TypedDict):
+    #: Not the id of an index: runs and views of both share their paths.
+    id: str
+    #: Display name.
+    name: str
+    #: Index it follows.
+    index_id: str
+
+
+class StrategyDocumentInput(_StrategyDocumentInput, total=False):
+    #: Free text.
+    description: Optional[str]
+    #: External benchmark: a second comparison beside the tracked index.
+    benchmark: Optional[BenchmarkRefInput]
+    #: First day; the base date of the index by default, and never before it.
+    start: Optional[Date]
+    #: Last day; the last of the served store by default.
+    end: Optional[Date]
+    #: Money the portfolio starts with, in the index currency.
+    initial_capital: float
+    #: Cost of a trade in basis points of its notional.
+    transaction_cost_bps: float
+    #: Constraint set applied to the targets at each rebalance.
+    constraint_set_id: Optional[str]
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    rebalance: Optional[RebalanceSpecInput]
+    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    drift_tolerance: Optional[float]
+    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    exposure: float
+
+
+class SweepJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["sweep"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[SweepView]
+
+
+class SweepOverfitting(TypedDict):
+    """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
+
+    #: Share of the selections by Sharpe ratio whose choice is no better than the median out of sample.
+    probability: float
+    #: Share whose choice has a negative Sharpe ratio out of sample.
+    probability_of_loss: float
+    #: Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.
+    median_logit: float
+    #: Selections: every half of the blocks of time, against the other half.
+    combinations: int
+    #: Blocks of time.
+    partitions: int
+    #: Returns on dates that all variants have; the oldest are left out so that the blocks are equal.
+    observations: int
+
+
+class SweepRequest(TypedDict, total=False):
+    """Exactly one of index_id and document, and exactly one of grid and patches."""
+
+    #: Second half of the id of the job; made up by default.
+    sweep_id: Optional[str]
+    #: A stored index as the base.
+    index_id: Optional[str]
+    #: Or an IndexDocument as the base.
+    document: Optional[Mapping[str, Any]]
+    #: Terms of the backtests.
+    request: SweepTerms
+    #: Terms of a strategy that follows the index; by default the index is simply held.
+    strategy: Optional[SweepStrategy]
+    #: Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy.
+    grid: Optional[Mapping[str, Sequence[Any]]]
+    #: Or the variants one by one, each as values by JSON pointer.
+    patches: Optional[Sequence[Mapping[str, Any]]]
+    #: Metric of the ranking; ties keep the order of the variants.
+    rank_by: Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
+    #: Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once.
+    partitions: int
+
+
+class SweepRow(TypedDict):
+    #: Null for a variant that was refused.
+    rank: Optional[int]
+    #: Position among the variants as they were asked for.
+    variant: int
+    #: What the variant changes, by JSON pointer.
+    patch: Mapping[str, Any]
+    #: Those of a single run of the variant, bit for bit.
+    metrics: Optional[BacktestMetrics]
+    #: Transaction costs paid.
+    total_costs: Optional[float]
+    #: First date.
+    start: Optional[str]
+    #: Last date.
+    end: Optional[str]
+    #: Dates of the run.
+    observations: Optional[int]
+    #: Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.
+    deflated_sharpe_ratio: Optional[float]
+    #: Why the variant was refused, as its single run would be.
+    error: Optional[ErrorDetail]
+
+
+class SweepSelection(TypedDict):
+    #: Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike.
+    trials: int
+    #: Of the variant ranked first; of a session, as all ratios here.
+    sharpe_ratio: float
+    #: Of its returns.
+    skewness: float
+    #: 3 for normal returns.
+    kurtosis: float
+    #: Its returns.
+    observations: int
+    #: Variance of the Sharpe ratios of the trials.
+    sharpe_variance: float
+    #: What the best of as many trials with a true Sharpe ratio of zero is expected to show.
+    expected_maximum_sharpe_ratio: float
+    #: Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.
+    deflated_sharpe_ratio: Optional[float]
+
+
+class SweepStrategy(TypedDict, total=False):
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    rebalance: Optional[RebalanceSpecInput]
+    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    drift_tolerance: Optional[float]
+    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    exposure: float
+
+
+class SweepTerms(TypedDict, total=False):
+    #: First day; the base date of the index by default, and never before it.
+    start: Optional[Date]
+    #: Last day; the last of the served store by default.
+    end: Optional[Date]
+    #: Money the portfolio starts with, in the index currency.
+    initial_capital: float
+    #: Cost of a trade in basis points of its notional.
+    transaction_cost_bps: float
+
+
+class _SweepView(TypedDict):
+    #: The sweep.
+    sweep_id: str
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Variants asked for.
+    variants: int
+    #: Variants that could not run.
+    refused: int
+    #: Metric of the ranking.
+    rank_by: Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
+    #: By rank, those that were refused last.
+    rows: Sequence[SweepRow]
+    #: Null when every variant was refused.
+    selection: Optional[SweepSelection]
+    #: Null with fewer than two trials, or fewer than two returns a block.
+    overfitting: Optional[SweepOverfitting]
+    #: SHA-256 of the content of the store that was read.
+    store_content_hash: str
+    #: Version of the engine that computed it.
+    engine_version: str
+
+
+class SweepView(_SweepView, total=False):
+    #: Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions.
+    identical_variants: Sequence[Sequence[int]]
+    #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
+    verdict: Sequence[str]
+
+
+class SyncJobStatus(TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: Literal["sync"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: Optional[str]
+    #: Set exactly when the job succeeded.
+    result: Optional[RefreshResult]
+
+
+class TableBlock(TypedDict):
+    kind: Literal["table"]
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`.
+    source: Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
+    #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
+    limit: int
+    #: The rows of a literal table.
+    frame: Optional[LiteralTable]
+
+
+class _TableBlockInput(TypedDict):
+    kind: Literal["table"]
+
+
+class TableBlockInput(_TableBlockInput, total=False):
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`.
+    source: Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
+    #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
+    limit: int
+    #: The rows of a literal table.
+    frame: Optional[LiteralTable]
+
+
+class TableFrame(TypedDict):
+    """A table in pandas "split" form; pd.DataFrame(**frame) works as is."""
+
+    #: Labels of the rows.
+    index: Sequence[Union[str, int]]
+    #: Labels of the columns.
+    columns: Sequence[str]
+    #: Rows of cells.
+    data: Sequence[Sequence[Any]]
+
+
+class TermPoint(TypedDict):
+    #: Expiry of the contract.
+    expiry: str
+    #: Calendar days.
+    days: int
+    #: days / 365.
+    year_fraction: float
+    #: Theoretical price.
+    fair_value: float
+    #: fair_value less spot.
+    basis: float
+    #: ln(fair_value / spot) / year_fraction.
+    annualised_carry: float
+    #: What makes up the basis.
+    carry: CarryDecomposition
+    #: Annualised roll from the point before.
+    roll_from_previous: Optional[float]
+
+
+class TermStructureResponse(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The query, echoed; null when omitted.
+    requested_as_of: Optional[str]
+    #: The resolved date.
+    as_of: str
+    #: Level of the underlying.
+    spot: float
+    #: Financing rate used.
+    risk_free_rate: float
+    #: Dividend yield used.
+    dividend_yield: float
+    #: Borrow rate used.
+    borrow_rate: float
+    #: By expiry.
+    points: Sequence[TermPoint]
+    #: Of the prices: rising, falling, flat or mixed.
+    shape: Literal["contango", "backwardation", "flat", "mixed"]
+
+
+class TextBlock(TypedDict):
+    kind: Literal["text"]
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+    #: The paragraphs.
+    text: str
+
+
+class _TextBlockInput(TypedDict):
+    kind: Literal["text"]
+    #: The paragraphs.
+    text: str
+
+
+class TextBlockInput(_TextBlockInput, total=False):
+    #: Printed above the block.
+    title: Optional[str]
+    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    index_id: Optional[str]
+    #: Two halves that follow each other stand side by side.
+    width: Literal["full", "half"]
+
+
+class _TiltWeightParams(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+
+
+class TiltWeightParams(_TiltWeightParams, total=False):
+    """Base weights tilted towards one end of a datapoint."""
+
+    #: Weights that are tilted; market capitalisation counts the free float.
+    base: Literal["MarketCapWeight", "EqualWeight"]
+    #: Exponent of the tilt; 0 leaves the base weights.
+    strength: float
+    #: End of the datapoint that gains.
+    direction: Literal["high", "low"]
+
+
+class _TiltWeightWeighting(TypedDict):
+    type: Literal["TiltWeight"]
+
+
+class TiltWeightWeighting(_TiltWeightWeighting, total=False):
+    #: Arguments of the class, by name.
+    params: TiltWeightParams
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCapInput]
+
+
+class _TopFractionParams(TypedDict):
+    #: Column or derived datapoint.
+    field: str
+    #: Share of the ranked names that is kept. Unit: fraction.
+    fraction: float
+
+
+class TopFractionParams(_TopFractionParams, total=False):
+    """Keeps the best fraction of the names by a field, rounded up, overall or in each group."""
+
+    #: Smallest values first.
+    ascending: bool
+    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    group_by: Optional[str]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _TopFractionRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["TopFraction"]
+
+
+class TopFractionRule(_TopFractionRule, total=False):
+    #: Arguments of the class, by name.
+    params: TopFractionParams
+
+
+class _TopNParams(TypedDict):
+    #: How many are kept. Unit: names.
+    count: int
+
+
+class TopNParams(_TopNParams, total=False):
+    """Keeps the count best names by a field, overall or in each group."""
+
+    #: Column or derived datapoint.
+    field: str
+    #: Smallest values first.
+    ascending: bool
+    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    group_by: Optional[str]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _TopNRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["TopN"]
+
+
+class TopNRule(_TopNRule, total=False):
+    #: Arguments of the class, by name.
+    params: TopNParams
+
+
+class _TrackingErrorParams(TypedDict):
+    #: Largest annualised tracking error. Unit: fraction a year.
+    limit: float
+
+
+class TrackingErrorParams(_TrackingErrorParams, total=False):
+    """The annualised tracking error against the index is at most a limit."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _TrackingErrorRow(TypedDict):
+    type: Literal["TrackingError"]
+
+
+class TrackingErrorRow(_TrackingErrorRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: TrackingErrorParams
+
+
+class TradeCosts(TypedDict):
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
+
+    #: Cost of a traded weight, in basis points of it.
+    linear_bps: float
+    #: Market impact: this times the traded weight of a name to the power of 3/2.
+    impact_coefficient: float
+
+
+class TradeCostsInput(TypedDict, total=False):
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
+
+    #: Cost of a traded weight, in basis points of it.
+    linear_bps: float
+    #: Market impact: this times the traded weight of a name to the power of 3/2.
+    impact_coefficient: float
+
+
+class _TradeSizeParams(TypedDict):
+    #: Largest change of one weight. Unit: fraction.
+    upper: float
+
+
+class TradeSizeParams(_TradeSizeParams, total=False):
+    """No weight moves further than a bound from the reference portfolio."""
+
+    #: Trades are measured from the index weights or from the previous solved weights.
+    reference: Literal["index", "previous"]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _TradeSizeRow(TypedDict):
+    type: Literal["TradeSize"]
+
+
+class TradeSizeRow(_TradeSizeRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: TradeSizeParams
+
+
+class TreatmentSpec(TypedDict):
+    #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
+    dividends: Literal["price", "total", "net"]
+    #: Fraction of dividends that is lost, in the net variant.
+    withholding_tax: float
+    #: Whether special dividends and returns of capital are reinvested.
+    special_dividends: Literal["reinvest", "ignore"]
+    #: Whether splits are applied; `ignore` only for prices that are adjusted already.
+    splits: Literal["apply", "ignore"]
+    #: What a name that leaves is worth.
+    delisting: Literal["last_price", "zero", "action_value"]
+    #: Whether a spun-off name enters, at zero, on its ex-date.
+    spin_offs: Literal["zero_price", "ignore"]
+    #: Carry the last price, leave the name out until the next rebalance, or fail.
+    missing_prices: Literal["carry", "exclude", "fail"]
+    #: Sessions of its own calendar after which a name without a bar leaves.
+    max_stale_sessions: int
+    #: What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.
+    stale_targets: Literal["carry", "defer"]
+
+
+class TreatmentSpecInput(TypedDict, total=False):
+    #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
+    dividends: Literal["price", "total", "net"]
+    #: Fraction of dividends that is lost, in the net variant.
+    withholding_tax: float
+    #: Whether special dividends and returns of capital are reinvested.
+    special_dividends: Literal["reinvest", "ignore"]
+    #: Whether splits are applied; `ignore` only for prices that are adjusted already.
+    splits: Literal["apply", "ignore"]
+    #: What a name that leaves is worth.
+    delisting: Literal["last_price", "zero", "action_value"]
+    #: Whether a spun-off name enters, at zero, on its ex-date.
+    spin_offs: Literal["zero_price", "ignore"]
+    #: Carry the last price, leave the name out until the next rebalance, or fail.
+    missing_prices: Literal["carry", "exclude", "fail"]
+    #: Sessions of its own calendar after which a name without a bar leaves.
+    max_stale_sessions: int
+    #: What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.
+    stale_targets: Literal["carry", "defer"]
+
+
+class _TrsPriceRequest(TypedDict):
+    #: Money the swap is written on.
+    notional: float
+    #: Effective date, or last reset.
+    start: Date
+    #: After as_of.
+    maturity: Date
+
+
+class TrsPriceRequest(_TrsPriceRequest, total=False):
+    #: Index whose level is the spot. Exactly one of index_id and spot.
+    index_id: Optional[str]
+    #: Given spot, greater than 0; needs as_of.
+    spot: Optional[float]
+    #: Level at the last reset; default the index level at the start of the current period, or spot.
+    initial_level: Optional[float]
+    #: Valuation date; default the latest level held.
+    as_of: Optional[Date]
+    #: Of the return.
+    direction: Literal["receive", "pay"]
+    #: Whether dividends belong to the return.
+    return_type: Literal["total", "price"]
+    #: How often the swap resets.
+    reset_frequency: Literal["none", "monthly", "quarterly", "semi_annual", "annual"]
+    #: Discount rate and floating index. Annual, continuously compounded, a fraction; default 0.
+    risk_free_rate: float
+    #: Over the floating rate, simple, ACT/360.
+    spread: float
+    #: Dividend yield. Annual, continuously compounded, a fraction; default 0.
+    dividend_yield: float
+    #: Stock borrow. Annual, continuously compounded, a fraction; default 0.
+    borrow_rate: float
+
+
+class TrsPriceResponsePeriods(TypedDict):
+    #: First date.
+    start: str
+    #: Last date.
+    end: str
+    #: Calendar days.
+    days: int
+    #: Value of the return of the period.
+    equity: float
+    #: Value of the interest of the period.
+    financing: float
+    #: At the end of the period.
+    discount_factor: float
+
+
+class TrsPriceResponse(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: Optional[str]
+    #: The query, echoed; null when omitted.
+    requested_as_of: Optional[str]
+    #: The resolved date.
+    as_of: str
+    #: First date.
+    start: str
+    #: Last date of the swap.
+    maturity: str
+    #: Of the return: received or paid.
+    direction: Literal["receive", "pay"]
+    #: Whether dividends belong to the return.
+    return_type: Literal["total", "price"]
+    #: Level of the underlying.
+    spot: float
+    #: Level at the last reset.
+    initial_level: float
+    #: Money the swap is written on.
+    notional: float
+    #: To the direction.
+    value: float
+    #: Value of the return leg.
+    equity_leg: float
+    #: Value of the financing leg.
+    financing_leg: float
+    #: Return since the last reset, in money.
+    accrued_equity: float
+    #: Interest since the last reset, in money.
+    accrued_financing: float
+    #: The spread that makes the value zero.
+    par_spread: float
+    #: Change of the value per point of spot.
+    delta: float
+    #: Change of the value per basis point of the risk-free rate.
+    rho: float
+    #: Current and future periods.
+    periods: Sequence[TrsPriceResponsePeriods]
+
+
+class _TurnoverParams(TypedDict):
+    #: Largest one-way turnover. Unit: fraction.
+    limit: float
+
+
+class TurnoverParams(_TurnoverParams, total=False):
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold."""
+
+    #: Trades are measured from the index weights or from the previous solved weights.
+    reference: Literal["index", "previous"]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _TurnoverRow(TypedDict):
+    type: Literal["Turnover"]
+
+
+class TurnoverRow(_TurnoverRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: TurnoverParams
+
+
+class TypeSpec(TypedDict):
+    #: Class name.
+    type: str
+    #: Human-readable name.
+    label: str
+    #: Which catalogue the class belongs to.
+    category: Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
+    #: What it does, in a sentence or two.
+    help: Optional[str]
+    #: Its parameters in form order.
+    parameters: Sequence[ParameterSpec]
+    #: What the figure counts.
+    unit: Optional[Literal["fraction", "count", "value"]]
+    #: What it is.
+    kind: Optional[Literal["eq", "ineq"]]
+    #: False marks the classes that make a result heuristic.
+    convex: Optional[bool]
+    #: A complete valid row.
+    example: Optional[Mapping[str, Any]]
+
+
+class UnfilledOrderPayload(TypedDict):
+    #: The date.
+    date: str
+    #: Asset identifier.
+    asset_id: str
+    #: Bought or sold.
+    side: Literal["buy", "sell"]
+    #: Weight the rebalance asked for.
+    target_weight: float
+    #: Weight held after the close.
+    held_weight: float
+    #: Money concerned, positive.
+    notional: float
+    #: Why.
+    reason: Literal["no_price", "stale_price", "delisted"]
+    #: Session it was filled later; null if never.
+    filled_on: Optional[str]
+
+
+class UniverseMembership(TypedDict):
+    #: Name of the universe.
+    universe: str
+    #: Display name.
+    name: Optional[str]
+    #: First day; null: always.
+    start: Optional[str]
+    #: First day no longer a member; null: still one.
+    end: Optional[str]
+    #: Member on as_of, or today.
+    current: bool
+
+
+class _UniverseSpec(TypedDict):
+    #: What it is.
+    kind: Literal["all", "named", "list", "index"]
+
+
+class UniverseSpec(_UniverseSpec, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: Optional[str]
+    #: Asset identifiers.
+    identifiers: Sequence[str]
+
+
+class UniverseSpecInput(TypedDict, total=False):
+    #: What it is.
+    kind: Literal["all", "named", "list", "index"]
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: Optional[str]
+    #: Asset identifiers.
+    identifiers: Sequence[str]
+
+
+class ValidationReport(TypedDict):
+    #: Whether the same body would be saved.
+    valid: bool
+    #: Findings, worst first.
+    findings: Sequence[Finding]
+
+
+class _View(TypedDict):
+    #: The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one.
+    weights: Mapping[str, float]
+    #: Expected return of that portfolio, as a fraction a year.
+    value: float
+
+
+class View(_View, total=False):
+    #: From 0, which changes nothing, to 1, which is certainty.
+    confidence: float
+
+
+class VolatilityFilterParams(TypedDict, total=False):
+    """Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds."""
+
+    #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
+    window: int
+    #: Greatest volatility; null for none. Unit: fraction per year.
+    maximum: Optional[float]
+    #: Least volatility; null for none. Unit: fraction per year.
+    minimum: Optional[float]
+    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    missing: Literal["exclude", "include"]
+
+
+class _VolatilityFilterRule(TypedDict):
+    #: Client-assigned, unique within the pipeline.
+    id: str
+    type: Literal["VolatilityFilter"]
+
+
+class VolatilityFilterRule(_VolatilityFilterRule, total=False):
+    #: Arguments of the class, by name.
+    params: VolatilityFilterParams
+
+
+class _VolatilityParams(TypedDict):
+    #: Largest annualised volatility. Unit: fraction a year.
+    limit: float
+
+
+class VolatilityParams(_VolatilityParams, total=False):
+    """The annualised volatility of the portfolio is at most a limit."""
+
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _VolatilityRow(TypedDict):
+    type: Literal["Volatility"]
+
+
+class VolatilityRow(_VolatilityRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: VolatilityParams
+
+
+class WaitingOrder(TypedDict):
+    """An order that waits for a bar, with `stale_targets: "defer"`."""
+
+    #: Rebalance that asked for it.
+    date: str
+    #: Bought or sold.
+    side: Literal["buy", "sell"]
+    #: Weight that was asked for.
+    target_weight: float
+    #: Why.
+    reason: Literal["no_price", "stale_price", "delisted"]
+
+
+class Watchlist(TypedDict):
+    #: The watchlist.
+    watchlist_id: str
+    #: Display name.
+    name: str
+    #: Free text.
+    description: Optional[str]
+    #: In the client's order, unique.
+    identifiers: Sequence[str]
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+    #: Those that the served store does not hold; all of them when none is served.
+    unknown: Sequence[str]
+
+
+class WatchlistCollection(TypedDict):
+    #: Watchlists by id.
+    watchlists: Sequence[Watchlist]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class _WatchlistUpsert(TypedDict):
+    #: Display name.
+    name: str
+
+
+class WatchlistUpsert(_WatchlistUpsert, total=False):
+    #: Free text.
+    description: Optional[str]
+    #: In the order to keep; each once.
+    identifiers: Sequence[str]
+
+
+class WeightChange(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Before the change.
+    before: float
+    #: After the change.
+    after: float
+    #: After less before.
+    change: float
+
+
+class WeightRow(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Optimised weight.
+    weight: float
+    #: Target index weight.
+    index_weight: float
+    #: weight - index_weight.
+    active_weight: float
+    #: Contribution to the tracking error; they sum to it.
+    risk_contribution: float
+    #: Share of the portfolio's variance; they sum to 1.
+    variance_share: float
+    #: A position bound holds this name.
+    at_bound: Optional[Literal["lower", "upper"]]
+
+
+class WeightSumParams(TypedDict, total=False):
+    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment."""
+
+    #: Smallest sum. Unit: fraction.
+    lower: float
+    #: Largest sum. Unit: fraction.
+    upper: float
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _WeightSumRow(TypedDict):
+    type: Literal["WeightSum"]
+
+
+class WeightSumRow(_WeightSumRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: WeightSumParams
+
+
+class _WeightedAverageParams(TypedDict):
+    #: Datapoint, as of the rebalance date.
+    field: str
+
+
+class WeightedAverageParams(_WeightedAverageParams, total=False):
+    """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
+
+    #: Smallest average, or multiple of the average of the index.
+    lower: Optional[float]
+    #: Largest average, or multiple of the average of the index.
+    upper: Optional[float]
+    #: Bounds are multiples of the average of the index.
+    relative: bool
+    #: A missing value counts as nought, or its name is left out of the average.
+    missing: Literal["zero", "renormalise"]
+    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    soft: Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _WeightedAverageRow(TypedDict):
+    type: Literal["WeightedAverage"]
+
+
+class WeightedAverageRow(_WeightedAverageRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: WeightedAverageParams
+
+
+class WeightingSpec(TypedDict):
+    #: Weighting class; see /indices/rule-types.
+    type: str
+    #: Arguments of the class, by name.
+    params: Mapping[str, Any]
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Least weight of a name.
+    floor: Optional[float]
+    #: Largest weights of groups.
+    group_caps: Sequence[GroupCap]
+
+
+class _WeightsView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The query, echoed; null when omitted.
+    requested_as_of: Optional[str]
+    #: The resolved date.
+    as_of: str
+    #: The rebalance in force.
+    rebalance_date: str
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Weights by name.
+    weights: Sequence[ConstituentRow]
+    #: How the weights are concentrated.
+    concentration: ConcentrationPayload
+    #: How far weights have moved since the rebalance; null on its date.
+    drift: Optional[DriftPayload]
+    #: Decomposition of the volatility; present when asked for.
+    risk: Optional[RiskPayload]
+    #: Decomposition of the tracking error; present with a benchmark and risk.
+    active_risk: Optional[ActiveRiskPayload]
+
+
+class WeightsView(_WeightsView, total=False):
+    #: Long, short, gross and net exposure of the held weights; absent without a short position.
+    exposure: ExposurePayload
+
+
+class WhatIfRequest(TypedDict, total=False):
+    """Exactly one of index_id and document, and exactly one of patch and changed."""
+
+    #: A stored index as the base.
+    index_id: Optional[str]
+    #: Or a document as the base.
+    document: Optional[IndexDocumentBody]
+    #: Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole.
+    patch: Optional[Mapping[str, Any]]
+    #: Or the whole changed document.
+    changed: Optional[IndexDocumentBody]
+    #: Decision date of both; default the latest date of the store.
+    as_of: Optional[Date]
+
+
+class WhatIfResponse(TypedDict):
+    #: The resolved date.
+    as_of: str
+    #: Latest session with data on or before the date; null before the first one.
+    resolved_date: Optional[str]
+    #: Before the change.
+    before: WhatIfSide
+    #: After the change.
+    after: WhatIfSide
+    #: Names only the changed definition holds.
+    added: Sequence[WeightChange]
+    #: Names only the base holds.
+    removed: Sequence[WeightChange]
+    #: Names both hold at other weights.
+    changed: Sequence[WeightChange]
+    #: One-way: half the sum of absolute changes.
+    turnover: float
+    #: Warnings about the changed document.
+    findings: Sequence[Finding]
+
+
+class WhatIfSide(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Names with a weight, long or short.
+    constituents: int
+    #: Largest weight; a short position by its magnitude.
+    largest: float
+    #: 1 over the sum of squared weights.
+    effective_assets: float
+    #: Largest weight of a name; null without one.
+    cap: Optional[float]
+    #: Weight moved off capped names.
+    cap_redistributed: float
+

@@ -1,0 +1,191 @@
+"""Tables of the service as pandas objects, and pandas objects as tables of the service."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+try:
+    import pandas
+except ImportError:  # the client works without
+    pandas = None
+
+#: Whether tables can be pandas objects.
+HAS_PANDAS = pandas is not None
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from pandas import Series as DatedSeries
+
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class Series(Dict[str, Any]):
+    """A dated series without pandas: `index` holds dates, `data` values, `name` its name."""
+
+    def __len__(self) -> int:
+        return len(self["index"])
+
+    def items_by_date(self) -> Iterable[Tuple[str, Any]]:
+        return zip(self["index"], self["data"])
+
+    @property
+    def last(self) -> Any:
+        return self["data"][-1]
+
+
+class Table(Dict[str, Any]):
+    """A table without pandas: `index` holds labels of rows, `columns` those of columns, `data` rows."""
+
+    def column(self, name: str) -> List[Any]:
+        at = self["columns"].index(name)
+        return [row[at] for row in self["data"]]
+
+
+def ready(value: Any, frames: bool) -> Any:
+    """JSON with every dated series and table in it as what a Python user works with."""
+    if isinstance(value, list):
+        return [ready(item, frames) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _is_series(value):
+        return to_series(value) if frames else Series(value)
+    if _is_table(value):
+        return to_frame(value) if frames else Table(value)
+    return {key: ready(member, frames) for key, member in value.items()}
+
+
+def to_series(payload: Mapping[str, Any]) -> "DatedSeries":
+    """A dated series of an answer."""
+    dates = pandas.to_datetime(payload["index"])
+    return pandas.Series(payload["data"], index=dates, name=payload["name"], dtype="float64")
+
+
+def to_frame(table: Any, index: Optional[str] = None) -> "DataFrame":
+    """A table of an answer: one in `split` form, or a list of objects, members of members as `member.member`.
+
+    :param index: the column that names the rows; the first that is called `date` or `identifier` unless given
+    """
+    if isinstance(table, Mapping):
+        if not _is_table(table):
+            return _dated(pandas.DataFrame([flat(row) for row in table.values()], index=list(table)))
+        return _dated(pandas.DataFrame(table["data"], index=table["index"], columns=table["columns"]))
+    frame = pandas.DataFrame([flat(row) for row in table])
+    for column in [name for name in frame.columns if name == "date" or str(name).endswith("_date")]:
+        frame[column] = pandas.to_datetime(frame[column])
+    key = index or next((name for name in ("date", "identifier", "asset_id") if name in frame.columns), None)
+    if key is None or not frame[key].is_unique:
+        return frame
+    return frame.set_index(key)
+
+
+def tables(answer: Any) -> "Dict[str, DataFrame | DatedSeries]":
+    """Every table and series of an answer by its place in it, `contributions` or `performance.drawdowns`."""
+    return dict(_tables(answer, ""))
+
+
+def _tables(value: Any, place: str) -> "Iterator[Tuple[str, Any]]":
+    if isinstance(value, Mapping):
+        if _is_series(value):
+            yield place, to_series(value)
+        elif _is_table(value):
+            yield place, to_frame(value)
+        else:
+            for name, member in value.items():
+                yield from _tables(member, f"{place}.{name}" if place else name)
+    elif isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+        yield place, to_frame(value)
+
+
+def flat(row: Any) -> Any:
+    """A row with the members of its members beside its own."""
+    if not isinstance(row, Mapping):
+        return {"value": row}
+    result: Dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping) and value:
+            result.update((f"{name}.{inner}", cell) for inner, cell in flat(value).items())
+        else:
+            result[name] = value
+    return result
+
+
+def _is_series(value: Mapping[str, Any]) -> bool:
+    return value.keys() == {"index", "data", "name"}
+
+
+def _is_table(value: Mapping[str, Any]) -> bool:
+    return value.keys() == {"index", "columns", "data"}
+
+
+def _dated(frame: Any) -> Any:
+    """A frame whose rows are dates, as text or as Python's own, gets the index that pandas works with."""
+    labels = frame.index
+    if len(labels) == 0 or not all(_is_day(label) for label in labels):
+        return frame
+    return frame.set_axis(pandas.to_datetime(labels).astype("datetime64[ns]").rename(None))
+
+
+def _is_day(label: Any) -> bool:
+    return hasattr(label, "isoformat") or (isinstance(label, str) and DATE.fullmatch(label) is not None)
+
+
+dated = _dated
+
+
+def split(table: Any) -> Mapping[str, Any]:
+    """A table in the three members the service reads."""
+    if isinstance(table, Mapping):
+        return table
+    if hasattr(table, "to_dict"):
+        return _without_gaps(long(table).to_dict("split"))
+    rows: Sequence[Mapping[str, Any]] = list(table)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return {
+        "index": list(range(len(rows))),
+        "columns": columns,
+        "data": [[row.get(name) for name in columns] for row in rows],
+    }
+
+
+def long(frame: Any) -> Any:
+    """A frame with a row for each name and date: dates and names of its index become columns, and so do those of columns
+    that carry a field and a name, as downloads of several names have them."""
+    if frame.columns.nlevels == 2:
+        names = _name_level(frame.columns)
+        try:
+            frame = frame.stack(names, future_stack=True)
+        except TypeError:  # before pandas 2.1
+            frame = frame.stack(names, dropna=False)
+        frame = frame[frame.notna().any(axis=1)]
+    held = {str(name).lower() for name in frame.columns}
+    labels = [_label(frame.index, level) for level in range(frame.index.nlevels)]
+    frame = frame.set_axis(frame.index.set_names(labels)).rename_axis(columns=None)
+    needless = [level for level, label in enumerate(labels) if label is None or label.lower() in held]
+    if len(needless) == len(labels):
+        return frame.reset_index(drop=True)
+    return frame.reset_index(level=needless, drop=True).reset_index()
+
+
+#: What the names of a level of labels are called.
+_NAMES = ("identifier", "ticker", "tickers", "symbol", "name", "asset", "asset_id")
+
+
+def _name_level(columns: Any) -> int:
+    """The level of columns that holds names: the one that is called so, else the second."""
+    return next((level for level in (0, 1) if str(columns.names[level]).lower() in _NAMES), 1)
+
+
+def _label(index: Any, level: int) -> Optional[str]:
+    """What a level of the index is as a column; None for a mere number of rows."""
+    labels, name = index.get_level_values(level), index.names[level]
+    if hasattr(labels, "tz") or str(name).lower() == "date":
+        return "date"
+    if name is None:
+        return None if labels.dtype.kind in "iu" else "identifier"
+    return "identifier" if str(name).lower() in _NAMES else str(name)
+
+
+def _without_gaps(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """NaN and NaT are null on the wire."""
+    return {**table, "data": [[None if cell != cell else cell for cell in row] for row in table["data"]]}

@@ -1,0 +1,113 @@
+"""Work that takes its time."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Callable, Generic, Iterator, Mapping, Optional, TypeVar, cast
+
+from .errors import DivisorError, JobCancelled, Unreachable, failure_of
+from .transport import Transport, word
+
+if TYPE_CHECKING:
+    from . import contract as c
+
+#: Longest wait of one question about a job; the service allows 60. It answers at a change of state.
+POLL_SECONDS = 30.0
+#: Pause between two questions of somebody who watches progress where no events come through.
+WATCH_SECONDS = 0.5
+#: How long a service that is away or full is asked again while a job is followed.
+PATIENCE_SECONDS = 60.0
+
+Progress = Callable[[Mapping[str, Any]], None]
+R = TypeVar("R")
+
+
+class Job(Generic[R]):
+    """A job of the service. It survives a restart of the service, and so does the wait for it.
+
+    :param answer: its status; or the result itself, where the service had it at once
+    """
+
+    def __init__(self, transport: Transport, answer: Mapping[str, Any]) -> None:
+        self._transport = transport
+        self._is_job = "job_id" in answer and "status" in answer
+        self._answer = answer
+
+    @property
+    def job_id(self) -> Optional[str]:
+        """Its id; None where the result was there at once."""
+        return self._answer["job_id"] if self._is_job else None
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """Its latest known status; the result where that was there at once."""
+        return self._answer
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it ended, as far as is known here."""
+        return not self._is_job or self._answer["status"] not in ("pending", "running")
+
+    def refresh(self, wait: float = 0) -> Mapping[str, Any]:
+        """Asks for its status, at most so many seconds until it changes."""
+        if self._is_job:
+            path = f"/jobs/{word(self._answer['job_id'])}"
+            self._answer = self._transport.json("GET", path, query={"wait": wait} if wait > 0 else None)
+        return self._answer
+
+    def cancel(self) -> "c.JobStatus":
+        """Asks the service to stop it."""
+        return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(self.job_id)}"))
+
+    def follow(self) -> Iterator[Mapping[str, Any]]:
+        """Its statuses as they change, by server-sent events; by polling where those do not come through."""
+        seen: Optional[str] = None
+        while not self.is_over:
+            try:
+                for event in self._transport.events("GET", f"/jobs/{word(self.job_id)}/events", last_event=seen):
+                    seen = event.id or seen
+                    if event.event == "status":
+                        self._answer = event.data
+                        yield event.data
+            except (Unreachable, DivisorError, ValueError):
+                pass  # asked below, with patience
+            if not self.is_over:
+                yield self._patiently(WATCH_SECONDS)
+
+    def wait(self, progress: Optional[Progress] = None, timeout: Optional[float] = None) -> R:
+        """Follows it to its end. Returns its result.
+
+        :param progress: told of every status
+        :param timeout: seconds after which the wait is given up; the job goes on
+        :raises JobFailed: with the job's own code
+        :raises JobCancelled: when it was cancelled
+        :raises TimeoutError: when it takes longer
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        if progress is not None and self._is_job:
+            progress(self._answer)
+            for status in self.follow():
+                progress(status)
+                if until is not None and time.monotonic() > until:
+                    break
+        while not self.is_over or (self._is_job and self._answer["status"] == "succeeded" and self._answer["result"] is None):
+            left = POLL_SECONDS if until is None else min(POLL_SECONDS, until - time.monotonic())
+            if left <= 0:
+                raise TimeoutError(f"The job {self.job_id} was not over after {timeout} seconds; it goes on.")
+            self._patiently(left)
+        return self._result()
+
+    def _patiently(self, wait: float) -> Mapping[str, Any]:
+        return self._transport.retried(lambda: self.refresh(wait), PATIENCE_SECONDS)
+
+    def _result(self) -> R:
+        if not self._is_job:
+            return cast(R, self._answer)
+        if self._answer["status"] == "failed":
+            raise failure_of(self._answer)
+        if self._answer["status"] == "cancelled":
+            raise JobCancelled(f"The job {self.job_id} was cancelled.")
+        return cast(R, self._answer["result"])
+
+    def __repr__(self) -> str:
+        return f"<Job {self.job_id or 'done'}: {self._answer['status'] if self._is_job else 'succeeded'}>"

@@ -1,0 +1,26 @@
+import { documented, pascal } from './python-types.js';
+
+/** The Python of the error codes: an exception for each, so that a program catches what it can mend. */
+export function pythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
+  const classes = Object.entries(codes).map(
+    ([code, { help }]) => `class ${nameOf(code)}(DivisorError):\n    """${documented(help)}"""\n`,
+  );
+  const names = Object.keys(codes).map((code) => `    "${code}": ${nameOf(code)},\n`);
+  return `# Written from the catalogue of error codes by \`npm run generate\`.
+"""An exception for every error code of the service."""
+
+from __future__ import annotations
+
+from typing import Dict, Type
+
+from .errors import DivisorError
+
+${classes.join('\n\n')}
+
+#: The exception of every code.
+BY_CODE: Dict[str, Type[DivisorError]] = {
+${names.join('')}}
+`;
+}
+
+const nameOf = (code: string) => pascal(code.toLowerCase());

@@ -1,0 +1,180 @@
+import type { OpenApiDocument } from '#contract/openapi.js';
+import { operationsOf, successesOf, type JsonSchema, type Operation } from '#views/documentation/operation.js';
+import { documented, typeText, type Naming } from './python-types.js';
+import { oneLine, shapeOf } from './shapes.js';
+
+/** The Python of a contract's operations: a method for each, with what it takes and what it answers. */
+export function pythonOperations(document: OpenApiDocument): string {
+  const methods = operationsOf(document).flatMap((operation) => [
+    method(operation, document.components.schemas),
+    ...contentMethod(operation),
+  ]);
+  return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
+"""Every operation of the service as a typed method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, cast
+
+from .jobs import Job
+from .transport import Event, Transport, word
+
+if TYPE_CHECKING:
+    from . import contract as c
+
+
+class Operations:
+    """Answers are the dictionaries and lists that JSON makes; work that takes its time answers a \`Job\`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+${methods.join('\n')}`;
+}
+
+const NAMING: Naming = {
+  prefix: 'c.',
+  date: 'Date',
+  nameOf: () => {
+    throw new Error('an object of an operation has no name: give its schema an id');
+  },
+};
+
+/** One argument of a method. */
+interface Argument {
+  readonly name: string;
+  readonly type: string;
+  readonly place: 'path' | 'query' | 'body' | 'if_match';
+  readonly isRequired: boolean;
+  readonly description: string | undefined;
+}
+
+function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
+  const given = parameters.map(({ name, in: place, required, schema, description }): Argument => {
+    if (place === 'header')
+      return {
+        name: 'if_match',
+        type: 'str',
+        place: 'if_match',
+        isRequired: false,
+        description: oneLine(description),
+      };
+    const type = typeText(shapeOf(schema), '', NAMING);
+    return { name, type, place, isRequired: required, description: oneLine(description) };
+  });
+  const schema = requestBody?.content['application/json']?.schema;
+  const body: Argument[] =
+    schema === undefined
+      ? []
+      : [
+          {
+            name: 'body',
+            type: bodyType(schema),
+            place: 'body',
+            isRequired: requestBody!.required,
+            description: undefined,
+          },
+        ];
+  const required = [...given, ...body].filter(({ isRequired }) => isRequired);
+  return [...required, ...[...body, ...given].filter(({ isRequired }) => !isRequired)];
+}
+
+/** A body that may be left out is null, or what it is otherwise. */
+function bodyType(schema: JsonSchema): string {
+  const shape = shapeOf(schema);
+  const members = shape.kind === 'union' ? shape.members : [shape];
+  const body = members.find((each) => !(each.kind === 'plain' && each.type === 'null'))!;
+  return body.kind === 'object' && body.fields.length === 0 ? 'Mapping[str, Any]' : typeText(body, '', NAMING);
+}
+
+function method(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
+  const { type, wrap } = answerOf(operation, schemas);
+  return written(operation, { name: snake(operation.operationId), extra: [], type, wrap });
+}
+
+interface Answered {
+  readonly type: string;
+  /** The statement that answers, around the arguments of the request. */
+  readonly wrap: (request: string) => string;
+}
+
+function answerOf(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): Answered {
+  const [status, { content = {} }] = successesOf(operation).at(-1)!;
+  const json = content['application/json'];
+  if (json === undefined) return plainAnswer(Object.keys(content));
+  const type = typeText(shapeOf(json.schema), '', { ...NAMING, date: 'str' });
+  if (status !== '202') return { type, wrap: (request) => `return cast("${type}", self._transport.json(${request}))` };
+  const result = shapeOf((schemas[type.slice('c.'.length)]!['properties'] as Record<string, JsonSchema>)['result']);
+  const members = result.kind === 'union' ? result.members : [result];
+  const of = typeText(members[0]!, '', { ...NAMING, date: 'str' });
+  return { type: `Job[${of}]`, wrap: (request) => `return Job(self._transport, self._transport.json(${request}))` };
+}
+
+function plainAnswer(types: readonly string[]): Answered {
+  if (types.length === 0) return { type: 'None', wrap: (request) => `self._transport.json(${request})` };
+  if (types[0] === 'text/event-stream')
+    return { type: 'Iterator[Event]', wrap: (request) => `return self._transport.events(${request})` };
+  if (types[0]!.startsWith('text/'))
+    return { type: 'str', wrap: (request) => `return self._transport.content(${request}).decode()` };
+  return { type: 'bytes', wrap: (request) => `return self._transport.content(${request})` };
+}
+
+/** A second method where an operation answers other types than JSON too. */
+function contentMethod(operation: Operation): string[] {
+  const types = Object.keys(successesOf(operation).at(-1)![1].content ?? {});
+  const others = types.filter((type) => type !== 'application/json');
+  if (others.length === types.length || others.length === 0) return [];
+  const media: Argument = {
+    name: 'media',
+    type: `Literal[${others.map((type) => JSON.stringify(type)).join(', ')}]`,
+    place: 'body',
+    isRequired: true,
+    description: 'What is wanted instead of JSON.',
+  };
+  return [
+    written(operation, {
+      name: `${snake(operation.operationId)}_content`,
+      extra: [media],
+      type: 'bytes',
+      wrap: (request) => `return self._transport.content(${request}, accept=media)`,
+    }),
+  ];
+}
+
+interface Method extends Answered {
+  readonly name: string;
+  readonly extra: readonly Argument[];
+}
+
+function written(operation: Operation, { name, extra, type, wrap }: Method): string {
+  const own = argumentsOf(operation);
+  const all = [...own.filter(({ isRequired }) => isRequired), ...extra, ...own.filter(({ isRequired }) => !isRequired)];
+  const signature = all.map((each, i) => {
+    const star = !each.isRequired && each.place !== 'body' && isFirstNamed(all, i) ? '*, ' : '';
+    return `${star}${each.name}: ${each.isRequired ? each.type : `Optional[${each.type}] = None`}`;
+  });
+  const told = all.flatMap(({ name, description }) =>
+    description === undefined ? [] : `        :param ${name}: ${documented(description)}\n`,
+  );
+  const summary = documented(oneLine(operation.summary)!);
+  const doc =
+    told.length === 0 ? `        """${summary}"""\n` : `        """${summary}\n\n${told.join('')}        """\n`;
+  return `    def ${name}(${['self', ...signature].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, own))}\n`;
+}
+
+const isFirstNamed = (all: readonly Argument[], at: number) =>
+  !all.slice(0, at).some(({ isRequired, place }) => !isRequired && place !== 'body');
+
+function requestText({ method, path }: Operation, all: readonly Argument[]): string {
+  const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `{word(${name})}`);
+  const query = all.filter(({ place }) => place === 'query').map(({ name }) => `"${name}": ${name}`);
+  return [
+    `"${method}"`,
+    `${address === path ? '' : 'f'}"${address}"`,
+    ...(all.some(({ place }) => place === 'body') ? ['body=body'] : []),
+    ...(query.length === 0 ? [] : [`query={${query.join(', ')}}`]),
+    ...(all.some(({ place }) => place === 'if_match') ? ['if_match=if_match'] : []),
+  ].join(', ');
+}
+
+const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,0 +1,154 @@
+import type { OpenApiDocument } from '#contract/openapi.js';
+import type { JsonSchema } from '#views/documentation/operation.js';
+import { oneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
+
+/** The Python of a contract's schemas: a TypedDict for every object, an alias for everything else. */
+export function pythonTypes({ components, paths }: OpenApiDocument): string {
+  const answered = answeredSchemas(components.schemas, paths);
+  const declared = Object.entries(components.schemas).map(([name, schema]) =>
+    declaration(name, schema, answered.has(name) ? 'str' : 'Date'),
+  );
+  return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
+"""Types of everything the service takes and answers, as JSON carries it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Dict, Literal, Mapping, Optional, Sequence, TypedDict, Union
+
+#: A date to send: of Python, or YYYY-MM-DD.
+Date = Union[str, datetime.date]
+
+${declared.join('\n')}`;
+}
+
+/** How a type names what it is made of: dates are texts in what the service answers. */
+export interface Naming {
+  readonly prefix: string;
+  readonly date: 'str' | 'Date';
+  /** The name of an object that has none of its own, by where it stands. */
+  readonly nameOf: (fields: readonly Field[], place: string) => string;
+}
+
+/** Schemas that an answer holds, through all references. */
+function answeredSchemas(schemas: Readonly<Record<string, JsonSchema>>, paths: OpenApiDocument['paths']): Set<string> {
+  const found = new Set<string>();
+  const visit = (value: unknown): void => {
+    for (const [, name] of JSON.stringify(value).matchAll(/#\/components\/schemas\/(\w+)/g)) {
+      if (found.has(name!)) continue;
+      found.add(name!);
+      visit(schemas[name!]);
+    }
+  };
+  for (const methods of Object.values(paths))
+    for (const operation of Object.values(methods)) visit((operation as { responses: unknown })['responses']);
+  return found;
+}
+
+function declaration(name: string, schema: JsonSchema, date: Naming['date']): string {
+  const shape = shapeOf(schema);
+  const inner: string[] = [];
+  const naming: Naming = {
+    prefix: '',
+    date,
+    nameOf(fields, place) {
+      const inside = nameInside(fields, place, new Set(inner.flatMap((text) => /^class (\w+)/m.exec(text)?.[1] ?? [])));
+      inner.push(typedDict(inside, undefined, fields, naming));
+      return inside;
+    },
+  };
+  const description = oneLine(schema['description']);
+  const text =
+    shape.kind === 'object' && shape.fields.length > 0
+      ? typedDict(name, description, shape.fields, naming)
+      : `${description === undefined ? '' : `#: ${description}\n`}${name} = ${typeText(shape, name, { ...naming, prefix: '"' })}\n`;
+  return [...inner, text].join('\n');
+}
+
+/** An object inside another is called after its place, and after its kind where several stand there. */
+function nameInside(fields: readonly Field[], place: string, taken: ReadonlySet<string>): string {
+  const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
+  const name = kind?.kind === 'literal' ? `${place}${pascal(String(kind.values[0]))}` : place;
+  return taken.has(name) ? `${name}${[...taken].filter((other) => other.startsWith(name)).length + 1}` : name;
+}
+
+const KEYWORDS = new Set(['from', 'import', 'class', 'def', 'in', 'is', 'lambda', 'not', 'or', 'and', 'if', 'else']);
+
+/** A TypedDict whose members that may be left out are declared apart, as Python 3.9 knows it. */
+function typedDict(name: string, description: string | undefined, fields: readonly Field[], naming: Naming): string {
+  if (fields.some((field) => KEYWORDS.has(field.name))) return functionalTypedDict(name, fields, naming);
+  const required = fields.filter(({ isRequired }) => isRequired);
+  const optional = fields.filter(({ isRequired }) => !isRequired);
+  const head = description === undefined ? '' : `    """${documented(description)}"""\n\n`;
+  const body = (members: readonly Field[]) => members.map((field) => member(field, name, naming)).join('');
+  if (optional.length === 0) return `class ${name}(TypedDict):\n${head}${body(required) || '    pass\n'}\n`;
+  if (required.length === 0) return `class ${name}(TypedDict, total=False):\n${head}${body(optional)}\n`;
+  return `class _${name}(TypedDict):\n${body(required)}\n\nclass ${name}(_${name}, total=False):\n${head}${body(optional)}\n`;
+}
+
+function member({ name, shape, description }: Field, owner: string, naming: Naming): string {
+  const comment = description === undefined ? '' : `    #: ${description}\n`;
+  return `${comment}    ${name}: ${typeText(shape, `${owner}${pascal(name)}`, naming)}\n`;
+}
+
+/** The other form of the same, for members whose names are words of the language. */
+function functionalTypedDict(name: string, fields: readonly Field[], naming: Naming): string {
+  const dictionary = (members: readonly Field[]) =>
+    members
+      .map(
+        (field) =>
+          `    "${field.name}": ${typeText(field.shape, `${name}${pascal(field.name)}`, { ...naming, prefix: '"' })},\n`,
+      )
+      .join('');
+  const required = fields.filter(({ isRequired }) => isRequired);
+  const optional = fields.filter(({ isRequired }) => !isRequired);
+  const whole = `${optional.length === 0 ? name : `_${name}`} = TypedDict("${optional.length === 0 ? name : `_${name}`}", {\n${dictionary(required)}})\n`;
+  if (optional.length === 0) return `${whole}\n`;
+  return `${whole}\n\nclass ${name}(_${name}, total=False):\n${optional.map((field) => member(field, name, naming)).join('')}\n`;
+}
+
+const PLAIN: Readonly<Record<Plain, string>> = {
+  string: 'str',
+  number: 'float',
+  integer: 'int',
+  boolean: 'bool',
+  null: 'None',
+  any: 'Any',
+};
+
+/** A type as Python writes it. With a prefix of `"` names stand in quotes: they may be declared further down. */
+export function typeText(shape: Shape, place: string, naming: Naming): string {
+  const named = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
+  switch (shape.kind) {
+    case 'name':
+      return named(shape.name);
+    case 'literal':
+      return `Literal[${shape.values.map((value) => JSON.stringify(value)).join(', ')}]`;
+    case 'union':
+      return unionText([...new Set(shape.members.map((one) => typeText(one, place, naming)))]);
+    case 'list':
+      return `Sequence[${typeText(shape.of, place, naming)}]`;
+    case 'record':
+      return `Mapping[str, ${typeText(shape.of, place, naming)}]`;
+    case 'object':
+      return shape.fields.length === 0 ? 'Dict[str, Any]' : named(naming.nameOf(shape.fields, place));
+    case 'plain':
+      return shape.format === 'date' && naming.date === 'Date' ? dateText(naming.prefix) : PLAIN[shape.type];
+  }
+}
+
+const dateText = (prefix: string) => (prefix === '"' ? 'Date' : `${prefix}Date`);
+
+function unionText(members: readonly string[]): string {
+  if (members.includes('Any')) return 'Any';
+  const others = members.filter((each) => each !== 'None');
+  const whole = others.length === 1 ? others[0]! : `Union[${others.join(', ')}]`;
+  if (others.length === 0) return 'None';
+  return others.length === members.length ? whole : `Optional[${whole}]`;
+}
+
+export const pascal = (name: string) =>
+  name.replaceAll(/(?:^|[_-])(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, '');
+
+/** Text as it may stand between three quotes. */
+export const documented = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").replace(/"$/, '\\"');

@@ -1,0 +1,59 @@
+import type { JsonSchema } from '#views/documentation/operation.js';
+
+/** What a schema of the contract says of a value, in no language yet: each client's source is written from it. */
+export type Shape =
+  | { readonly kind: 'name'; readonly name: string }
+  | { readonly kind: 'literal'; readonly values: readonly unknown[] }
+  | { readonly kind: 'union'; readonly members: readonly Shape[] }
+  | { readonly kind: 'list'; readonly of: Shape }
+  | { readonly kind: 'record'; readonly of: Shape }
+  | { readonly kind: 'object'; readonly fields: readonly Field[] }
+  | { readonly kind: 'plain'; readonly type: Plain; readonly format?: string };
+
+export type Plain = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'any';
+
+export interface Field {
+  readonly name: string;
+  readonly shape: Shape;
+  readonly isRequired: boolean;
+  readonly description: string | undefined;
+}
+
+const PLAIN: ReadonlySet<unknown> = new Set<Plain>(['string', 'number', 'integer', 'boolean', 'null']);
+const ANYTHING: Shape = { kind: 'plain', type: 'any' };
+
+export function shapeOf(schema: JsonSchema | undefined): Shape {
+  if (schema === undefined) return ANYTHING;
+  const { $ref, type, items, additionalProperties, properties, anyOf, oneOf } = schema;
+  if (typeof $ref === 'string') return { kind: 'name', name: $ref.split('/').at(-1)! };
+  if (schema['const'] !== undefined) return { kind: 'literal', values: [schema['const']] };
+  if (Array.isArray(schema['enum'])) return { kind: 'literal', values: schema['enum'] };
+  const branches = (anyOf ?? oneOf) as readonly JsonSchema[] | undefined;
+  if (branches !== undefined) return { kind: 'union', members: branches.map(shapeOf) };
+  if (Array.isArray(type)) return { kind: 'union', members: type.map((name: string) => shapeOf({ type: name })) };
+  if (type === 'array') return { kind: 'list', of: shapeOf(items as JsonSchema | undefined) };
+  if (properties !== undefined) return { kind: 'object', fields: fieldsOf(schema) };
+  if (type === 'object')
+    return {
+      kind: 'record',
+      of: shapeOf(typeof additionalProperties === 'object' ? (additionalProperties as JsonSchema) : undefined),
+    };
+  if (!PLAIN.has(type)) return ANYTHING;
+  const { format } = schema;
+  // One of the names above.
+  return { kind: 'plain', type: type as Plain, ...(typeof format === 'string' ? { format } : {}) };
+}
+
+function fieldsOf({ properties, required = [] }: JsonSchema): Field[] {
+  return Object.entries(properties as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => ({
+    name,
+    shape: shapeOf(schema),
+    isRequired: (required as readonly string[]).includes(name),
+    description: oneLine(schema['description']),
+  }));
+}
+
+/** A description on one line; undefined where there is none. */
+export function oneLine(text: unknown): string | undefined {
+  return typeof text === 'string' && text !== '' ? text.replaceAll(/\s*\n\s*/g, ' ') : undefined;
+}

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import { API } from '#contract/api.js';
+import { openApiDocument } from '#contract/openapi.js';
+import { ERRORS } from '#domain/refusal.js';
+import { pythonErrors } from './python-errors.js';
+import { pythonOperations } from './python-operations.js';
+import { pythonTypes } from './python-types.js';
+import { typescriptSource } from './typescript-source.js';
+
+const PYTHON = 'src/clients/python/divisor';
+
+/** The files of the clients that are written from the contract, by their place. */
+export function clientSources(): Readonly<Record<string, string>> {
+  const document = openApiDocument(API, '');
+  return {
+    'src/clients/typescript/contract.ts': typescriptSource(document),
+    [`${PYTHON}/contract.py`]: pythonTypes(document),
+    [`${PYTHON}/api.py`]: pythonOperations(document),
+    [`${PYTHON}/codes.py`]: pythonErrors(ERRORS),
+    [`${PYTHON}/version.py`]: pythonVersion(),
+  };
+}
+
+function pythonVersion(): string {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+  return `# Written from package.json by \`npm run generate\`.\nVERSION = "${version}"\n`;
+}

@@ -689,6 +689,10 @@ class Operations:
         """What the served store holds, and how old it is."""
         return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage"))
 
+    def get_coverage_history(self) -> c.CoverageHistoryResponse:
+        """How many names of the served store have a price on each date, and how many should."""
+        return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history"))
+
     def get_data_source(self) -> c.DataSourceStatus:
         """Whether a data source is attached."""
         return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source"))

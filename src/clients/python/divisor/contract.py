@@ -972,6 +972,17 @@ class CorporateActionsResponse(TypedDict):
     trailing_dividend_yield: Optional[float]
 
 
+class CoverageHistoryResponse(TypedDict):
+    #: The data store.
+    store_id: str
+    #: Every date on which a name has a bar, ascending.
+    dates: Sequence[str]
+    #: Names with a price on each date.
+    priced: Sequence[int]
+    #: Names between their first and their last price on it: those of them without a price had a holiday, or a bar is missing.
+    expected: Sequence[int]
+
+
 class CoverageResponse(TypedDict):
     #: Coverage by table.
     datasets: Sequence[DatasetCoverage]

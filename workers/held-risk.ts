@@ -50,7 +50,8 @@ export function windowDates({ first, last }: HeldRun): { readonly window_start: 
   return { window_start: formatDay(first), window_end: formatDay(last) };
 }
 
-export function heldByName({ names, held }: HeldWeights): ReadonlyMap<string, number> {
+/** Weights by name, of those that are held. */
+export function heldByName(names: readonly string[], held: Float64Array): ReadonlyMap<string, number> {
   return new Map(names.flatMap((name, i): [string, number][] => (held[i] !== 0 ? [[name, held[i]!]] : [])));
 }
 
@@ -115,7 +116,7 @@ export function measureRisk(
 ): { readonly risk: HeldRisk; readonly active: ActiveRisk | null } {
   const window = riskWindow(held, market);
   const { sm } = window;
-  const own = heldByName(held.weights);
+  const own = heldByName(held.weights.names, held.weights.held);
   const positions = heldPositions(sm, own);
   const span = windowDates(held);
   const { risk: total, active } = benchmark

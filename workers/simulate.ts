@@ -13,6 +13,7 @@ import type { PathTallies } from '#kernels/simulation/simulate-paths.js';
 import type { Task } from '#jobs/tasks.js';
 import type { PlanSimulationInput, SimulationStart } from '#jobs/tasks/runs.js';
 import { outputBytes } from './hand-over.js';
+import { heldByName, heldPositions } from './held-risk.js';
 import { numerics, onEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
@@ -63,7 +64,7 @@ function readRun({ columns }: PlanSimulationInput): RunHistory {
       days: run.i32('days').slice(),
       level: run.f64('level').slice(),
       currency,
-      weights: new Map(names.map((name, i) => [name, weights[i]!])),
+      weights: heldByName(names, weights),
     };
   });
 }
@@ -84,9 +85,7 @@ async function modelledRisk({ request, calendar, market: handle }: PlanSimulatio
     from: Math.max(0, sm.sessionAt(run.days[0]!)),
     to: lastAtMost(sm.sessions, run.days.at(-1)!),
   };
-  const weights = new Map(
-    [...run.weights].map(([name, weight]) => [sm.columnOf(name), weight] as const).filter(([column]) => column >= 0),
-  );
+  const weights = heldPositions(sm, run.weights);
   const { factors } = request;
   return onEngine((engine) =>
     factorRiskOf(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
-import { canonicalJson } from '#domain/canonical-json.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { planOfVariant, runVariants } from '#domain/sweeps/run-variants.js';
+import { runVariants } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import { applyPatch, type Patch, type SweepBase, type Variant } from '#domain/sweeps/variants.js';
 import type { Task } from '#jobs/tasks.js';
@@ -25,14 +23,7 @@ export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, patches
       createDecider: indexDeciders(engine),
       report: (fraction) => control.report(fraction, 'running variants'),
     });
-    return {
-      outcomes,
-      plans: variants.map((variant) =>
-        createHash('sha256')
-          .update(canonicalJson(planOfVariant(variant, documents)))
-          .digest('hex'),
-      ),
-    };
+    return { outcomes };
   });
 
 /** A variant that was checked before the job was queued. */
@@ -48,12 +39,11 @@ function variantOf(base: SweepBase, patch: Patch): Variant {
 
 /** A SweepView of all variants as JSON. */
 export const sumSweep: Task<'sum-sweep'> = (
-  { sweepId, indexId, rankBy, partitions, patches, outcomes, plans, market, engineVersion },
+  { sweepId, indexId, rankBy, partitions, patches, outcomes, market, engineVersion },
   control,
 ) => {
   const table = sweepTable({
     outcomes,
-    plans,
     rankBy,
     partitions,
     tick: (fraction) => control.report(fraction, 'weighing the choice'),

@@ -160,7 +160,7 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
     return await onEngine((engine) => {
       const weights = benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
       return {
-        names: [...heldByName(held.weights).keys()],
+        names: [...heldByName(held.weights.names, held.weights.held).keys()],
         ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }),
       };
     });
@@ -182,7 +182,7 @@ function showFactorRisk({
   const other = comparedWith(benchmark, openedMarket(handle), held.header);
   return onEngine((engine) => {
     const compared = other.weightsOn(engine, held.weights.day);
-    const own = heldByName(held.weights);
+    const own = heldByName(held.weights.names, held.weights.held);
     const window = riskWindow(held, other.market);
     const { sm } = window;
     const risk = factorRiskOf(engine, window, {

@@ -28,7 +28,7 @@ export const SweepSelection = z
   .strictObject({
     trials: z.int().meta({
       description:
-        'Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike.',
+        'Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike.',
     }),
     sharpe_ratio: z.number().meta({ description: 'Of the variant ranked first; of a session, as all ratios here.' }),
     skewness: z.number(),
@@ -83,7 +83,7 @@ export const SweepView = z
       .optional()
       .meta({
         description:
-          'Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions.',
+          'Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.',
       }),
     verdict: z
       .array(z.string())

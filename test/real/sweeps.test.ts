@@ -206,7 +206,7 @@ describe('sweeps over HTTP', () => {
     expect(result.overfitting).toEqual(distinct.result.overfitting);
     expect(distinct.result.identical_variants).toEqual([]);
     expect(result.verdict).toEqual([
-      'Variants of one plan count as one trial: 0 = 2, 1 = 4.',
+      'Variants of equal levels count as one trial: 0 = 2, 1 = 4.',
       ...distinct.result.verdict!,
     ]);
     expect(result.verdict!.join(' ')).toContain('Tested against a true Sharpe ratio of zero');

@@ -1,6 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
-import { dayFrom, formatDay, type Day } from '../days.js';
+import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
+import { dayFrom, type Day } from '../days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { requireRates } from '../market/exchange-rates.js';
@@ -79,26 +80,13 @@ function parentOf(composer: Composer, indexId: string): string {
   return document.derivation.source_index_id;
 }
 
-/** Rebalances of an index as far as its composer knows; none where its universe has no price yet. */
 function rebalancesOf(composer: Composer, indexId: string): readonly Composition[] {
-  try {
-    return composer.compositions(indexId).list;
-  } catch (failure) {
-    if (failure instanceof Refusal && failure.code === 'NO_DATA_IN_RANGE') return [];
-    throw failure;
-  }
+  return knownCompositions(composer, indexId)?.list ?? [];
 }
 
 /** The refusal of a day before the first rebalance of a parent. */
-function noneUntil({ id, base_date }: IndexDocument, asOf: Day): Refusal {
-  const day = formatDay(asOf);
-  const why =
-    base_date > day
-      ? `its base date is ${base_date}`
-      : `from its base date ${base_date} to that day the store holds no price of its universe`;
-  return new Refusal('NO_DATA_AT_DATE', `The parent ${id} has no rebalance on or before ${day}: ${why}.`, {
-    as_of: day,
-  });
+function noneUntil(parent: IndexDocument, asOf: Day): Refusal {
+  return noRebalanceUntil(`The parent ${parent.id}`, parent, asOf);
 }
 
 interface PreviewedRebalance {

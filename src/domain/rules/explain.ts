@@ -6,10 +6,10 @@ import {
 } from '../backtest/simulate/compositions.js';
 import { presenceOf, type Presence } from '../backtest/simulate/constituent-changes.js';
 import { indexBook } from '../backtest/simulate/index-run.js';
-import { formatDay, type Day } from '../days.js';
+import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
+import type { Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from './datapoints/cross-section.js';
 import { requestText } from './datapoints/field-request.js';
@@ -125,13 +125,13 @@ export interface InForce {
 
 /** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses */
 export function compositionOn(composer: Composer, indexId: string, asOf: Day): InForce {
-  const compositions = composer.compositions(indexId);
-  const { sm, list } = compositions;
-  const session = sessionWithData(sm, asOf);
+  const compositions = knownCompositions(composer, indexId);
+  const session = compositions === undefined ? -1 : sessionWithData(compositions.sm, asOf);
+  const list = compositions?.list ?? [];
   const at = list.findLastIndex((composition) => composition.session <= session);
   const composition = list[at];
-  if (composition === undefined)
-    throw new Refusal('NO_DATA_AT_DATE', `The index ${indexId} has no composition on or before ${formatDay(asOf)}.`);
+  if (compositions === undefined || composition === undefined)
+    throw noRebalanceUntil(`The index ${indexId}`, composer.document(indexId), asOf);
   return { compositions, session, composition, before: list.slice(0, at) };
 }
 

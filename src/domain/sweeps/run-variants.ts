@@ -33,21 +33,6 @@ export interface VariantsInput {
   readonly report: (fraction: number) => void;
 }
 
-/** What a variant comes to: variants of equal plans are one run. */
-export function planOfVariant(
-  { document, request, strategy }: Variant,
-  documents: BacktestPlan['documents'],
-): BacktestPlan {
-  return {
-    runId: document.id,
-    name: document.name,
-    indexId: document.id,
-    documents: { ...documents, [document.id]: document },
-    request,
-    ...(strategy === null ? {} : { strategy }),
-  };
-}
-
 /**
  * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and its
  * growth, and those with the same definition up to the same end share its compositions. One that is refused says why.
@@ -84,4 +69,15 @@ export function runVariants({
       throw refusal;
     }
   });
+}
+
+function planOfVariant({ document, request, strategy }: Variant, documents: BacktestPlan['documents']): BacktestPlan {
+  return {
+    runId: document.id,
+    name: document.name,
+    indexId: document.id,
+    documents: { ...documents, [document.id]: document },
+    request,
+    ...(strategy === null ? {} : { strategy }),
+  };
 }

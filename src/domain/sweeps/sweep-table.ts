@@ -1,4 +1,5 @@
 import { covariance } from '../analytics/series.js';
+import { isEqual } from '../backtest/numbers.js';
 import type { ErrorDetail } from '../refusal.js';
 import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample, type SharpeSample } from './deflated-sharpe.js';
 import { overfitting, type Overfitting } from './overfitting.js';
@@ -19,7 +20,7 @@ export interface SweepRow {
 
 /** What choosing one of several variants does to its Sharpe ratio. Ratios are of a session, not annualised. */
 export interface Selection {
-  /** Plans that ran: variants of equal plans are one trial. */
+  /** Variants that ran: those of equal levels are one trial. */
   readonly trials: number;
   readonly sharpeVariance: number;
   readonly expectedMaximumSharpe: number;
@@ -35,22 +36,20 @@ export interface SweepTable {
   readonly selection: Selection | null;
   /** Null with fewer than two trials, or too few dates that all of them have. */
   readonly overfitting: Overfitting | null;
-  /** Variants of equal plans, by position: a group for each plan that several have. */
+  /** Variants whose levels are equal bit for bit, by position: a group for each that several have. */
   readonly identical: readonly (readonly number[])[];
 }
 
 export interface SweepTableInput {
   readonly outcomes: readonly VariantOutcome[];
-  /** Hash of each variant's plan; all are different unless given. */
-  readonly plans?: readonly string[];
   readonly rankBy: RankingName;
   readonly partitions: number;
   readonly tick?: (fraction: number) => void;
 }
 
 /** Ranks variants and says what the choice is worth. @cost that of `overfitting` */
-export function sweepTable({ outcomes, plans, rankBy, partitions, tick }: SweepTableInput): SweepTable {
-  const groups = groupsOf(outcomes, plans);
+export function sweepTable({ outcomes, rankBy, partitions, tick }: SweepTableInput): SweepTable {
+  const groups = groupsOf(outcomes);
   const ran = outcomes.flatMap((outcome, variant) =>
     outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : [],
   );
@@ -96,16 +95,24 @@ export function sweepTable({ outcomes, plans, rankBy, partitions, tick }: SweepT
   };
 }
 
-/** Variants by plan, each group and the groups in the order of the variants. */
-function groupsOf(outcomes: readonly VariantOutcome[], plans: readonly string[] | undefined): number[][] {
-  const groups = new Map<string, number[]>();
-  outcomes.forEach((_, variant) => {
-    const plan = plans?.[variant] ?? `${variant}`;
-    const group = groups.get(plan);
-    if (group) group.push(variant);
-    else groups.set(plan, [variant]);
+/** Variants that ran by their levels, each group and the groups in the order of the variants. */
+function groupsOf(outcomes: readonly VariantOutcome[]): number[][] {
+  const groups: { readonly like: VariantRun; readonly members: number[] }[] = [];
+  const byEnd = new Map<number, typeof groups>();
+  outcomes.forEach((outcome, variant) => {
+    if (outcome.kind === 'refused') return;
+    const end = outcome.level.at(-1)!;
+    const alike = byEnd.get(end) ?? [];
+    const known = alike.find(({ like }) => isEqual(like.days, outcome.days) && isEqual(like.level, outcome.level));
+    if (known) {
+      known.members.push(variant);
+      return;
+    }
+    const group = { like: outcome, members: [variant] };
+    groups.push(group);
+    byEnd.set(end, [...alike, group]);
   });
-  return [...groups.values()];
+  return groups.map(({ members }) => members);
 }
 
 /** Overfitting on the dates that all runs have. */

@@ -13,7 +13,7 @@ export function verdictOf({ selection, overfitting, identical }: SweepTable): st
   return [
     ...(identical.length === 0
       ? []
-      : [`Variants of one plan count as one trial: ${identical.map((group) => group.join(' = ')).join(', ')}.`]),
+      : [`Variants of equal levels count as one trial: ${identical.map((group) => group.join(' = ')).join(', ')}.`]),
     ...(deflatedSharpe === null ? [] : [skillSentence(deflatedSharpe, trials, overfitting?.probability ?? null)]),
     ...(overfitting === null
       ? []

@@ -111,8 +111,6 @@ export interface SweepPartInput {
 
 export interface SweepPartOutput {
   readonly outcomes: readonly VariantOutcome[];
-  /** SHA-256 of the plan of each. */
-  readonly plans: readonly string[];
 }
 
 export interface SumSweepInput {
@@ -124,7 +122,6 @@ export interface SumSweepInput {
   /** By variant, as the outcomes are. */
   readonly patches: readonly Patch[];
   readonly outcomes: readonly VariantOutcome[];
-  readonly plans: readonly string[];
   readonly engineVersion: string;
 }
 

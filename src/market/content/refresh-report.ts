@@ -137,19 +137,20 @@ function leftOut(held: Panels, fresh: Panels, lastDay: Day): Left | undefined {
 
 function leftOutFinding({ summary, first }: Left, lastDay: Day): Finding {
   const { added, changed, removed, columns, identifiers, identifiers_total: names } = summary;
-  const parts = [
-    ...(changed > 0 ? [`${changed} changed`] : []),
-    ...(removed > 0 ? [`${removed} removed`] : []),
-    ...(added > 0
-      ? [`${added} that ${added === 1 ? 'is' : 'are'} not held, of ${names === 1 ? identifiers[0]! : `${names} names`}`]
-      : []),
-  ];
-  const bars = parts.length === 0 ? [] : [`${parts.join(', ')} bars`];
-  const found = [...bars, ...(columns.length > 0 ? [`values in the new columns ${columns.join(', ')}`] : [])].join(
-    ' and ',
-  );
+  const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+  const of = names === 1 ? identifiers[0]! : `${names} names`;
+  const found = inWords([
+    ...(changed > 0 ? [counted(changed, 'changed bar')] : []),
+    ...(removed > 0 ? [counted(removed, 'removed bar')] : []),
+    ...(added > 0 ? [`${counted(added, 'bar')} of ${of} that ${added === 1 ? 'is' : 'are'} not held`] : []),
+    ...(columns.length > 0 ? [`values in the new column${columns.length === 1 ? '' : 's'} ${columns.join(', ')}`] : []),
+  ]);
   const message = `The source has other history up to ${formatDay(lastDay)} than is held: ${found}. It was left out${exampleOf(first)}; refresh with full: true to take it.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
+}
+
+function inWords(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)!}`;
 }
 
 function exampleOf(first: Restatement | undefined): string {

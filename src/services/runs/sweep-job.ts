@@ -54,7 +54,6 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
       await markets.settled();
       const { handle: market } = markets.require();
       const outcomes: VariantOutcome[] = [];
-      const plans: string[] = [];
       const parts = partsOf(patches);
       const runParts = async (): Promise<void> => {
         for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
@@ -64,16 +63,13 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
             { market, base, documents, patches: part.map((variant) => patches[variant]!) },
             share,
           );
-          part.forEach((variant, i) => {
-            outcomes[variant] = done.outcomes[i]!;
-            plans[variant] = done.plans[i]!;
-          });
+          part.forEach((variant, i) => (outcomes[variant] = done.outcomes[i]!));
         }
       };
       await Promise.all(Array.from({ length: 2 * workers }, runParts));
       const view = await attempt.compute(
         'sum-sweep',
-        { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, plans, market, engineVersion },
+        { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, market, engineVersion },
         SUMMING,
       );
       return {

@@ -200,6 +200,11 @@ describe('a name that left and came back', () => {
   });
 
   test('is refused before the first rebalance', () => {
-    expect(() => ask('A', '2024-03-01')).toThrow(expect.objectContaining({ code: 'NO_DATA_IN_RANGE' }));
+    expect(() => ask('A', '2024-03-01')).toThrow(
+      expect.objectContaining({
+        code: 'NO_DATA_AT_DATE',
+        message: 'The index X has no rebalance on or before 2024-03-01: its base date is 2024-03-04.',
+      }),
+    );
   });
 });

@@ -30,15 +30,18 @@ function runOf(seed: number, mean: number): VariantOutcome {
 }
 
 const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
-const table = (outcomes: readonly VariantOutcome[], plans?: readonly string[]): SweepTable =>
-  sweepTable({ outcomes, rankBy: 'sharpe_ratio', partitions: 4, ...(plans ? { plans } : {}) });
+const table = (outcomes: readonly VariantOutcome[]): SweepTable =>
+  sweepTable({ outcomes, rankBy: 'sharpe_ratio', partitions: 4 });
 
-describe('variants of one plan', () => {
+/** The same levels of another definition. */
+const again = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
+
+describe('variants of equal levels', () => {
   const [a, b, c] = RUNS as [VariantOutcome, VariantOutcome, VariantOutcome];
   const once = table([a, b, c]);
-  const twice = table([a, b, a, c, b, a], ['a', 'b', 'a', 'c', 'b', 'a']);
+  const twice = table([a, b, again(a), c, again(b), again(a)]);
 
-  test('count as one trial: the choice is worth what it is among the plans', () => {
+  test('count as one trial: the choice is worth what it is among those that differ', () => {
     expect(twice.selection).toEqual(once.selection);
     expect(once.selection!.trials).toBe(3);
     expect(twice.overfitting).toEqual(once.overfitting);
@@ -47,10 +50,13 @@ describe('variants of one plan', () => {
     );
   });
 
-  test('would make the choice look stricter and its rank surer, counted one by one', () => {
-    const counted = table([a, b, a, c, b, a]);
-    expect(counted.selection!.trials).toBe(6);
-    expect(counted.selection!.expectedMaximumSharpe).not.toBe(once.selection!.expectedMaximumSharpe);
+  test('are not those that differ by a bit, nor those that were refused', () => {
+    const other = again(a) as Extract<VariantOutcome, { kind: 'run' }>;
+    other.level[40]! *= 1 + Number.EPSILON;
+    const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
+    const found = table([a, other, refused, refused]);
+    expect(found.selection!.trials).toBe(2);
+    expect(found.identical).toEqual([]);
   });
 
   test('are named, and all of them ranked', () => {
@@ -59,12 +65,12 @@ describe('variants of one plan', () => {
       [1, 4],
     ]);
     expect(twice.rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(verdictOf(twice)[0]).toBe('Variants of one plan count as one trial: 0 = 2 = 5, 1 = 4.');
+    expect(verdictOf(twice)[0]).toBe('Variants of equal levels count as one trial: 0 = 2 = 5, 1 = 4.');
     expect(once.identical).toEqual([]);
   });
 
-  test('leave nothing to choose when all are of one', () => {
-    const single = table([a, a], ['a', 'a']);
+  test('leave nothing to choose when all are alike', () => {
+    const single = table([a, again(a)]);
     expect(single).toMatchObject({
       selection: { trials: 1, expectedMaximumSharpe: 0 },
       overfitting: null,

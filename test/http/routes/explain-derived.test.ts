@@ -267,7 +267,7 @@ describe('the chain behind a weight of a derived index', () => {
       'GET',
       '/indices/CHILD/explain/N06?as_of=2023-08-01',
     );
-    expect([status, body.error.code]).toEqual([422, 'NO_DATA_IN_RANGE']);
+    expect([status, body.error.code]).toEqual([422, 'NO_DATA_AT_DATE']);
   });
 });
 

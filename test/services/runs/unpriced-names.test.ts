@@ -62,6 +62,14 @@ describe('a run none of whose names has a price any more', () => {
       expect([view, (await service.ask('GET', `/analytics/STAYED/${view}`)).status]).toEqual([view, 200]);
   });
 
+  test('has no simulation by a factor model, for the same reason', async () => {
+    await service.ask('POST', '/analytics/LEFT/simulate', { method: 'gaussian_factor', horizon: 20, paths: 100 });
+    expect(await service.finished('simulate:LEFT')).toMatchObject({
+      status: 'failed',
+      error: { code: 'RISK_INSUFFICIENT_DATA', message: expect.stringMatching(/^0 of 3 names are covered;.* A \(/) },
+    });
+  });
+
   test('has a report that tells why there is no risk', async () => {
     expect(
       (await service.ask('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'LEFT' })).status,

@@ -1,12 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { lockHome } from '#store/home/home-lock.js';
 import { openHome } from '#store/home/home.js';
-import { ownIdentity } from '#store/home/process-identity.js';
+import { isAlive, ownIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -68,6 +69,22 @@ test('the home of a killed process is taken over', async () => {
   expect(JSON.parse(await readFile(join(path, 'lock'), 'utf8'))).toMatchObject({ pid: process.pid });
   await home.close();
 });
+
+test.runIf(existsSync('/proc/self/stat'))(
+  'a process that has ended does not run, although it is not reaped',
+  async () => {
+    const path = await newFolder();
+    const holder = await holdElsewhere(path);
+    const identity = JSON.parse(readFileSync(join(path, 'lock'), 'utf8')) as ProcessIdentity;
+    expect(isAlive(identity)).toBe(true);
+    holder.kill('SIGKILL');
+    // Nothing is awaited, so that this process, its parent, cannot have reaped it.
+    const hasEnded = () => readFileSync(`/proc/${holder.pid}/stat`, 'utf8').includes(') Z ');
+    for (let looks = 0; looks < 1e6 && !hasEnded(); looks++);
+    expect(hasEnded()).toBe(true);
+    expect(isAlive(identity)).toBe(false);
+  },
+);
 
 test('a process that has the number of a dead holder does not keep its home', async () => {
   const path = await newFolder();

@@ -92,7 +92,10 @@ export const ERRORS = {
   },
   INTERNAL: { status: 500, help: 'A defect of the service; quote detail.request_id.' },
   NOT_SUPPORTED: { status: 501, help: 'This build has no driver for the kind.' },
-  NO_DATA_SOURCE: { status: 503, help: 'No data store is active.' },
+  NO_DATA_SOURCE: {
+    status: 503,
+    help: 'No data store is active, or the active one could not be read: `detail.error` says why.',
+  },
   STORE_UNAVAILABLE: {
     status: 503,
     help: 'The document store does not answer, or the active data store is still loading after a restart; retry after `Retry-After` seconds.',

@@ -4604,7 +4604,7 @@ export interface SweepRow {
 }
 
 export interface SweepSelection {
-  /** Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike. */
+  /** Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike. */
   readonly trials: number;
   /** Of the variant ranked first; of a session, as all ratios here. */
   readonly sharpe_ratio: number;
@@ -4659,7 +4659,7 @@ export interface SweepView {
   readonly selection: SweepSelection | null;
   /** Null with fewer than two trials, or fewer than two returns a block. */
   readonly overfitting: SweepOverfitting | null;
-  /** Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions. */
+  /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;

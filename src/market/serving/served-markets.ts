@@ -2,12 +2,18 @@ import { setImmediate } from 'node:timers/promises';
 import type { CommitEvent, CommitEvents } from '#domain/commit-events.js';
 import { identityOf, marketKey, openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
 import { storeLoading } from '#domain/market/store-loading.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal, type ErrorDetail } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
 import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 import { weighPanels } from '../process/gc-pressure.js';
+
+/** A store that was to be served and could not be read. */
+export interface FailedLoad {
+  readonly storeId: string;
+  readonly error: ErrorDetail;
+}
 
 /** The one place that knows which market is served: a reference that is replaced in one assignment. */
 export interface ServedMarkets extends Markets {
@@ -23,8 +29,8 @@ export interface ServedMarkets extends Markets {
   expect(storeId: string): void;
   /** Id of that store until then. */
   awaited(): string | undefined;
-  /** Reports that the first load is over, however it went. */
-  settle(): void;
+  /** Reports that the first load is over, and why the store of before could not be read. */
+  settle(failure?: FailedLoad): void;
 }
 
 /** @param onServe called when another market is served */
@@ -32,6 +38,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   const contents = createMarketContents();
   let current: ServedMarket | undefined;
   let expected: string | undefined;
+  let failed: FailedLoad | undefined;
   let settle = () => {};
   const settled = new Promise<void>((resolve) => {
     settle = resolve;
@@ -47,6 +54,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   function serve(market: ServedMarket): void {
     contents.add(market);
     current = market;
+    failed = undefined;
     onServe();
   }
 
@@ -55,8 +63,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     current: servedOrNone,
     require() {
       const served = servedOrNone();
-      if (served === undefined)
-        throw new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
+      if (served === undefined) throw noDataSource(failed);
       return served;
     },
     awaited,
@@ -86,11 +93,22 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       });
     },
     serve,
-    settle() {
+    settle(failure) {
       expected = undefined;
+      failed = failure;
       settle();
     },
   };
+}
+
+function noDataSource(failed: FailedLoad | undefined): Refusal {
+  if (failed === undefined) return new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
+  const { storeId, error } = failed;
+  return new Refusal(
+    'NO_DATA_SOURCE',
+    `The active data store ${storeId} could not be read: ${error.message} Mend its source and activate it again, or activate another.`,
+    { store_id: storeId, error },
+  );
 }
 
 /** A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it. */

@@ -1,9 +1,9 @@
 import type { StoreDocument } from '#domain/documents/store-document.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal, type ErrorDetail } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { sweepSharedFolders } from '#market/process/market-process.js';
-import type { ServedMarkets } from '#market/serving/served-markets.js';
+import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { resumedFields } from './served-content.js';
 import type { StoreActivity } from './activity.js';
@@ -41,6 +41,7 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
   }
 
   async function resume(): Promise<void> {
+    let failure: FailedLoad | undefined;
     try {
       await sweepSharedFolders();
       for (const { store_id, writing } of await allStores(documents))
@@ -50,14 +51,15 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
       if (named.length === (await documents.ids('store')).length)
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allStores(documents)).find((store) => store.active);
-      if (active !== undefined && markets.served() === undefined) await readAgain(active);
+      if (active !== undefined && markets.served() === undefined) failure = await readAgain(active);
     } finally {
-      markets.settle();
+      markets.settle(failure);
     }
   }
 
-  /** Serves the store that was served before; a failure is reported by its status, and tried again at the next start. */
-  async function readAgain(active: StoreDocument): Promise<void> {
+  /** Serves the store that was served before; a failure is returned, reported by its status, and tried again at the next start. */
+  async function readAgain(active: StoreDocument): Promise<FailedLoad | undefined> {
+    const failedBy = (error: ErrorDetail): FailedLoad => ({ storeId: active.store_id, error });
     activity.reading.add(active.store_id);
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
@@ -72,8 +74,9 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
           await activateIn(tx, { document: { ...document, ...fields }, served: served!, markets });
         }
       });
+      return error === null ? undefined : failedBy(error);
     } catch (failure) {
-      if (closing.aborted) return;
+      if (closing.aborted) return undefined;
       if (!(failure instanceof Refusal)) throw failure;
       await documents.transaction(async (tx) =>
         tx.put('store', active.store_id, {
@@ -81,6 +84,7 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
           error: failure.toDetail(),
         }),
       );
+      return failedBy(failure.toDetail());
     } finally {
       activity.reading.delete(active.store_id);
     }

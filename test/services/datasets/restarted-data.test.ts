@@ -1,4 +1,5 @@
 import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pino } from 'pino';
 import type { Health } from '#contract/health.js';
@@ -59,13 +60,25 @@ describe('after a restart', () => {
     expect((await service.ask('GET', '/health/ready')).status).toBe(200);
   });
 
-  test('the service is ready once its data is known to be unreadable, and says then that there is none', async () => {
+  test('the service is ready once its data is known to be unreadable, and says then what could not be read and why', async () => {
     const { body } = await service.ask<{ location: string }>('GET', '/data/stores/held');
-    await rename(body.location, `${body.location}.away`);
+    const away = join(service.root, 'away');
+    await rename(body.location, away);
     await service.restart();
-    expect(await service.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
+    const refusal = await service.refusal('GET', '/data/prices/A');
+    const store = await service.ask<{ status: string; error: ErrorDetail }>('GET', '/data/stores/held');
+    expect(store.body).toMatchObject({ status: 'error' });
+    expect(refusal).toMatchObject({
+      status: 503,
+      code: 'NO_DATA_SOURCE',
+      detail: { store_id: 'held', error: store.body.error },
+    });
+    expect(refusal.message).toContain(`The active data store held could not be read: ${store.body.error.message}`);
     expect((await service.ask('GET', '/health/ready')).status).toBe(200);
-    expect((await service.ask('GET', '/data/stores/held')).body).toMatchObject({ status: 'error' });
+    await rename(away, body.location);
+    expect((await service.ask('POST', '/data/stores/held/activate')).status).toBeLessThan(300);
+    await service.finished('load:held');
+    expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
   });
 
   test('a service that served nothing before is ready at once', async () => {

@@ -26,5 +26,14 @@ export function groupSpells(market: MarketData, by: string): (name: string, day:
   };
 }
 
+/** Issuers of names as known on a day; a name without one is its own. */
+export function issuerSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
+  const spellOf = groupSpells(market, by);
+  return (name, day) => {
+    const { group, until } = spellOf(name, day);
+    return { group: group === UNCLASSIFIED ? name : group, until };
+  };
+}
+
 /** Every name is its own group. */
 export const ownGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });

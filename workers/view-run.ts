@@ -45,6 +45,7 @@ import {
 } from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
+import { showLimits } from './watched-limits.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
 export const viewRun: Task<'view-run'> = async (input) => {
@@ -77,6 +78,8 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, (run) => rebalanceView(run, input.date)));
     case 'exposures':
       return document(showExposures(input));
+    case 'limits':
+      return document(showLimits(input));
     case 'levels': {
       const levels = withRunFile(input.columns, (run) => indexLevels(run, input));
       return { write: (json) => writeLevels(json, levels) };

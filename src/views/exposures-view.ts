@@ -1,10 +1,9 @@
 import type { EXPOSURE_INTERVALS, ExposuresView } from '#contract/analytics/exposures.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { civilOf, dayFrom, formatDay, type Day } from '#domain/days.js';
-import { Refusal } from '#domain/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { civilOf, formatDay, type Day } from '#domain/days.js';
+import { groupsByDay, type GroupOfDay } from './groups-by-day.js';
 import { panelRows } from './panel-rows.js';
-import type { AskedWindow } from './run-window.js';
+import { datesWithin, type AskedWindow } from './run-window.js';
 
 export interface ExposuresInput {
   readonly window: AskedWindow;
@@ -12,8 +11,7 @@ export interface ExposuresInput {
   /** Most groups told. */
   readonly groups: number;
   readonly interval: (typeof EXPOSURE_INTERVALS)[number];
-  /** Group of a name on a day, and the first day on which it may be another; Infinity where it stays. */
-  groupOf(name: string, day: Day): { readonly group: string; readonly until: number };
+  readonly groupOf: GroupOfDay;
 }
 
 /** The groups that are not told one by one. */
@@ -27,14 +25,14 @@ const OTHERS = 'OTHERS';
 export function exposuresView(columns: RunColumns, input: ExposuresInput): ExposuresView {
   const { header } = columns;
   const days = columns.i32('days');
-  const shown = datesWithin(days, input);
+  const shown = reportedDates(days, input);
   const block = header.has_index_weights ? 'indexWeights' : 'weights';
   const span = { from: shown[0]!, to: shown.at(-1)! };
   const eachDate = (visit: (weights: Float64Array, k: number) => void) => {
     const rows = panelRows(columns, block, span);
     shown.forEach((at, k) => visit(rows.at(at), k));
   };
-  const placed = () => placesIn(header.names, input);
+  const placed = () => groupsByDay(header.names, input.groupOf);
 
   const averages = new Map<string, number>();
   const first = placed();
@@ -75,13 +73,8 @@ export function exposuresView(columns: RunColumns, input: ExposuresInput): Expos
 }
 
 /** Positions of the dates that are reported. */
-function datesWithin(days: Int32Array, { window: { start, end }, interval }: ExposuresInput): readonly number[] {
-  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
-  if (to < from) {
-    const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
-    throw new Refusal('NO_DATA_IN_RANGE', `The run, which is from ${first} to ${last}, has no date in the window.`);
-  }
+function reportedDates(days: Int32Array, { window, interval }: ExposuresInput): readonly number[] {
+  const { from, to } = datesWithin(days, window);
   const all = Array.from({ length: to - from + 1 }, (_, k) => from + k);
   return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));
 }
@@ -93,22 +86,4 @@ function spanOf(day: Day, interval: ExposuresInput['interval']): number {
   if (interval === 'weekly') return Math.floor((day + 3) / 7);
   const { year, month } = civilOf(day);
   return 12 * year + month;
-}
-
-/** Group of each name on a day; days are to be asked for in ascending order. */
-function placesIn(names: readonly string[], { groupOf }: ExposuresInput): (day: Day) => readonly string[] {
-  const groups: string[] = names.map(() => '');
-  const until = names.map(() => -Infinity);
-  let next = -Infinity;
-  return (day) => {
-    if (day < next) return groups;
-    names.forEach((name, i) => {
-      if (day < until[i]!) return;
-      const found = groupOf(name, day);
-      groups[i] = found.group;
-      until[i] = found.until;
-    });
-    next = Math.min(Infinity, ...until);
-    return groups;
-  };
 }

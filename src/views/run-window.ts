@@ -29,6 +29,15 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
   );
 }
 
+/** Dates of a run within a window. @throws Refusal NO_DATA_IN_RANGE when it holds none */
+export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span {
+  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
+  const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
+  if (to >= from) return { from, to };
+  const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
+  throw new Refusal('NO_DATA_IN_RANGE', `The run, which is from ${first} to ${last}, has no date in the window.`);
+}
+
 /** The periods of a window, to be asked for in ascending order. */
 export interface RunWindow {
   /** Growth of each name over the periods it was held in, [H]; complete once the contributions of every period were asked for. */

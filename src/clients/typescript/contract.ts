@@ -2422,6 +2422,82 @@ export interface LevelsView {
   readonly divisor: SeriesPayload;
 }
 
+export interface LimitBreach {
+  readonly row: string;
+  /** First session beyond the bound; it may lie before the window. */
+  readonly begin: string;
+  /** Last session beyond it; null while it lasts at the end of the window. */
+  readonly end: string | null;
+  /** What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance. */
+  readonly cause: 'price' | 'action' | 'rebalance';
+  readonly worst: LimitMeasure;
+}
+
+/** The least move of one name that passes a bound on the last date; null beyond one, or where no move passes one. */
+export type LimitDistance = {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Relative change of its price, the others unchanged: 0.1 is +10 %. */
+  readonly move: number;
+} | null;
+
+/** The date of least headroom. */
+export interface LimitMeasure {
+  /** The date. */
+  readonly date: string;
+  /** What the row measures. */
+  readonly value: number;
+  /** Its bound on that date. */
+  readonly limit: number;
+}
+
+export interface LimitRowSummary {
+  readonly row: string;
+  /** Bought or sold. */
+  readonly side: 'lower' | 'upper';
+  /** What the figure counts. */
+  readonly unit: 'fraction' | 'count' | 'value';
+  readonly breached_sessions: number;
+  readonly least: LimitMeasure;
+}
+
+export interface LimitState {
+  /** Effective dates of a custom schedule. */
+  readonly dates: readonly string[];
+  /** Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction. */
+  readonly headroom: readonly (number | null)[];
+}
+
+export interface LimitsRequest {
+  /** Rows of the optimiser about holdings: bounds of names and groups, concentration, counts, exposures and averages. */
+  readonly rows: readonly ConstraintRowInput[];
+}
+
+export interface LimitsView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Null for rows of the request. */
+  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
+  /** Reference column whose values are the issuers, as known on each date; IDENTIFIER: names are. */
+  readonly by: string;
+  /** Dates of the run in the window. */
+  readonly sessions: number;
+  /** Those on which a row is beyond its bound. */
+  readonly breached_sessions: number;
+  readonly state: LimitState;
+  /** Each row over the window; the first 500. */
+  readonly rows: readonly LimitRowSummary[];
+  readonly rows_total: number;
+  /** By begin; the first 10,000. */
+  readonly breaches: readonly LimitBreach[];
+  readonly breaches_total: number;
+  readonly distance: LimitDistance;
+  /** Findings, worst first. */
+  readonly findings: readonly Finding[];
+}
+
 /** A weighted sum of weights lies between two bounds; names without a coefficient count nought. */
 export interface LinearConstraintParams {
   /** Coefficient of each name. */
@@ -5650,6 +5726,16 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: ExposuresView;
   };
+  /** A published rule of concentration watched on every session: headroom, breaches and their causes. */
+  getLimits: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: LimitsView;
+  };
+  /** Rows of the optimiser watched on every session of the latest run. */
+  watchLimits: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined; readonly body: LimitsRequest };
+    answer: LimitsView;
+  };
   /** A table of a run as a file, its whole history. */
   exportRun: {
     request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'risk' }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
@@ -6023,6 +6109,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listRebalances: 'GET /analytics/{index_id}/rebalances',
   getRebalance: 'GET /analytics/{index_id}/rebalances/{date}',
   getExposures: 'GET /analytics/{index_id}/exposures',
+  getLimits: 'GET /analytics/{index_id}/limits',
+  watchLimits: 'POST /analytics/{index_id}/limits',
   exportRun: 'GET /analytics/{index_id}/exports/{table}',
   listConstraintSets: 'GET /optimise/constraint-sets',
   createConstraintSet: 'POST /optimise/constraint-sets',

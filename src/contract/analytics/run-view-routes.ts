@@ -3,6 +3,8 @@ import { Id, IsoDate } from '#domain/shape.js';
 import { listingQuery } from '../common.js';
 import { routes } from '../route.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
+import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
+import { LimitsRequest, LimitsView } from './limits.js';
 import { PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
 import { RunSummaryCollection } from './summaries.js';
@@ -17,6 +19,8 @@ const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
 
 /** Most groups of an answer about exposures. */
 const GROUPS_MAX = 100;
+
+const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
 export const runViewRoutes = routes({
   listSummaries: {
@@ -83,5 +87,41 @@ export const runViewRoutes = routes({
     }),
     success: { status: 200, description: 'The exposures.', schema: ExposuresView },
     errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
+  },
+  getLimits: {
+    ...common,
+    path: '/analytics/{index_id}/limits',
+    summary: 'A published rule of concentration watched on every session: headroom, breaches and their causes.',
+    description:
+      'Without the reference column ISSUER, and for names without a value in it, each name is its own issuer; a finding says so.',
+    params,
+    query: z.strictObject({
+      rule: z.enum(LIMIT_RULE_NAMES).default('UCITS_5_10_40').meta({ description: ruleHelp }),
+      by: z
+        .string()
+        .min(1)
+        .max(64)
+        .default('ISSUER')
+        .meta({ description: 'Reference column that says the issuer; IDENTIFIER for the names themselves.' }),
+      ...window,
+    }),
+    success: { status: 200, description: 'The limits.', schema: LimitsView },
+    errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
+  },
+  watchLimits: {
+    ...common,
+    method: 'POST',
+    path: '/analytics/{index_id}/limits',
+    summary: 'Rows of the optimiser watched on every session of the latest run.',
+    description:
+      'Rows about holdings and their datapoints; those against a parent index, trades or forecasts of risk are refused. Datapoints are as known on each session.',
+    params,
+    query: z.strictObject(window),
+    body: {
+      schema: LimitsRequest,
+      example: { rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.08 } }] },
+    },
+    success: { status: 200, description: 'The limits.', schema: LimitsView },
+    errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
   },
 });

@@ -11,5 +11,8 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     listRebalances: async ({ params, signal }) => viewReply(await views.rebalances(params.index_id, signal)),
     getRebalance: async ({ params, signal }) => viewReply(await views.rebalance(params.index_id, params.date, signal)),
     getExposures: async ({ params, query, signal }) => viewReply(await views.exposures(params.index_id, query, signal)),
+    getLimits: async ({ params, query, signal }) => viewReply(await views.limits(params.index_id, query, signal)),
+    watchLimits: async ({ params, query, body, signal }) =>
+      viewReply(await views.watchedLimits(params.index_id, { ...query, rows: body().rows }, signal)),
   };
 }

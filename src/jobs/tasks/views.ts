@@ -1,3 +1,5 @@
+import type { LimitRuleName } from '#domain/compliance/rules.js';
+import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RiskMemory } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { StaleState } from '#domain/backtest/stale.js';
@@ -26,6 +28,7 @@ export type RunViewInput =
   | { readonly view: 'rebalances'; readonly columns: string }
   | { readonly view: 'rebalance'; readonly columns: string; readonly date: string }
   | ExposuresViewInput
+  | LimitsViewInput
   | CompareViewInput
   | {
       readonly view: 'levels';
@@ -61,6 +64,20 @@ export interface ExposuresViewInput {
   readonly groups: number;
   readonly interval: 'native' | 'weekly' | 'monthly';
   /** Reports the groups of names; null where they are groups themselves. */
+  readonly market: MarketHandle | null;
+}
+
+export interface LimitsViewInput {
+  readonly view: 'limits';
+  readonly columns: string;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** A published rule, or rows of the optimiser. */
+  readonly limits: { readonly rule: LimitRuleName } | { readonly rows: readonly ConstraintRow[] };
+  /** Reference column of issuers, or IDENTIFIER. */
+  readonly by: string;
+  readonly findings: readonly Finding[];
+  /** Null where names are their own issuers and no row reads a datapoint. */
   readonly market: MarketHandle | null;
 }
 

@@ -1,8 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
+import type { LimitRuleName } from '#domain/compliance/rules.js';
+import { validateConstraints } from '#domain/constraints/validate.js';
+import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { Refusal } from '#domain/refusal.js';
+import { assertNoErrors, Refusal } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';
@@ -34,6 +40,15 @@ export interface ExposuresQuery extends DateWindow {
   readonly interval: 'native' | 'weekly' | 'monthly';
 }
 
+export interface LimitsQuery extends DateWindow {
+  readonly rule: LimitRuleName;
+  readonly by: string;
+}
+
+export interface WatchedQuery extends DateWindow {
+  readonly rows: readonly ConstraintRow[];
+}
+
 /**
  * Views over stored runs for those who watch many of them, or one closely.
  * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE of those about one run
@@ -46,6 +61,10 @@ export interface RunViews {
   rebalance(runId: string, date: string, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own groups */
   exposures(runId: string, query: ExposuresQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own issuers */
+  limits(runId: string, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
+  watchedLimits(runId: string, query: WatchedQuery, signal: AbortSignal): Promise<AnswerBytes>;
 }
 
 /** Groups of which every name is one by itself. */
@@ -115,7 +134,44 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
         maker.held({ view: 'exposures', columns, start, end, by, groups, interval, market }, signal),
       );
     },
+    async limits(runId, { rule, by: asked, start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
+      const { by, findings } = issuersBy(asked, served && served.market);
+      const market = by === OWN_GROUPS || served === null ? null : served.handle;
+      const columns = maker.columnsOf(run);
+      const input = { view: 'limits', columns, start, end, limits: { rule }, by, findings, market } as const;
+      return maker.stamped(run, maker.held(input, signal));
+    },
+    async watchedLimits(runId, { rows, start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      assertNoErrors('body', validateConstraints(rows, { path: 'rows' }));
+      const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
+      if (served !== null)
+        assertNoErrors('body', constraintFieldFindings(rows, served.market, { path: 'rows', severity: 'error' }));
+      const columns = maker.columnsOf(run);
+      const market = served && served.handle;
+      const limits = { rows };
+      const input = { view: 'limits', columns, start, end, limits, by: OWN_GROUPS, findings: [], market } as const;
+      return maker.stamped(run, maker.held(input, signal));
+    },
   };
+}
+
+/** The column of issuers. Without ISSUER, the default, names are their own: what is known of them is told. */
+function issuersBy(
+  asked: string,
+  market: MarketData | null,
+): { readonly by: string; readonly findings: readonly Finding[] } {
+  if (market === null) return { by: asked, findings: [] };
+  if (asked !== 'ISSUER' || market.reference.columns.includes(asked)) {
+    assertReferenceColumn(market, asked);
+    return { by: asked, findings: [] };
+  }
+  const message = 'The served store has no reference column ISSUER: each name counts as its own issuer.';
+  return { by: OWN_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };
 }
 
 /** What is wrong with one run hides no other. */

@@ -160,6 +160,47 @@ test('exposures of a date are the weights of its names, summed by what they were
   });
 });
 
+test('limits are watched on the weights of every session, with the cause of each breach', async () => {
+  const exposures = await client.call('getExposures', { params, query: { by: 'ISSUER', groups: 100 } });
+  const query = { rule: 'RIC_25_5_50' } as const;
+  const { state, breaches, breached_sessions, findings, distance } = await client.call('getLimits', { params, query });
+  expect(findings).toEqual([]);
+  const headroom = exposures.dates.map((_, k) => {
+    const above = exposures.groups.reduce((sum, { weights }) => sum + (weights[k]! > 0.05 ? weights[k]! : 0), 0);
+    return Math.min(0.25 - Math.max(...exposures.groups.map(({ weights }) => weights[k]!)), 0.5 - above);
+  });
+  expect(state.dates).toEqual(exposures.dates);
+  state.headroom.forEach((value, k) => expect(value).toBeCloseTo(headroom[k]!, 12));
+  expect(breached_sessions).toBe(headroom.filter((value) => value < 0).length);
+  expect(breaches.length).toBeGreaterThan(0);
+  for (const { begin, cause } of breaches) {
+    const { rebalances } = await client.call('listRebalances', { params });
+    if (cause === 'rebalance') expect(rebalances.map(({ date }) => date)).toContain(begin);
+  }
+  if (headroom.at(-1)! < 0) expect(distance).toBeNull();
+});
+
+test('rows of the optimiser are watched with datapoints of their session; others are refused by their place', async () => {
+  const exposures = await client.call('getExposures', { params });
+  const { group, weights } = exposures.groups[0]!;
+  const row = { id: 's', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3, groups: [group] } };
+  const view = await client.call('watchLimits', { params, body: { rows: [row] } });
+  expect(view.state.dates).toEqual(exposures.dates);
+  view.state.headroom.forEach((value, k) => expect(value).toBeCloseTo(Math.min(0.3 - weights[k]!, weights[k]!), 12));
+  expect(view.rows.map(({ row }) => row)).toEqual([`GroupBounds[s]:lower:${group}`, `GroupBounds[s]:upper:${group}`]);
+  const turnover = { id: 't', type: 'Turnover', params: { limit: 0.1 } };
+  const unknown = { id: 'u', type: 'GroupBounds', params: { field: 'NOTHING', upper: 1 } };
+  for (const [rows, path] of [
+    [[row, turnover], 'rows[1].type'],
+    [[unknown], 'rows[0].params.field'],
+    [[{ id: 'x', type: 'Nothing', params: {} }], 'rows[0].type'],
+  ] as const)
+    await expect(client.call('watchLimits', { params, body: { rows } })).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      detail: { findings: [expect.objectContaining({ path })] },
+    });
+});
+
 test('a stream of all jobs tells the unfinished ones first and every change after, and an etag comes with a document', async () => {
   const seen: string[] = [];
   for await (const { event, data } of client.events('followJobs')) {

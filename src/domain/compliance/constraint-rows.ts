@@ -1,0 +1,123 @@
+import { findConstraintClass } from '../constraints/catalogue.js';
+import type { RowContext } from '../constraints/constraint-class.js';
+import type { Limit, ProgramRow } from '../constraints/program-row.js';
+import type { ConstraintRow } from '../documents/index-document.js';
+import { refuseWithFindings } from '../refusal.js';
+import { nthLargestIssuer, sumAbove } from './issuer-measures.js';
+import type { LimitRow } from './limit-row.js';
+import { effectiveNumber, heldCount, leastHolding, ratio, sided, type Measure, type Side } from './measure.js';
+
+/** What rows of the optimiser may read to be watched: holdings and datapoints of a close, no parent, trade or forecast. */
+export type WatchedContext = Pick<RowContext, 'identifiers' | 'numbers' | 'categories'>;
+
+/** What a class asked for that no close has. */
+class NotOfHoldings extends Error {}
+
+/**
+ * Rows of the optimiser as limits of one close.
+ * @throws Refusal VALIDATION_FAILED for a row that measures against a parent index, trades or forecasts of risk
+ */
+export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedContext): LimitRow[] {
+  const absent = (): never => {
+    throw new NotOfHoldings();
+  };
+  const context: RowContext = {
+    ...watched,
+    get index(): never {
+      return absent();
+    },
+    reference: absent,
+    outside: absent,
+    medianValueTraded: absent,
+    covarianceTimesIndex: absent,
+    warn: () => undefined,
+  };
+  return rows.flatMap((row, position) => {
+    const entry = findConstraintClass(row.type);
+    if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
+    const params = entry.params.parse(row.params);
+    const name = `${row.type}[${row.id === '' ? position : row.id}]`;
+    try {
+      return entry.toRows(params, context).flatMap((expanded) =>
+        limitsOf(expanded, params).map((limit) => ({
+          ...limit,
+          row: named(name, limit, expanded),
+          unit: entry.unit,
+        })),
+      );
+    } catch (thrown) {
+      if (thrown instanceof NotOfHoldings) throw notWatched(row, position);
+      throw thrown;
+    }
+  });
+}
+
+type UnnamedLimit = Pick<LimitRow, 'side' | 'limit' | 'measure'> & { readonly part?: string };
+
+function named(name: string, { side, part = side }: UnnamedLimit, { member }: ProgramRow): string {
+  return `${name}:${part}${member === null ? '' : `:${member}`}`;
+}
+
+function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): UnnamedLimit[] {
+  switch (row.form) {
+    case 'name':
+      return bounds(row, weightOf(row.name));
+    case 'linear': {
+      if (row.average === undefined) return bounds(row, ratio(row.coefficients, null));
+      const { numerator, denominator } = row.average;
+      const side: Side = row.lower === null ? 'upper' : 'lower';
+      return [{ side, limit: params[side] as number, measure: ratio(numerator, denominator) }]; // The parameter that made the row.
+    }
+    case 'norm':
+      if (row.metric === 'covariance' || row.centre !== null) throw new NotOfHoldings();
+      return [{ side: row.side, limit: row.parameterOf(row.limit.value), measure: effectiveNumber }];
+    case 'count':
+      return [
+        { side: 'lower', limit: row.minimum, measure: heldCount(row.members) },
+        { side: 'upper', limit: row.maximum, measure: heldCount(row.members) },
+      ];
+    case 'threshold':
+      return [{ side: 'lower', limit: row.threshold, measure: leastHolding }];
+    case 'concentration':
+      return [
+        { side: 'upper', limit: row.single, measure: nthLargestIssuer(1), part: 'single' },
+        { side: 'upper', limit: row.aggregate, measure: sumAbove(row.trigger), part: 'aggregate' },
+      ];
+    case 'distance':
+      throw new NotOfHoldings();
+  }
+}
+
+function bounds(
+  { lower, upper }: { readonly lower: Limit | null; readonly upper: Limit | null },
+  measure: Measure,
+): UnnamedLimit[] {
+  return [
+    ...(lower === null ? [] : [{ side: 'lower' as const, limit: lower.value, measure }]),
+    ...(upper === null ? [] : [{ side: 'upper' as const, limit: upper.value, measure }]),
+  ];
+}
+
+/** The weight of one name. */
+function weightOf(position: number): Measure {
+  return {
+    valueOf: ({ weights }) => weights[position]!,
+    movesOf({ weights }, name, { limit }) {
+      const weight = weights[name]!;
+      return sided((limit - weights[position]!) / (weight * ((name === position ? 1 : 0) - limit)), weight);
+    },
+  };
+}
+
+function notWatched({ id, type }: ConstraintRow, position: number): Error {
+  return refuseWithFindings('body', [
+    {
+      severity: 'error',
+      code: 'NOT_IN_CHOICES',
+      message: `${type} measures against a parent index, trades or a forecast of risk: limits are watched on holdings alone.`,
+      path: `rows[${position}].type`,
+      row_id: id === '' ? null : id,
+      value: type,
+    },
+  ]);
+}

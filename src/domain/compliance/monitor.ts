@@ -1,0 +1,140 @@
+import { headroomAt, type LimitRow } from './limit-row.js';
+import { TOLERANCE, type Holdings, type Move } from './measure.js';
+
+/** What took holdings beyond a limit. */
+export type BreachCause = 'price' | 'action' | 'rebalance';
+
+export interface Breach {
+  readonly row: string;
+  /** Positions of dates: first and last in breach; `end` is null while it lasts at the last date. */
+  readonly begin: number;
+  readonly end: number | null;
+  readonly cause: BreachCause;
+  /** Date that is furthest beyond. */
+  readonly worst: { readonly at: number; readonly value: number; readonly limit: number };
+}
+
+/** One date as it is watched. */
+export interface WatchedDate {
+  readonly at: number;
+  readonly rows: readonly LimitRow[];
+  readonly holdings: Holdings;
+  /** What more than drift happened by the close, if anything, and the holdings before it. */
+  readonly event: { readonly kind: Exclude<BreachCause, 'price'>; readonly before: Holdings | null } | null;
+}
+
+export interface RowSummary {
+  readonly row: string;
+  readonly side: LimitRow['side'];
+  readonly unit: LimitRow['unit'];
+  breachedDates: number;
+  /** Date of the least headroom, the value there and its bound. */
+  least: { at: number; value: number; limit: number; headroom: number };
+}
+
+export interface Watch {
+  /** Positions of the dates reported. */
+  readonly dates: readonly number[];
+  /** Least headroom of the rows at each of them, NaN where no row applies. */
+  readonly headroom: readonly number[];
+  /** Dates on which a row is beyond its bound. */
+  readonly breachedDates: number;
+  readonly rows: readonly RowSummary[];
+  /** By begin, then as the rows. */
+  readonly breaches: readonly Breach[];
+}
+
+interface OpenBreach extends Omit<Breach, 'end' | 'worst'> {
+  worst: { at: number; value: number; limit: number; headroom: number };
+}
+
+/**
+ * Watches limits over dates in ascending order.
+ * @param from first position that is reported: from the dates before it come the beginnings of breaches
+ * @cost       O(rows * H) a date
+ */
+export function watchLimits(watched: Iterable<WatchedDate>, from: number): Watch {
+  const dates: number[] = [];
+  const headroom: number[] = [];
+  const rows = new Map<string, RowSummary>();
+  const open = new Map<string, OpenBreach>();
+  const breaches: Breach[] = [];
+  let breachedDates = 0;
+  let last = -1;
+  const close = (row: string, end: number | null) => {
+    const { worst, ...breach } = open.get(row)!;
+    if (end === null || end >= from)
+      breaches.push({ ...breach, end, worst: { at: worst.at, value: worst.value, limit: worst.limit } });
+    open.delete(row);
+  };
+  for (const date of watched) {
+    let least = NaN;
+    let isBreached = false;
+    const seen = new Set<string>();
+    for (const row of date.rows) {
+      const value = row.measure.valueOf(date.holdings);
+      const here = { at: date.at, value, limit: row.limit, headroom: headroomAt(row, value) };
+      if (!(here.headroom >= least)) least = here.headroom;
+      const isBeyond = here.headroom < -TOLERANCE;
+      if (date.at >= from) summarise(rows, row, here, isBeyond);
+      if (!isBeyond) continue;
+      seen.add(row.row);
+      isBreached = true;
+      const known = open.get(row.row);
+      if (known === undefined)
+        open.set(row.row, { row: row.row, begin: date.at, cause: causeOf(row, date), worst: here });
+      else if (here.headroom < known.worst.headroom) known.worst = here;
+    }
+    for (const row of open.keys()) if (!seen.has(row)) close(row, last);
+    last = date.at;
+    if (date.at < from) continue;
+    dates.push(date.at);
+    headroom.push(least);
+    if (isBreached) breachedDates++;
+  }
+  for (const row of open.keys()) close(row, null);
+  breaches.sort((a, b) => a.begin - b.begin);
+  return { dates, headroom, breachedDates, rows: [...rows.values()], breaches };
+}
+
+function summarise(
+  rows: Map<string, RowSummary>,
+  { row, side, unit }: LimitRow,
+  here: RowSummary['least'],
+  isBeyond: boolean,
+) {
+  const known = rows.get(row) ?? { row, side, unit, breachedDates: 0, least: here };
+  rows.set(row, known);
+  if (isBeyond) known.breachedDates++;
+  if (here.headroom < known.least.headroom) known.least = here;
+}
+
+/** Prices, where the limit was passed before what else happened by the close; else that. */
+function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
+  if (event === null) return 'price';
+  if (event.before === null) return event.kind;
+  return headroomAt(row, row.measure.valueOf(event.before)) < -TOLERANCE ? 'price' : event.kind;
+}
+
+/**
+ * The least relative move of one name's price that takes holdings beyond a limit; null where one is passed already, or no
+ * move of one name passes one. Of equal moves that of the first name.
+ * @cost O(rows * held names * H)
+ */
+export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
+  if (rows.some((row) => headroomAt(row, row.measure.valueOf(holdings)) < -TOLERANCE)) return null;
+  let nearest: Move | null = null;
+  const consider = (name: number, move: number) => {
+    if (Number.isFinite(move) && (nearest === null || Math.abs(move) < Math.abs(nearest.move)))
+      nearest = { name, move };
+  };
+  holdings.weights.forEach((weight, name) => {
+    if (weight === 0) return;
+    for (const row of rows) {
+      const { up, down } = row.measure.movesOf(holdings, name, row);
+      consider(name, up);
+      consider(name, down);
+    }
+  });
+  return nearest;
+}

@@ -1,0 +1,72 @@
+import { nthLargestIssuer, sumAbove, sumUpTo } from './issuer-measures.js';
+import type { LimitRow } from './limit-row.js';
+
+/** A published rule of concentration. */
+export interface LimitRule {
+  readonly label: string;
+  readonly help: string;
+  readonly source: string;
+  readonly rows: readonly LimitRow[];
+}
+
+const largest = (limit: number): LimitRow => ({
+  row: 'largest issuer',
+  side: 'upper',
+  limit,
+  unit: 'fraction',
+  measure: nthLargestIssuer(1),
+});
+
+const above = (trigger: number, limit: number): LimitRow => ({
+  row: `issuers above ${percent(trigger)} together`,
+  side: 'upper',
+  limit,
+  unit: 'fraction',
+  measure: sumAbove(trigger),
+});
+
+/** Every published rule, in the order of forms. Weights of an issuer are the sum of its names. */
+export const LIMIT_RULES = {
+  UCITS_5_10_40: {
+    label: 'UCITS 5/10/40',
+    help: 'No issuer above 10 %; the issuers above 5 % together at most 40 %.',
+    source: 'Directive 2009/65/EC, article 52(1) and (2)',
+    rows: [largest(0.1), above(0.05, 0.4)],
+  },
+  UCITS_20_35: {
+    label: 'UCITS 20/35',
+    help: 'For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %.',
+    source: 'Directive 2009/65/EC, article 53',
+    rows: [
+      largest(0.35),
+      { row: 'second largest issuer', side: 'upper', limit: 0.2, unit: 'fraction', measure: nthLargestIssuer(2) },
+    ],
+  },
+  RIC_25_5_50: {
+    label: 'RIC 25/5/50',
+    help: 'No issuer above 25 %; the issuers above 5 % together at most 50 %.',
+    source: 'Internal Revenue Code, section 851(b)(3)',
+    rows: [largest(0.25), above(0.05, 0.5)],
+  },
+  SEC_75_5_10: {
+    label: 'Diversified 75-5-10',
+    help: 'Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.',
+    source: 'Investment Company Act of 1940, section 5(b)(1)',
+    rows: [
+      {
+        row: 'issuers of at most 5 % together',
+        side: 'lower',
+        limit: 0.75,
+        unit: 'fraction',
+        measure: sumUpTo(0.05),
+      },
+    ],
+  },
+} as const satisfies Readonly<Record<string, LimitRule>>;
+
+export type LimitRuleName = keyof typeof LIMIT_RULES;
+export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // Object.keys knows texts alone.
+
+function percent(fraction: number): string {
+  return `${fraction * 100} %`;
+}

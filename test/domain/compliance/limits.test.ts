@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { limitRowsOf } from '#domain/compliance/constraint-rows.js';
+import { headroomAt, type LimitRow } from '#domain/compliance/limit-row.js';
+import type { Holdings } from '#domain/compliance/measure.js';
+import { distanceToBreach, watchLimits, type WatchedDate } from '#domain/compliance/monitor.js';
+import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
+import type { ConstraintRow } from '#domain/documents/index-document.js';
+
+const RUNS = 60;
+
+function holdingsOf(weights: readonly number[], issuers: readonly number[] = weights.map((_, i) => i)): Holdings {
+  const sums = new Float64Array(Math.max(...issuers) + 1);
+  weights.forEach((weight, i) => (sums[issuers[i]!]! += weight));
+  return { weights: Float64Array.from(weights), issuerOf: Int32Array.from(issuers), issuers: sums };
+}
+
+/** The holdings after the price of one name moved, by the definition of a weight. */
+function moved({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
+  const total = 1 + weights[name]! * move;
+  const after = Array.from(weights, (weight, i) => (i === name ? weight * (1 + move) : weight) / total);
+  return holdingsOf(after, [...issuerOf]);
+}
+
+const isBeyond = (rows: readonly LimitRow[], holdings: Holdings, tolerance: number) =>
+  rows.some((row) => headroomAt(row, row.measure.valueOf(holdings)) < -tolerance);
+
+/** Weights that sum to at most 1, some of them large, a few of an issuer with several names. */
+const portfolio = (large: number) =>
+  fc
+    .record({
+      large: fc.array(fc.double({ min: 0.04, max: 0.2, noNaN: true }), { minLength: 0, maxLength: large }),
+      small: fc.array(fc.double({ min: 0.01, max: 0.045, noNaN: true }), { minLength: 34, maxLength: 44 }),
+      cash: fc.double({ min: 0, max: 0.05, noNaN: true }),
+    })
+    .map(({ large, small, cash }) => {
+      const parts = [...large, ...small];
+      const total = parts.reduce((sum, part) => sum + part, 0) * (1 + cash);
+      return holdingsOf(
+        parts.map((part) => part / total),
+        parts.map((_, i) => (i % 19 === 18 ? i - 1 : i)),
+      );
+    });
+
+test.each([
+  { rule: 'UCITS_5_10_40', weights: [0.1, 0.1, 0.1, 0.1, ...Array<number>(12).fill(0.05)], headroom: 0 },
+  {
+    rule: 'UCITS_5_10_40',
+    weights: [0.1, 0.1, 0.1, 0.1, 0.051, ...Array<number>(12).fill(0.549 / 12)],
+    headroom: -0.051,
+  },
+  { rule: 'UCITS_5_10_40', weights: [0.12, ...Array<number>(22).fill(0.04)], headroom: -0.02 },
+  { rule: 'UCITS_20_35', weights: [0.35, 0.2, 0.2, 0.2, 0.05], headroom: 0 },
+  { rule: 'UCITS_20_35', weights: [0.3, 0.21, 0.19, 0.3], headroom: -0.1 },
+  { rule: 'RIC_25_5_50', weights: [0.25, 0.25, ...Array<number>(10).fill(0.05)], headroom: 0 },
+  { rule: 'SEC_75_5_10', weights: [0.25, ...Array<number>(15).fill(0.05)], headroom: 0 },
+  { rule: 'SEC_75_5_10', weights: [0.2, 0.06, ...Array<number>(37).fill(0.02)], headroom: -0.01 },
+] as const)('$rule by hand: headroom $headroom', ({ rule, weights, headroom }) => {
+  const holdings = holdingsOf(weights);
+  const least = Math.min(...LIMIT_RULES[rule].rows.map((row) => headroomAt(row, row.measure.valueOf(holdings))));
+  expect(least).toBeCloseTo(headroom, 12);
+});
+
+test('shares of one issuer count together', () => {
+  const holdings = holdingsOf(
+    [0.06, 0.06, ...Array<number>(22).fill(0.04)],
+    [0, 0, ...Array.from({ length: 22 }, (_, i) => i + 1)],
+  );
+  const [largest] = LIMIT_RULES.UCITS_5_10_40.rows;
+  expect(largest.measure.valueOf(holdings)).toBeCloseTo(0.12, 12);
+});
+
+test.each(LIMIT_RULE_NAMES)(
+  '%s: no smaller move of any name passes a bound than the one reported, and it does',
+  (rule) => {
+    const { rows } = LIMIT_RULES[rule];
+    let passed = 0;
+    fc.assert(
+      fc.property(portfolio(rule === 'SEC_75_5_10' ? 1 : 5), (holdings) => {
+        const nearest = distanceToBreach(rows, holdings);
+        if (isBeyond(rows, holdings, 1e-12)) return void expect(nearest).toBeNull();
+        const reach = nearest === null ? 20 : Math.abs(nearest.move);
+        for (let name = 0; name < holdings.weights.length; name++)
+          for (let step = 1; step < 12; step++)
+            for (const sign of [1, -1]) {
+              const move = (sign * reach * step) / 12.001;
+              if (move > -1)
+                expect(isBeyond(rows, moved(holdings, name, move), 1e-9), `${name} by ${move}`).toBe(false);
+            }
+        if (nearest === null) return;
+        passed++;
+        const further = nearest.move + Math.sign(nearest.move) * 1e-7;
+        expect(isBeyond(rows, moved(holdings, nearest.name, further), 0)).toBe(true);
+      }),
+      { numRuns: RUNS },
+    );
+    expect(passed).toBeGreaterThan(1);
+  },
+);
+
+const constraint = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
+
+test.each([
+  constraint('PositionBounds', { upper: 0.15 }),
+  constraint('PositionBounds', { lower: 0.0001 }),
+  constraint('GroupBounds', { field: 'SECTOR', upper: 0.45 }),
+  constraint('EffectiveNumber', { minimum: 15 }),
+  constraint('MinimumHolding', { threshold: 0.0001 }),
+  constraint('WeightedAverage', { field: 'CARBON', upper: 0.7, missing: 'renormalise' }),
+  constraint('Concentration5_10_40', { single: 0.2, trigger: 0.06, aggregate: 0.3 }),
+])('$type: the distance is the least move by trial', (row) => {
+  let passed = 0;
+  fc.assert(
+    fc.property(portfolio(5), fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (holdings, stream) => {
+      const identifiers = Array.from(holdings.weights, (_, i) => `N${i}`);
+      const values = identifiers.map((_, i) => (i % 7 === 6 ? NaN : (stream.next().value as number)));
+      const rows = limitRowsOf([row], {
+        identifiers,
+        numbers: () => Float64Array.from(values),
+        categories: () => identifiers.map((_, i) => ['A', 'B', null][i % 3]!),
+      });
+      const own = { ...holdings, issuers: holdings.weights, issuerOf: Int32Array.from(identifiers, (_, i) => i) };
+      const nearest = distanceToBreach(rows, own);
+      if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
+      const reach = nearest === null ? 20 : Math.abs(nearest.move);
+      identifiers.forEach((_, name) => {
+        for (let step = 1; step < 12; step++)
+          for (const sign of [1, -1]) {
+            const move = (sign * reach * step) / 12.001;
+            if (move > -1) expect(isBeyond(rows, moved(own, name, move), 1e-9)).toBe(false);
+          }
+      });
+      if (nearest === null) return;
+      passed++;
+      expect(
+        isBeyond(rows, moved(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-9), 0),
+      ).toBe(true);
+    }),
+    { numRuns: RUNS },
+  );
+  expect(passed).toBeGreaterThan(1);
+});
+
+test.each(['ActiveBounds', 'Turnover', 'TrackingError', 'Beta'])('%s is refused: it is not about holdings', (type) => {
+  const params = {
+    ActiveBounds: { lower: -0.1, upper: 0.1 },
+    Turnover: { limit: 0.1 },
+    TrackingError: { limit: 0.1 },
+    Beta: { lower: 0.9 },
+  }[type]!;
+  const context = { identifiers: ['A'], numbers: () => new Float64Array(1), categories: () => ['X'] };
+  expect(() => limitRowsOf([constraint('LongOnly', {}), constraint(type, params)], context)).toThrow(
+    expect.objectContaining({ detail: { findings: [expect.objectContaining({ path: 'rows[1].type' })] } }),
+  );
+});
+
+test('a breach runs from the first session beyond a bound to the last, and has the cause of its first', () => {
+  const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);
+  const at = (largest: number) => holdingsOf([largest, 1 - largest]);
+  const dates: WatchedDate[] = [0.3, 0.36, 0.38, 0.35, 0.4, 0.5, 0.36].map((weight, k) => ({
+    at: k,
+    rows,
+    holdings: at(weight < 0.5 ? 1 - weight : weight),
+    event: null,
+  }));
+  // Weights 0.7, 0.64, 0.62, 0.65, 0.6, 0.5, 0.64: beyond 0.35 all along.
+  expect(watchLimits(dates, 2)).toMatchObject({
+    dates: [2, 3, 4, 5, 6],
+    breachedDates: 5,
+    breaches: [{ begin: 0, end: null, worst: { at: 0, value: 0.7 } }],
+  });
+  const spread = (weight: number): Holdings => holdingsOf([weight, ...Array<number>(5).fill((1 - weight) / 5)]);
+  const day = (k: number, weight: number, event: WatchedDate['event'] = null): WatchedDate => ({
+    at: k,
+    rows,
+    holdings: spread(weight),
+    event,
+  });
+  const { breaches, headroom } = watchLimits(
+    [
+      day(0, 0.3),
+      day(1, 0.36),
+      day(2, 0.38),
+      day(3, 0.35),
+      day(4, 0.4, { kind: 'rebalance', before: spread(0.3) }),
+      day(5, 0.3),
+      day(6, 0.4, { kind: 'rebalance', before: spread(0.36) }),
+      day(7, 0.3),
+      day(8, 0.4, { kind: 'action', before: spread(0.34) }),
+    ],
+    0,
+  );
+  expect(breaches.map(({ begin, end, cause }) => [begin, end, cause])).toEqual([
+    [1, 2, 'price'],
+    [4, 4, 'rebalance'],
+    [6, 6, 'price'],
+    [8, null, 'action'],
+  ]);
+  expect(breaches[0]!.worst).toMatchObject({ at: 2, value: 0.38, limit: 0.35 });
+  expect(headroom[3]).toBeCloseTo(0, 12);
+});

@@ -1,0 +1,98 @@
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
+import type { LimitRow } from '#domain/compliance/limit-row.js';
+import { LIMIT_RULES } from '#domain/compliance/rules.js';
+import { formatDay, type Day } from '#domain/days.js';
+import { TreatmentSpec, type ConstraintRow } from '#domain/documents/index-document.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { datapointsOf } from '#domain/optimisation/datapoints.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { lastAtMost } from '#domain/search.js';
+import type { LimitsViewInput } from '#jobs/tasks/views.js';
+import { groupsByDay, type GroupOfDay } from '#views/groups-by-day.js';
+import { limitsView } from '#views/limits-view.js';
+import { issuerSpells } from './groups.js';
+import { openedCalendars } from './opened-calendars.js';
+import { openedMarket } from './open-markets.js';
+import { withRunFile } from './run-file.js';
+
+/** Limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a row that is not of holdings */
+export function showLimits(input: LimitsViewInput): object {
+  const { columns, start, end, limits, by, market: handle } = input;
+  const market = handle && openedMarket(handle);
+  return withRunFile(columns, (run) => {
+    const issuers = market !== null && 'rule' in limits ? issuerSpells(market, by) : null;
+    return limitsView(run, {
+      window: { start, end },
+      rule: 'rule' in limits ? limits.rule : null,
+      by,
+      issuersOn: issuers && groupsByDay(run.header.names, issuers),
+      rowsOn: 'rule' in limits ? () => LIMIT_RULES[limits.rule].rows : rowsByDay(limits.rows, run.header, market),
+      findings: issuers ? [...input.findings, ...ownIssuers(run, issuers, by)] : input.findings,
+    });
+  });
+}
+
+/** Tells how many names count as their own issuers on the last date of a run. */
+function ownIssuers(run: RunColumns, issuerOf: GroupOfDay, by: string): Finding[] {
+  const { names } = run.header;
+  const day = run.i32('days').at(-1)!;
+  const own = names.filter((name) => issuerOf(name, day).group === name);
+  if (own.length === 0) return [];
+  const message = `${own.length} of ${names.length} names have no ${by} on ${formatDay(day)} and count as their own issuers.`;
+  return [
+    {
+      severity: 'warning',
+      code: 'UNKNOWN_FIELD_NAME',
+      message,
+      path: 'by',
+      count: own.length,
+      places: own.slice(0, 5),
+    },
+  ];
+}
+
+/** Rows of the optimiser as limits of a day: once for all days where none reads a datapoint. */
+function rowsByDay(
+  rows: readonly ConstraintRow[],
+  header: RunHeader,
+  market: MarketData | null,
+): (day: Day) => readonly LimitRow[] {
+  if (market === null) {
+    const once = limitRowsOf(rows, { identifiers: header.names, numbers: notRead, categories: notRead });
+    return () => once;
+  }
+  const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
+  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency });
+  const placed = header.names
+    .map((name, position) => ({ position, column: sm.columnOf(name) }))
+    .filter(({ column }) => column >= 0)
+    .toSorted((a, b) => a.column - b.column);
+  const columns = Int32Array.from(placed, ({ column }) => column);
+  return (day) => {
+    const session = lastAtMost(sm.sessions, day);
+    const { numbers, categories } = datapointsOf(sections.at(session, columns), columns);
+    const context: WatchedContext = {
+      identifiers: header.names,
+      numbers(field) {
+        const all = new Float64Array(header.names.length).fill(NaN);
+        numbers(field).forEach((value, k) => (all[placed[k]!.position] = value));
+        return all;
+      },
+      categories(field) {
+        const all: (string | null)[] = header.names.map(() => null);
+        categories(field).forEach((value, k) => (all[placed[k]!.position] = value));
+        return all;
+      },
+    };
+    return limitRowsOf(rows, context);
+  };
+}
+
+function notRead(field: string): never {
+  throw new Error(`a row read ${field}, which no parameter named`);
+}

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { referenceOf } from '../documents/validate-index.js';
+import { referenceOf } from '../documents/validate-reference.js';
 import type { BacktestPlan } from './plan.js';
 
 /** A plan with the request that it was made for. */

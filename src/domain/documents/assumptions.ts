@@ -37,7 +37,7 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
   return [{ severity: 'warning', code: 'NO_DIVIDENDS', path, message, value: dividends }];
 }
 
-/** Names told by an assumption before the rest is only counted. */
+/** Names listed by an assumption; the others are counted. */
 const NAMES_LISTED_MAX = 3;
 
 /** Names whose prices are taken to be in the currency of the index because nothing tells theirs. */

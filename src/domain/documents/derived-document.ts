@@ -4,7 +4,7 @@ import { checkShape, Id } from '../shape.js';
 import { checkRows } from './constraint-set.js';
 import { ConstraintRow, type IndexDocument } from './index-document.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
-import { INHERITED_FIELDS } from './validate-index.js';
+import { INHERITED_FIELDS } from './validate-derivation.js';
 
 /** What a client says of a new derived index; the rest is its parent's. */
 export const DerivationRequest = z.strictObject({

@@ -1,15 +1,11 @@
 import type { z } from 'zod';
-import type { CalendarOption } from '../calendars/calendar.js';
-import { canonicalJson } from '../canonical-json.js';
 import { checkParams } from '../catalogue/check-params.js';
-import { validateConstraints } from '../constraints/validate.js';
 import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.js';
 import { nonFiniteFindings } from '../finite.js';
 import { checkShape } from '../shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import {
-  ConstraintRow,
   IndexDocument,
   isDerivedDocument,
   RebalanceSpec,
@@ -17,20 +13,11 @@ import {
   type TreatmentSpec,
 } from './index-document.js';
 import { assumptionFindings } from './assumptions.js';
-import { optimisationFindings } from './optimisation-spec.js';
+import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { marketFindings } from './index-on-market.js';
-
-/** What a document is checked against besides itself. */
-export interface IndexContext {
-  readonly calendars: readonly CalendarOption[];
-  /** A stored document, undefined when there is none that can be read. */
-  readonly indexOf: (id: string) => IndexDocument | undefined;
-  /** The document that the checked one replaces. */
-  readonly replaces?: IndexDocument | undefined;
-  /** The market being served: what it lacks is a warning. */
-  readonly market?: MarketData | undefined;
-}
+import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
+import { referenceFindings } from './validate-reference.js';
 
 export interface CheckedIndex {
   /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
@@ -38,9 +25,6 @@ export interface CheckedIndex {
   /** Every finding, in served order. */
   readonly findings: readonly Finding[];
 }
-
-/** A JSON object of unknown content. */
-type Raw = Readonly<Record<string, unknown>>;
 
 /**
  * Everything there is to say about an index document, in one pass: its shape, the parameters of every row, what the rows mean
@@ -97,12 +81,6 @@ function withDefaultUniverse(document: IndexDocument): IndexDocument {
     : { ...document, universe: { kind: 'all' } };
 }
 
-/** The index that a document's universe or derivation refers to. */
-export function referenceOf(document: IndexDocument): string | undefined {
-  if (isDerivedDocument(document)) return document.derivation.source_index_id;
-  return document.universe?.kind === 'index' ? (document.universe.id ?? undefined) : undefined;
-}
-
 /** What is assumed of a market for a document; nothing where an index that it derives from is gone. */
 export function assumptionsOf(
   document: IndexDocument,
@@ -121,12 +99,6 @@ function treatmentOf(
   if (pipeline !== null) return pipeline.treatment;
   const source = derivation === null ? undefined : indexOf(derivation.source_index_id);
   return source && treatmentOf(source, indexOf);
-}
-
-const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
-  return { severity: 'error', code, path, message, ...rest };
 }
 
 /** The id, the calendar, and which kind of index it is. */
@@ -233,78 +205,6 @@ function repeatedIds(rows: readonly unknown[]): Finding[] {
   });
 }
 
-/** The source, the objective and the constraint rows of a derived index. */
-function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: IndexContext): Finding[] {
-  const findings: Finding[] = [];
-  const { source_index_id: source, constraints } = derivation;
-  if (typeof source === 'string') {
-    const path = 'derivation.source_index_id';
-    findings.push(...referenceFindings(source, body['id'], path, indexOf));
-    const before = replaces?.derivation?.source_index_id;
-    if (before !== undefined && before !== source) {
-      findings.push(
-        error(
-          'IMMUTABLE_FIELD',
-          path,
-          `The source of a derived index does not change: it is ${before}, not ${source}.`,
-          { value: source },
-        ),
-      );
-    }
-  }
-  findings.push(...optimisationFindings(derivation, 'derivation.'));
-  if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
-  return findings;
-}
-
-/** A derived index stays one: its source could change by way of a document without any. */
-function sourceDropped({ id, derivation }: Raw, { replaces }: IndexContext): Finding[] {
-  const before = replaces?.derivation?.source_index_id;
-  if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
-  const message = `The source of a derived index does not change: that of ${String(id)} is ${before}, and the document has no derivation. Rules need an index of another id.`;
-  return [error('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
-}
-
-/** Rows whose shape is right keep their position, so that every path is the client's. */
-function constraintFindings(rows: readonly unknown[]): Finding[] {
-  const shaped = rows.map((row) =>
-    ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
-  );
-  if (shaped.every(({ success }) => success))
-    return validateConstraints(
-      shaped.map(({ data }) => data!),
-      { path: 'derivation.constraints' },
-    );
-  return shaped.flatMap(({ data }, i) =>
-    data === undefined
-      ? []
-      : validateConstraints([data], { path: 'derivation.constraints' }).map((finding) => ({
-          ...finding,
-          path: finding.path.replace('[0]', `[${i}]`),
-        })),
-  );
-}
-
-/** An index that is not stored, or that leads back to the document. */
-function referenceFindings(id: string, ownId: unknown, path: string, indexOf: IndexContext['indexOf']): Finding[] {
-  if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
-  const chain = [id];
-  for (let at = indexOf(id); ;) {
-    if (at === undefined)
-      return chain.length === 1
-        ? [error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id))]
-        : [];
-    const next = referenceOf(at);
-    if (next === undefined || chain.includes(next)) return [];
-    if (next === ownId)
-      return [
-        error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id }),
-      ];
-    chain.push(next);
-    at = indexOf(next);
-  }
-}
-
 function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   const universe = body['universe'];
   if (universe === undefined) return [];
@@ -334,22 +234,4 @@ function rebalanceFindings(rebalance: unknown): Finding[] {
   if (!isObject(rebalance)) return [];
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
   return value === undefined ? [] : validateRebalance(value, 'rebalance');
-}
-
-/** What a derived index inherits from its parent at creation and keeps when the parent changes. */
-export const INHERITED_FIELDS = ['base_date', 'base_value', 'currency', 'calendar', 'rebalance'] as const;
-
-function inheritanceFindings(document: IndexDocument, { indexOf }: IndexContext): Finding[] {
-  if (!isDerivedDocument(document)) return [];
-  const parent = indexOf(document.derivation.source_index_id);
-  if (parent === undefined) return [];
-  return INHERITED_FIELDS.filter((field) => canonicalJson(document[field]) !== canonicalJson(parent[field])).map(
-    (field) => ({
-      severity: 'warning' as const,
-      code: 'PARENT_CHANGED' as const,
-      path: field,
-      message: `${field} differs from that of the parent ${parent.id}, which is ${JSON.stringify(parent[field])}.`,
-      ...smallValue(document[field]),
-    }),
-  );
 }

@@ -134,65 +134,32 @@ interface DecideInput {
   readonly incumbents: ArrayLike<number> | null;
 }
 
-function decideOn({ document, pipeline, sections, market, engine, session, universe, incumbents }: DecideInput): Trace {
+function decideOn(input: DecideInput): Trace {
+  const { document, pipeline, sections, market, engine, session, universe } = input;
   const { identifiers } = market;
   const cross = sections.at(session, universe);
-  const incumbent = incumbents === null ? null : flagsOf(incumbents, market.names);
-  const waterfall: WaterfallStep[] = [
-    { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },
-  ];
-  const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
-  let survivors = universe;
-  for (const [i, { id, type, rule }] of pipeline.rules.entries()) {
-    const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents: incumbent };
-    const verdict = rule.select(scope);
-    verdicts.push({ scope, verdict });
-    const excluded = those(survivors, verdict.kept, 0);
-    survivors = excluded.length === 0 ? survivors : those(survivors, verdict.kept, 1);
-    waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
-  }
-  const traced = { cross, pipeline, verdicts, survivors };
-  if (survivors.length === 0)
-    return { ...traced, raw: undefined, capping: undefined, decision: { ...nothingSurvives(waterfall), waterfall } };
+  const { waterfall, verdicts, survivors } = selectOn(input, cross);
+  const traced = { cross, pipeline, verdicts, survivors, raw: undefined, capping: undefined };
+  if (survivors.length === 0) return { ...traced, decision: { ...nothingSurvives(waterfall), waterfall } };
 
   const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers, engine });
   if (raw.kind === 'refused') {
     const { path = '', ...rest } = raw.finding;
-    const finding: Finding = {
-      severity: 'error',
-      ...rest,
-      path: path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}`,
-    };
-    return { ...traced, raw, capping: undefined, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
+    const place = path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}`;
+    const finding: Finding = { severity: 'error', ...rest, path: place };
+    return { ...traced, raw, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
   }
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
   const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
-  if (columns.length === 0)
-    return { ...traced, raw, capping: undefined, decision: { ...nothingWeighs(survivors.length), waterfall } };
+  if (columns.length === 0) return { ...traced, raw, decision: { ...nothingWeighs(survivors.length), waterfall } };
 
-  const { weighting } = document.pipeline;
+  const { cap, floor } = document.pipeline.weighting;
   const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
-  const capping = applyCaps({
-    raw: uncapped,
-    cap: weighting.cap,
-    floor: weighting.floor,
-    groups: groupCapsOf(pipeline.groupCaps, cross, columns),
-  });
-  if (capping.kind === 'infeasible') {
-    const finding: Finding = {
-      severity: 'error',
-      code: 'CAP_INFEASIBLE',
-      message: capping.message,
-      path: 'pipeline.weighting.group_caps',
-    };
-    return {
-      ...traced,
-      raw,
-      capping: undefined,
-      decision: { kind: 'refused', code: 'VALIDATION_FAILED', finding, waterfall },
-    };
-  }
+  const groups = groupCapsOf(pipeline.groupCaps, cross, columns);
+  const capping = applyCaps({ raw: uncapped, cap, floor, groups });
+  if (capping.kind === 'infeasible')
+    return { ...traced, raw, decision: { ...cannotBeCapped(capping.message), waterfall } };
   const decision: RuleDecided = {
     kind: 'decided',
     columns,
@@ -206,6 +173,26 @@ function decideOn({ document, pipeline, sections, market, engine, session, unive
     unweighted,
   };
   return { ...traced, raw, capping, decision };
+}
+
+/** Applies the selection rules in order, each to the survivors of those before. */
+function selectOn({ pipeline, market, universe, incumbents }: DecideInput, cross: CrossSection) {
+  const { identifiers, names } = market;
+  const incumbent = incumbents === null ? null : flagsOf(incumbents, names);
+  const waterfall: WaterfallStep[] = [
+    { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },
+  ];
+  const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
+  let survivors = universe;
+  for (const [i, { id, type, rule }] of pipeline.rules.entries()) {
+    const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents: incumbent };
+    const verdict = rule.select(scope);
+    verdicts.push({ scope, verdict });
+    const excluded = those(survivors, verdict.kept, 0);
+    survivors = excluded.length === 0 ? survivors : those(survivors, verdict.kept, 1);
+    waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
+  }
+  return { waterfall, verdicts, survivors };
 }
 
 const NOTHING = new Int32Array(0);
@@ -282,7 +269,15 @@ function nothingWeighs(survivors: number): Undecided {
   };
 }
 
-/** Names told in the message of names without a weight. */
+function cannotBeCapped(message: string): Undecided {
+  return {
+    kind: 'refused',
+    code: 'VALIDATION_FAILED',
+    finding: { severity: 'error', code: 'CAP_INFEASIBLE', message, path: 'pipeline.weighting.group_caps' },
+  };
+}
+
+/** Names listed in the message about names without a weight. */
 const NAMES_LISTED_MAX = 10;
 
 function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {

@@ -11,7 +11,7 @@ import type { Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { readsOf } from './bound-pipeline.js';
-import type { DatapointRead } from './datapoints/cross-section.js';
+import type { DatapointRead } from './datapoints/datapoint-read.js';
 import { requestText } from './datapoints/field-request.js';
 import type { Trace } from './decide.js';
 import { ruleDecider, sessionWithData } from './preview.js';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { CalendarOption } from '#domain/calendars/calendar.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex, validateIndex, type IndexContext } from '#domain/documents/validate-index.js';
+import { readIndex, validateIndex } from '#domain/documents/validate-index.js';
+import type { IndexContext } from '#domain/documents/index-context.js';
 import badDocuments from './bad-documents.json' with { type: 'json' };
 
 /** One way of spoiling a good document, and everything there is to say about it: `CODE path` for errors, `warning CODE path`. */

@@ -1,25 +1,31 @@
 import type { Day } from '../../days.js';
-import { formatDay } from '../../days.js';
-import { LIMITS } from '../../limits.js';
 import type { ReferenceValue } from '../../market/market-data.js';
 import { referenceSpells, spellAt, type ReferenceSpell } from '../../market/reference-spells.js';
-import { panelRow, type SessionMarket } from '../../market/session-market.js';
-import { deviation, product, STATISTICS, type Statistic } from './aggregates.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import { STATISTICS, type Statistic } from './aggregates.js';
 import { equalWeightedReturns, betas } from './beta.js';
+import { datapointRead, type DatapointRead } from './datapoint-read.js';
+import {
+  DEFAULT_WINDOW,
+  GROWTH_BASED,
+  isMoney,
+  isText,
+  sourceOf,
+  trailingOf,
+  type Shared,
+} from './datapoint-sources.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
-import { requestKey, type DerivedName, type FieldRequest } from './field-request.js';
+import { requestKey, type FieldRequest } from './field-request.js';
 import { glanceAt } from './glance.js';
 import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
 import type { WindowReader } from './laid-out.js';
-import { referenceKind, resolve, type ValueKind } from './resolution.js';
-import { createSeriesBook, type Series, type SeriesBook, type SeriesTerms } from './series.js';
+import { latestValues } from './latest-values.js';
+import { referenceKind, type ValueKind } from './resolution.js';
+import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
 import { createTally, type Tally } from './tally.js';
 import { createTrail } from './trail.js';
 import { transformed } from './transforms.js';
 import { countOver, halfOf, overWindow } from './windows.js';
-
-/** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
-export const DEFAULT_WINDOW = 252;
 
 /** Every datapoint of the market as known at the close of one session. */
 export interface CrossSection {
@@ -53,22 +59,13 @@ export interface CrossSection {
   read(field: FieldRequest, column: number): DatapointRead;
 }
 
-/** The dates behind one value: of the bars, rows or events it was read from. */
-export interface DatapointRead {
-  /** First date read; equals `to` for a single value; null when nothing was found. */
-  readonly from: string | null;
-  readonly to: string | null;
-  /** Values found between them. */
-  readonly observations: number;
-}
-
 export interface CrossSections {
   at(session: number, universe: Int32Array): CrossSection;
 }
 
 /** Cross-sections of one market; what does not depend on the session is computed once. */
 export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
-  const book = createSeriesBook(sm, terms);
+  const table = createSeriesTable(sm, terms);
   const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();
   const groups = new Map<string, DatedGroups>();
   const kinds = new Map<string, ValueKind>();
@@ -78,7 +75,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   let firstSession: number | undefined;
   const shared: Shared = {
     sm,
-    book,
+    table,
     terms,
     spellsOf(name) {
       const known = spells.get(name) ?? referenceSpells(sm.market, name);
@@ -96,7 +93,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     windowsOf(series, session) {
-      // Most questions are about one decision: only from the second on are windows kept for those to come.
+      // Most questions are about one decision: windows are cached from the second decision on.
       if (session === firstSession) return glanceAt(series);
       const known = trails.get(series) ?? createTrail(series, sm.names);
       trails.set(series, known);
@@ -117,21 +114,8 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   };
 }
 
-interface Shared {
-  readonly sm: SessionMarket;
-  readonly book: SeriesBook;
-  readonly terms: SeriesTerms;
-  spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
-  groupsOf(name: string): DatedGroups;
-  referenceKindOf(name: string): ValueKind;
-  /** Windows for a decision on a session. */
-  windowsOf(series: Series, session: number): WindowReader;
-  tallyOf(series: Series): Tally;
-  dividends(): DividendHistory;
-}
-
 function crossSection(shared: Shared, session: number, universe: Int32Array): CrossSection {
-  const { sm, book, terms } = shared;
+  const { sm, table, terms } = shared;
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
 
   /** Survivors only ever shrink, so a vector computed for earlier ones still holds the later ones. */
@@ -158,11 +142,11 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     const from = Math.max(0, end - length + 1);
     const window = { end, length, observationsMin: halfOf(length) };
     if (source.kind === 'beta') {
-      const of = { returns: shared.windowsOf(book.returns(), session), from, end };
+      const of = { returns: shared.windowsOf(table.returns(), session), from, end };
       return betas(of, { market: equalWeightedReturns(of, universe), length, columns });
     }
     if (source.kind === 'windowed') {
-      const values = overWindow(shared.windowsOf(book.growth(), session), source.statistic, window, columns);
+      const values = overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
       if (source.isWhole) {
         terms.gaps().multiplyGrowth(values, columns, { from, to: end });
         for (let k = 0; k < values.length; k++) values[k]! -= 1;
@@ -170,11 +154,11 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
       return values;
     }
     if (field.aggregate !== 'last') {
-      const series = convert ? book.inIndexCurrency(source.trailing) : source.trailing;
+      const series = convert ? table.inIndexCurrency(source.trailing) : source.trailing;
       if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
       return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
     }
-    const series = convert ? book.inIndexCurrency(source.series) : source.series;
+    const series = convert ? table.inIndexCurrency(source.series) : source.series;
     return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
   };
 
@@ -230,161 +214,6 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     },
     read: (field, column) => datapointRead(shared, { field, column, session }),
   };
-}
-
-/** Whether the datapoint is a reference column read as it stands, whose values need not be numbers. */
-function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
-  const found = resolve(sm.market, field);
-  return (
-    'dataset' in found &&
-    found.dataset === 'reference' &&
-    field.aggregate === 'last' &&
-    field.transform === 'none' &&
-    referenceKindOf(field.name) !== 'number'
-  );
-}
-
-type Source =
-  | {
-      readonly kind: 'series';
-      readonly series: Series;
-      /** What a window reads of it. */
-      readonly trailing: Series;
-      readonly isClose: boolean;
-    }
-  | {
-      readonly kind: 'windowed';
-      readonly statistic: Statistic;
-      /** Whether it is of the growth over gaps as well. */
-      readonly isWhole: boolean;
-    }
-  | { readonly kind: 'beta' };
-
-/** Datapoints that are amounts of money: converted to index currency wherever they come from. */
-const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
-const isMoney = (name: string): boolean => MONEY.has(name);
-
-/** Datapoints made of growth factors, which are in index currency. */
-export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
-
-const annualised: Statistic = (windows, out) => {
-  deviation(windows, out);
-  for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(LIMITS.PERIODS_PER_YEAR);
-};
-
-function sourceOf({ sm, book }: Shared, field: FieldRequest): Source {
-  const found = resolve(sm.market, field);
-  if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
-  if (found.dataset !== 'derived') {
-    const stored = found.dataset === 'market' ? book.market(field.name) : book.reference(field.name);
-    const series = isMoney(field.name) ? book.inIndexCurrency(stored) : stored;
-    return { kind: 'series', series, trailing: series, isClose: field.name === 'CLOSE' };
-  }
-  const name = field.name as DerivedName; // resolved as derived
-  if (name === 'BETA') return { kind: 'beta' };
-  // A return is its growth factor less one, so both deviate alike.
-  if (name === 'VOLATILITY') return { kind: 'windowed', statistic: annualised, isWhole: false };
-  if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };
-  const series = book.derived(name);
-  return { kind: 'series', series, trailing: name === 'RETURN' ? book.returns() : series, isClose: false };
-}
-
-/** What windows read of a datapoint that is not a statistic itself. */
-function trailingOf(shared: Shared, field: FieldRequest): Series {
-  const source = sourceOf(shared, field);
-  if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
-  return source.trailing;
-}
-
-interface Latest {
-  readonly sm: SessionMarket;
-  readonly series: Series;
-  readonly end: number;
-  readonly columns: Int32Array;
-  readonly maxStaleSessions: number;
-  /** Carry a close on the share basis of the session. */
-  readonly rebase: boolean;
-}
-
-/** The latest value of each name on or before a session, missing when it is too old to price the name. */
-function latestValues({ sm, series, end, columns, maxStaleSessions, rebase }: Latest): Float64Array {
-  const values = new Float64Array(columns.length);
-  series.fill(end, columns, values);
-  const one = new Int32Array(1);
-  const cell = new Float64Array(1);
-  for (let i = 0; i < columns.length; i++) {
-    if (!Number.isNaN(values[i]!)) continue;
-    one[0] = columns[i]!;
-    const session = latestSession({ sm, series, end, column: columns[i]!, maxStaleSessions });
-    if (session < 0) continue;
-    series.fill(session, one, cell);
-    values[i] = rebase ? cell[0]! * shareBasis(sm, { session, end, column: columns[i]! }) : cell[0]!;
-  }
-  return values;
-}
-
-/**
- * Session of the latest value that still counts: at most so many sessions old, or of the latest bar while that prices the name
- * (its own exchange may have been closed for longer); -1 when there is none.
- */
-function latestSession({
-  sm,
-  series,
-  end,
-  column,
-  maxStaleSessions,
-}: Omit<Latest, 'columns' | 'rebase'> & { readonly column: number }): number {
-  const one = Int32Array.of(column);
-  const cell = new Float64Array(1);
-  const has = (session: number): boolean => {
-    series.fill(session, one, cell);
-    return !Number.isNaN(cell[0]!);
-  };
-  for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
-  const bar = sm.lastBar[panelRow(sm, end) + column]!;
-  return bar >= 0 && sm.barAge(end, column) <= maxStaleSessions && has(bar) ? bar : -1;
-}
-
-/** Carried close on the share basis of `end` over the close as traded at `session`. */
-function shareBasis(
-  sm: SessionMarket,
-  { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },
-): number {
-  return sm.carriedClose(end, column) / sm.closeAt(session, column);
-}
-
-function datapointRead(
-  shared: Shared,
-  { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
-): DatapointRead {
-  const { sm, terms } = shared;
-  const nothing: DatapointRead = { from: null, to: null, observations: 0 };
-  const end = session - field.lag;
-  if (end < 0) return nothing;
-  const dateOf = (position: number) => formatDay(sm.sessions[position]!);
-  const found = resolve(sm.market, field);
-  if ('dataset' in found && found.dataset === 'reference' && field.aggregate === 'last') {
-    const spell = shared.spellsOf(field.name)[column]!.findLast(({ from }) => from <= sm.sessions[end]!);
-    if (spell === undefined || spell.value === null) return nothing;
-    const since = spell.from === -Infinity ? null : formatDay(spell.from);
-    return { from: since, to: since, observations: 1 };
-  }
-  const source = sourceOf(shared, field);
-  if (source.kind === 'series' && field.aggregate === 'last') {
-    const { series } = source;
-    const at = latestSession({ sm, series, end, column, maxStaleSessions: terms.maxStaleSessions });
-    return at < 0 ? nothing : { from: dateOf(at), to: dateOf(at), observations: 1 };
-  }
-  const trailing = source.kind === 'series' ? source.trailing : shared.book.returns();
-  const length = field.window ?? DEFAULT_WINDOW;
-  const cell = new Float64Array(1);
-  const one = Int32Array.of(column);
-  const read: number[] = [];
-  for (let position = Math.max(0, end - length + 1); position <= end; position++) {
-    trailing.fill(position, one, cell);
-    if (!Number.isNaN(cell[0]!)) read.push(position);
-  }
-  return read.length === 0 ? nothing : { from: dateOf(read[0]!), to: dateOf(read.at(-1)!), observations: read.length };
 }
 
 /** Values of a subset of columns, both ascending; undefined when a column is not among those known. */

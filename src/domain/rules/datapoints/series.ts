@@ -42,7 +42,7 @@ export interface SeriesTerms {
 }
 
 /** Series of one market by name, each made once. */
-export interface SeriesBook {
+export interface SeriesTable {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
@@ -54,7 +54,7 @@ export interface SeriesBook {
   inIndexCurrency(series: Series): Series;
 }
 
-export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesBook {
+export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): SeriesTable {
   const made = new Map<string, Series>();
   const converted = new Map<Series, Series>();
   const once = (key: string, make: () => Series): Series => {
@@ -64,7 +64,7 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
     made.set(key, series);
     return series;
   };
-  const book: SeriesBook = {
+  const table: SeriesTable = {
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
@@ -77,16 +77,16 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
       return known;
     },
   };
-  const held = (name: string): Series => (sm.market.fields.has(name) ? book.market(name) : book.reference(name));
+  const held = (name: string): Series => (sm.market.fields.has(name) ? table.market(name) : table.reference(name));
 
   function derivedSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
     switch (name) {
       case 'MARKET_CAP':
-        return book.inIndexCurrency(product(book.market('CLOSE'), held('SHARES_OUTSTANDING')));
+        return table.inIndexCurrency(product(table.market('CLOSE'), held('SHARES_OUTSTANDING')));
       case 'FREE_FLOAT_MARKET_CAP':
         return product(marketCap(), freeFloat());
       case 'VALUE_TRADED':
-        return book.inIndexCurrency(product(book.market('CLOSE'), held('VOLUME')));
+        return table.inIndexCurrency(product(table.market('CLOSE'), held('VOLUME')));
       case 'RETURN':
         return returnSeries(sm, terms.growth());
       case 'DIVIDEND_YIELD':
@@ -99,18 +99,18 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
   function marketCap(): Series {
     const ownColumn = resolve(sm.market, { name: 'MARKET_CAP', dataset: null });
     return 'dataset' in ownColumn && ownColumn.dataset !== 'derived'
-      ? book.inIndexCurrency(held('MARKET_CAP'))
-      : book.derived('MARKET_CAP');
+      ? table.inIndexCurrency(held('MARKET_CAP'))
+      : table.derived('MARKET_CAP');
   }
 
   function freeFloat(): Series {
     const own: Series[] = [];
-    if (sm.market.fields.has('FREE_FLOAT')) own.push(carried(book.market('FREE_FLOAT'), terms.maxStaleSessions));
-    if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(book.reference('FREE_FLOAT'));
+    if (sm.market.fields.has('FREE_FLOAT')) own.push(carried(table.market('FREE_FLOAT'), terms.maxStaleSessions));
+    if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(table.reference('FREE_FLOAT'));
     return firstOf([...own, constant(1)]);
   }
 
-  return book;
+  return table;
 }
 
 function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Series {

@@ -4,6 +4,7 @@ import type { Finding } from '#domain/findings.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { Dataset } from '#market/content/datasets.js';
+import { PLAIN_TERMS, type MarketTerms } from '#market/mapping/mapped-content.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/content/problems.js';
@@ -29,10 +30,11 @@ export async function readFolder(
   folder: string,
   tables: Partial<Record<Dataset, string>> = {},
   onProgress: (fraction: number, message: string) => void = () => {},
+  terms: MarketTerms = PLAIN_TERMS,
 ): Promise<FolderRead> {
   const problems = createProblems();
-  const files = await folderFiles(folder, tables, createLocations([folder]), problems);
-  const read = await readSource(files, problems, onProgress);
+  const files = await folderFiles(folder, { tables, mapping: terms.mapping }, createLocations([folder]), problems);
+  const read = await readSource(files, problems, onProgress, { terms });
   return { read: problems.errors > 0 ? undefined : read, findings: problems.findings() };
 }
 

@@ -1044,6 +1044,10 @@ export interface DataStore {
   readonly adjustment: 'none' | 'splits' | 'total';
   /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency: string | null;
+  /** How its market is read; null where it is written as it is read. */
+  readonly mapping: Mapping | null;
+  /** Actions derived from adjusted closes at the last load; null without adjusted closes. */
+  readonly derived_actions: DerivedActions | null;
   /** Time it was made, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Time it was last read. */
@@ -1103,6 +1107,8 @@ export interface DataStoreCreate {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency?: string | null | undefined;
+  /** How the market is read where it is not written as the tables are: POST /data/inspect proposes one. */
+  readonly mapping?: MappingInput | null | undefined;
   /** Serve the store at once. */
   readonly activate?: boolean | undefined;
 }
@@ -1116,6 +1122,8 @@ export interface DataStoreUpdate {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
   readonly currency?: string | null | undefined;
+  /** Holds from the next time the source is read. */
+  readonly mapping?: MappingInput | null | undefined;
 }
 
 export interface DatasetCoverage {
@@ -1192,6 +1200,14 @@ export interface DerivationPayloadInput {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
+}
+
+/** Corporate actions that were derived from adjusted closes. */
+export interface DerivedActions {
+  /** Return variant: dividends left out, reinvested, or reinvested after withholding tax. */
+  readonly dividends: number;
+  /** Whether splits are applied; `ignore` only for prices that are adjusted already. */
+  readonly splits: number;
 }
 
 /** The chain behind the parent's weight on the rebalance that was optimised, and the optimisation. */
@@ -1599,7 +1615,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'STALE_FILL';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'STALE_FILL';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2133,6 +2149,8 @@ export interface ImportRequest {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store. */
   readonly currency?: string | null | undefined;
+  /** How the market is read where it is not written as the template is. */
+  readonly mapping?: MappingInput | null | undefined;
   /** Serve the store at once. */
   readonly activate?: boolean | undefined;
   /** What to do when the id is taken: append adds to an imported store what it does not hold. */
@@ -2628,6 +2646,62 @@ export interface LongOnlyRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
+}
+
+/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
+export interface Mapping {
+  /** long: a row a name and date. wide: a row a date and a column a name. */
+  readonly layout: 'long' | 'wide';
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  readonly field: string | null;
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read. */
+  readonly identifier_from: string | null;
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  readonly date_format: string | null;
+  /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
+  readonly decimal: '.' | ',';
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
+  /** A price of 0: refused, or no price. */
+  readonly zero_prices: 'refuse' | 'missing';
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  readonly negative_prices: 'refuse' | 'absolute';
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  readonly adjusted_close: string | null;
+  /** Columns that are not read. */
+  readonly ignore: readonly string[];
+}
+
+/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
+export interface MappingInput {
+  /** long: a row a name and date. wide: a row a date and a column a name. */
+  readonly layout?: 'long' | 'wide' | undefined;
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  readonly field?: string | null | undefined;
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  readonly columns?: Readonly<Record<string, string>> | undefined;
+  /** Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read. */
+  readonly identifier_from?: string | null | undefined;
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  readonly date_format?: string | null | undefined;
+  /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
+  readonly decimal?: '.' | ',' | undefined;
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
+  /** A price of 0: refused, or no price. */
+  readonly zero_prices?: 'refuse' | 'missing' | undefined;
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  readonly negative_prices?: 'refuse' | 'absolute' | undefined;
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  readonly adjusted_close?: string | null | undefined;
+  /** Columns that are not read. */
+  readonly ignore?: readonly string[] | undefined;
 }
 
 /** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Adjustment, DeclaredCurrency, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
+import { DerivedActions, Mapping } from '#domain/documents/mapping.js';
 import { Id } from '#domain/shape.js';
 import { ErrorDetail, Finding, skippedFields } from '../common.js';
 
@@ -20,6 +21,12 @@ export const DataStore = z
     refreshable: z.boolean().meta({ description: 'False exactly when a refresh is refused with NOTHING_TO_REFRESH.' }),
     adjustment: Adjustment,
     currency: DeclaredCurrency,
+    mapping: Mapping.nullable().meta({
+      description: 'How its market is read; null where it is written as it is read.',
+    }),
+    derived_actions: DerivedActions.nullable().meta({
+      description: 'Actions derived from adjusted closes at the last load; null without adjusted closes.',
+    }),
     created_at: z.string(),
     last_loaded_at: z.string().nullable(),
     last_refreshed_at: z.string().nullable(),
@@ -71,6 +78,9 @@ export const DataStoreCreate = z
     tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
     adjustment: Adjustment.default('none'),
     currency: DeclaredCurrency.default(null),
+    mapping: Mapping.nullable().default(null).meta({
+      description: 'How the market is read where it is not written as the tables are: POST /data/inspect proposes one.',
+    }),
     activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
   })
   .meta({ id: 'DataStoreCreate' });
@@ -82,10 +92,11 @@ export const DataStoreUpdate = z
     source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Where a refresh takes data from.' }),
     adjustment: Adjustment.optional(),
     currency: DeclaredCurrency.optional(),
+    mapping: Mapping.nullable().optional().meta({ description: 'Holds from the next time the source is read.' }),
   })
   .refine((update) => Object.keys(update).length > 0, {
     params: { finding: 'REQUIRED' },
-    error: 'needs at least one of name, source, adjustment and currency',
+    error: 'needs at least one of name, source, adjustment, currency and mapping',
   })
   .meta({ id: 'DataStoreUpdate' });
 export type DataStoreUpdate = z.infer<typeof DataStoreUpdate>;

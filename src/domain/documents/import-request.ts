@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../shape.js';
+import { Mapping } from './mapping.js';
 import { Adjustment, DeclaredCurrency } from './store-document.js';
 
 /** A table as a request carries it. Its rows are checked where they are read: each problem at its own row. */
@@ -19,6 +20,9 @@ export const ImportHeader = z.strictObject({
     description:
       'Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.',
   }),
+  mapping: Mapping.nullable()
+    .default(null)
+    .meta({ description: 'How the market is read where it is not written as the template is.' }),
   activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
   on_exists: z
     .enum(['refuse', 'replace', 'append'])

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DerivedActions, Mapping } from './mapping.js';
 import { CurrencyCode, Id } from '../shape.js';
 
 /**
@@ -52,6 +53,9 @@ export const StoreDocument = z.strictObject({
   adjustment: Adjustment,
   /** Null where it is not declared, as in stores of earlier versions. */
   currency: CurrencyCode.nullable().default(null),
+  /** Null where the market is written as it is read; absent from documents of earlier versions. */
+  mapping: Mapping.nullable().default(null),
+  derived_actions: DerivedActions.nullable().default(null),
   created_at: z.string(),
   last_loaded_at: z.string().nullable(),
   last_refreshed_at: z.string().nullable(),

@@ -1,41 +1,47 @@
 import { createActionRows } from './action-rows.js';
 import type { Cell } from '../formats/cells.js';
-import type { SeriesTable } from '#domain/market/series.js';
-import type { ContentTables, MarketContent } from './market-content.js';
+import type { ContentTables } from './market-content.js';
 import type { CsvRecord } from '../formats/csv.js';
 import { marketRecords, raggedRow, textCells } from '../formats/csv.js';
+import { completeContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
 import type { Dataset } from './datasets.js';
-import { createMarketRows, type MarketFile, type MarketRows } from './market-rows.js';
-import type { Panels } from '../serving/panels.js';
+import type { MarketFile, MarketRows } from './market-rows.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows } from './reference-rows.js';
-import { createSeriesRows, tellSharedNames } from './series-rows.js';
+import { createSeriesRows } from './series-rows.js';
 import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
+import { seriesIn } from './whole-content.js';
 
 /** What to do with the rows of one table, null being one that cannot be read; undefined when its columns are not those of the dataset. */
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
 /** The rows of all datasets on their way to one content. */
 export interface ContentRows {
-  /** Begins a table of cells. */
-  beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink;
+  /** Begins a table of cells. @param table what it is called where it lies */
+  beginCells(dataset: Dataset, label: string, columns: readonly string[], table?: string): RowSink;
   /** Begins a CSV file; numbers of the market are read from its bytes. */
-  beginCsv(dataset: Dataset, label: string, columns: readonly string[]): ((record: CsvRecord) => void) | undefined;
+  beginCsv(
+    dataset: Dataset,
+    label: string,
+    columns: readonly string[],
+    table?: string,
+  ): ((record: CsvRecord) => void) | undefined;
   /** Begins a table of the market whose numbers are set one by one. */
   beginMarket(
     label: string,
     columns: readonly string[],
+    table?: string,
   ): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
   rowsOf(dataset: Dataset): number;
   /** The tables beside the market. */
   toTables(): ContentTables;
   /** The content; undefined when anything was wrong. */
-  toContent(): MarketContent | undefined;
+  toContent(): CompleteContent | undefined;
 }
 
-export function createContentRows(problems: Problems): ContentRows {
-  const market = createMarketRows(problems);
+export function createContentRows(problems: Problems, terms = PLAIN_TERMS): ContentRows {
+  const market = marketRowsOn(terms, problems);
   const tables = {
     reference: createReferenceRows(problems),
     corporate_actions: createActionRows(problems),
@@ -43,9 +49,9 @@ export function createContentRows(problems: Problems): ContentRows {
     series: createSeriesRows(problems),
   };
 
-  function beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink {
+  function beginCells(dataset: Dataset, label: string, columns: readonly string[], table?: string): RowSink {
     if (dataset !== 'market') return tables[dataset].beginFile(label, columns);
-    const file = market.beginFile(label, columns);
+    const file = market.beginFile(label, columns, table);
     return file && ((cells) => market.addCells(file, cells));
   }
 
@@ -58,35 +64,24 @@ export function createContentRows(problems: Problems): ContentRows {
 
   return {
     beginCells,
-    beginCsv(dataset, label, columns) {
+    beginCsv(dataset, label, columns, table) {
       return dataset === 'market'
-        ? marketRecords(market, label, columns)
+        ? marketRecords(market, label, columns, table)
         : tableRecords(tables[dataset], label, columns, problems);
     },
     rowsOf: (dataset) => (dataset === 'market' ? market.rows : tables[dataset].rows),
-    beginMarket(label, columns) {
-      const file = market.beginFile(label, columns);
+    beginMarket(label, columns, table) {
+      const file = market.beginFile(label, columns, table);
       return file && { file, market };
     },
     toTables,
     toContent() {
       const held = toTables();
       const panels = market.toPanels();
-      const content = panels && withTables(panels, held, problems);
+      const content = panels && completeContent(panels, held, terms, problems);
       return problems.errors === 0 ? content : undefined;
     },
   };
-}
-
-/** The series of a content, if there are any. */
-export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
-  return series.size === 0 ? {} : { series };
-}
-
-/** Panels and tables as one content; undefined, with a finding, when a name is in both market and series. */
-export function withTables(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
-  tellSharedNames(panels.identifiers, tables.series, problems);
-  return problems.errors > 0 ? undefined : { ...panels, ...tables };
 }
 
 /** What to do with the records of a CSV file of a table. */

@@ -13,12 +13,12 @@ export function badIdentifier(path: string, text: string | null): Problem {
 }
 
 /** The problem of a cell that says no day. @param column as the file writes it. @param text null where it is empty */
-export function badDay(path: string, column: string, text: string | null): Problem {
+export function badDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): Problem {
   if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
   return {
     code: 'BAD_DATE',
     path,
-    message: `${column} is ${quoted(text)}; a day that exists, YYYY-MM-DD, is needed.`,
+    message: `${column} is ${quoted(text)}; a day that exists, ${format}, is needed.`,
     value: text,
   };
 }

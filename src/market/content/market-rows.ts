@@ -23,15 +23,27 @@ export interface MarketFile {
   readonly dateColumn: number;
   /** Field position per column, -1 for the keys and for columns that are not read. */
   readonly fieldOf: Int32Array;
+  /** Code of the identifier of all rows, where no column says it. */
+  readonly code?: number | undefined;
+  /** Whether numbers are read as text, for they are not written as usual. */
+  readonly hasOwnNumbers?: boolean;
+  /** Whether a row holds many names: `addCells` takes it apart. */
+  readonly isWide?: boolean;
 }
+
+/** How a second row of one name and date is met. */
+export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
 
 /**
  * Rows of the market dataset in the order of the files, before they have axes: for formats that are read row by row.
  * Every problem of a row is reported when the row is added.
  */
 export interface MarketRows {
-  /** Begins a file; undefined, with a finding, when its columns are not those of a market dataset. */
-  beginFile(label: string, written: readonly string[]): MarketFile | undefined;
+  /**
+   * Begins a file; undefined, with a finding, when its columns are not those of a market dataset.
+   * @param table what the file, sheet or table is called where it lies; default the last part of the label.
+   */
+  beginFile(label: string, written: readonly string[], table?: string): MarketFile | undefined;
   /** Begins a row under its keys; undefined keys are those that were refused, and the row is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
   /** Sets a number of the row that was begun last. */
@@ -51,18 +63,32 @@ export interface MarketRows {
   toPanels(): Panels | undefined;
 }
 
-/**
- * @param isPart the rows are some of a source's: there may be none.
- * @throws RowsFault at the first block of rows that begins beyond `rowsMax`
- */
+/** Rows of files whose columns have their names already. */
+export interface NamedMarketRows extends MarketRows {
+  /** Begins a file. @param names of its columns, '' for one that is not read. */
+  openFile(file: Pick<MarketFile, 'label' | 'written'>, names: readonly string[]): MarketFile;
+  /** Begins a bar of a row that holds several. @param row of the file, counted from 1 */
+  beginBar(row: number, code: number, day: Day): void;
+}
+
+/** What is known of all rows before any is read. */
+export interface MarketRowsOptions {
+  /** The rows are some of a source's: there may be none. */
+  readonly isPart?: boolean;
+  readonly rowsMax?: number;
+  readonly onDuplicate?: OnDuplicate;
+  /** Bars of one name and date in several files make one, where each has values of its own. */
+  readonly isJoined?: boolean;
+}
+
+/** @throws RowsFault at the first block of rows that begins beyond `rowsMax` */
 export function createMarketRows(
   problems: Problems,
-  { isPart = false, rowsMax = ROWS_MAX }: { readonly isPart?: boolean; readonly rowsMax?: number } = {},
-): MarketRows {
+  { isPart = false, rowsMax = ROWS_MAX, onDuplicate = 'refuse', isJoined = false }: MarketRowsOptions = {},
+): NamedMarketRows {
   const fields: string[] = [];
-  const positive: boolean[] = [];
-  const counted: boolean[] = [];
-  const identifiers: string[] = [];
+  /** Whether values of a field must be above zero, or at least not below. */
+  const signs: ('positive' | 'counted' | 'any')[] = [];
   const codes = new Map<string, number>();
   const files: { readonly label: string; readonly firstRow: number }[] = [];
   const codeBlocks: Int32Array[] = [];
@@ -70,16 +96,19 @@ export function createMarketRows(
   /** [field][block] */
   const valueBlocks: Float64Array[][] = [];
   let rows = 0;
-  let firstRow = 0;
+  let fileRow = 0;
 
   function beginFile(label: string, written: readonly string[]): MarketFile | undefined {
     const names = namedColumns('market', label, written, problems);
-    if (names === undefined) return undefined;
+    return names && openFile({ label, written }, names);
+  }
+
+  function openFile({ label, written }: Pick<MarketFile, 'label' | 'written'>, names: readonly string[]): MarketFile {
     const fieldOf = Int32Array.from(names, (name) =>
       name === '' || name === 'identifier' || name === 'date' ? -1 : fieldPosition(name),
     );
-    firstRow = rows;
-    files.push({ label, firstRow });
+    fileRow = 0;
+    files.push({ label, firstRow: rows });
     return {
       label,
       written,
@@ -93,12 +122,12 @@ export function createMarketRows(
     const known = fields.indexOf(name);
     if (known >= 0) return known;
     valueBlocks.push(codeBlocks.map(() => new Float64Array(BLOCK_ROWS).fill(Number.NaN)));
-    positive.push(PRICE_COLUMNS.has(name));
-    counted.push(COUNT_COLUMNS.has(name));
+    signs.push(PRICE_COLUMNS.has(name) ? 'positive' : COUNT_COLUMNS.has(name) ? 'counted' : 'any');
     return fields.push(name) - 1;
   }
 
-  function beginRow(code: number | undefined, day: Day | undefined): void {
+  function beginRow(code: number | undefined, day: Day | undefined, row = fileRow + 1): void {
+    fileRow = row;
     const slot = rows & (BLOCK_ROWS - 1);
     if (slot === 0) {
       if (rows >= rowsMax) throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are read.`);
@@ -116,17 +145,18 @@ export function createMarketRows(
 
   function setNumber(file: MarketFile, column: number, value: number): void {
     const field = file.fieldOf[column]!;
-    if (value <= 0 && (positive[field]! || (value < 0 && counted[field]!))) refuseSign(file, column, value);
+    if (value <= 0 && (signs[field] === 'positive' || (value < 0 && signs[field] === 'counted')))
+      refuseSign(file, column, value);
     const row = rows - 1;
     valueBlocks[field]![row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)] = value + 0; // + 0 turns a negative zero into 0
   }
 
   function refuseSign(file: MarketFile, column: number, value: number): void {
     const name = file.written[column]!;
-    const isPrice = positive[file.fieldOf[column]!]!;
+    const isPrice = signs[file.fieldOf[column]!] === 'positive';
     problems.error({
       code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
-      path: cellPath(file.label, rows - firstRow, name),
+      path: cellPath(file.label, fileRow, name),
       message: `${name} is ${value}; ${isPrice ? 'a price must be greater than 0' : 'at least 0 is needed'}.`,
       value,
     });
@@ -136,25 +166,25 @@ export function createMarketRows(
     const name = file.written[column]!;
     problems.error({
       code: 'NOT_A_NUMBER',
-      path: cellPath(file.label, rows - firstRow, name),
+      path: cellPath(file.label, fileRow, name),
       message: `${name} is ${quoted(text)}, which ${notANumber(text)}.`,
       value: text,
     });
   }
 
   function refuseRow(file: MarketFile, message: string): void {
-    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, rows - firstRow, ''), message });
+    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, fileRow, ''), message });
   }
 
   function codeOf(file: MarketFile, text: string | null): number | undefined {
     const known = text === null ? undefined : codes.get(text);
     if (known !== undefined) return known;
-    const path = cellPath(file.label, rows - firstRow + 1, file.written[file.identifierColumn]!);
+    const path = cellPath(file.label, fileRow + 1, file.written[file.identifierColumn]!);
     if (text === null || !isAssetIdentifier(text)) {
       problems.error(badIdentifier(path, text));
       return undefined;
     }
-    if (identifiers.length === IDENTIFIERS_MAX) {
+    if (codes.size === IDENTIFIERS_MAX) {
       problems.error({
         code: 'OUT_OF_RANGE',
         path,
@@ -162,15 +192,15 @@ export function createMarketRows(
       });
       return undefined;
     }
-    codes.set(text, identifiers.length);
-    return identifiers.push(text) - 1;
+    codes.set(text, codes.size);
+    return codes.size - 1;
   }
 
   function dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined {
     const day = dayIn(cell);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
-    const path = cellPath(file.label, rows - firstRow + 1, name);
+    const path = cellPath(file.label, fileRow + 1, name);
     problems.error(badDay(path, name, day === null ? null : String(cell)));
     return undefined;
   }
@@ -201,6 +231,7 @@ export function createMarketRows(
         message: 'The market holds no row; at least one is needed.',
       });
     const isSound = problems.errors === 0;
+    const identifiers = [...codes.keys()];
     const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
     const columnOf = new Int32Array(identifiers.length);
     for (let n = 0; n < order.length; n++) columnOf[order[n]!] = n;
@@ -209,7 +240,7 @@ export function createMarketRows(
     if (refuseSize(shape, problems)) return undefined;
     // Of rows that are refused, those that stand twice are reported all the same.
     const panels = isSound ? fields.map(() => emptyPanel(shape.dates * shape.identifiers)) : [];
-    if (!scatter(columnOf, dates, panels) || !isSound) return undefined;
+    if (!scatter({ columnOf, identifiers }, dates, panels) || !isSound) return undefined;
     return withoutEmptyLines({
       identifiers: order.map((code) => identifiers[code]!),
       dates,
@@ -218,7 +249,11 @@ export function createMarketRows(
   }
 
   /** Puts every row into its cell; false, with a finding, when two rows share one. */
-  function scatter(columnOf: Int32Array, dates: Int32Array, panels: readonly Float64Array[]): boolean {
+  function scatter(
+    { columnOf, identifiers }: { readonly columnOf: Int32Array; readonly identifiers: readonly string[] },
+    dates: Int32Array,
+    panels: readonly Float64Array[],
+  ): boolean {
     const assets = columnOf.length;
     const rowOf = dayPositions(dates);
     const filled = new Uint8Array(dates.length * assets);
@@ -231,6 +266,7 @@ export function createMarketRows(
       const day = dayBlocks[block]![slot]!;
       const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
       if (filled[cell] === 1) {
+        if (isMet({ onDuplicate, isJoined }, panels, cell, (field) => valueBlocks[field]![block]![slot]!)) continue;
         repeated += 1;
         refuseRepeated(row, identifiers[code]!, day, problems, files);
         continue;
@@ -243,7 +279,9 @@ export function createMarketRows(
 
   return {
     beginFile,
+    openFile,
     beginRow,
+    beginBar: (row, code, day) => beginRow(code, day, row),
     setNumber,
     refuseNumber,
     refuseRow,
@@ -262,6 +300,25 @@ export function dayPositions(dates: Int32Array): Int32Array {
   const positions = new Int32Array(dates.length === 0 ? 0 : dates.at(-1)! - dates[0]! + 1).fill(-1);
   for (let t = 0; t < dates.length; t++) positions[dates[t]! - dates[0]!] = t;
   return positions;
+}
+
+/** Whether a further row of a cell is accepted; what it changes is changed. */
+function isMet(
+  { onDuplicate, isJoined }: Pick<Required<MarketRowsOptions>, 'onDuplicate' | 'isJoined'>,
+  panels: readonly Float64Array[],
+  cell: number,
+  valueOf: (field: number) => number,
+): boolean {
+  if (onDuplicate === 'refuse' && !isJoined) return false;
+  for (let field = 0; field < panels.length; field++) {
+    const panel = panels[field]!;
+    const value = valueOf(field);
+    const held = panel[cell]!;
+    if (isJoined && value !== value) continue;
+    if (onDuplicate === 'last' || (isJoined && held !== held)) panel[cell] = value;
+    else if (onDuplicate === 'refuse' || (onDuplicate === 'identical' && !Object.is(held, value))) return false;
+  }
+  return true;
 }
 
 function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {

@@ -9,7 +9,7 @@ import type {
 } from '#domain/market/market-data.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { compareActions } from './action-rows.js';
-import { seriesIn, withTables } from './content-rows.js';
+import { seriesIn, withTables } from './whole-content.js';
 import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
 import { emptyPanel, type Panels } from '../serving/panels.js';

@@ -223,10 +223,12 @@ export function marketRecords(
   rows: MarketRows,
   label: string,
   columns: readonly string[],
+  table?: string,
 ): ((record: CsvRecord) => void) | undefined {
-  const opened = rows.beginFile(label, columns);
+  const opened = rows.beginFile(label, columns, table);
   if (opened === undefined) return undefined;
   const file: MarketFile = opened;
+  const hasText = file.isWide === true || file.hasOwnNumbers === true;
   const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
   const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
   const { identifierColumn: name, dateColumn: date } = file;
@@ -237,9 +239,13 @@ export function marketRecords(
       rows.refuseRow(file, raggedRow(record.cells, columns.length));
       return;
     }
+    if (hasText) {
+      rows.addCells(file, textCells(record));
+      return;
+    }
     const { bytes, starts, ends } = record;
     rows.beginRow(
-      name < 0 ? undefined : names(bytes, starts[name]!, ends[name]!),
+      name < 0 ? file.code : names(bytes, starts[name]!, ends[name]!),
       date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!),
     );
     for (let column = 0; column < record.cells; column++) {

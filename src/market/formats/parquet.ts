@@ -1,5 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import type { Mapping } from '#domain/documents/mapping.js';
 import { columnName } from '../content/datasets.js';
+import { ADJUSTED_CLOSE, renamed } from '../mapping/mapped-columns.js';
+import { hasPlainRows } from '../mapping/market-tables.js';
 import { sqlName, sqlText } from '../sources/duckdb.js';
 import { namedColumns } from '../import/named-columns.js';
 import type { Problems } from '../content/problems.js';
@@ -81,7 +84,9 @@ export function marketColumns(
   files: readonly ParquetFile[],
   columns: readonly TypedColumn[],
   problems: Problems,
+  mapping: Mapping | null = null,
 ): MarketColumns {
+  if (mapping !== null) return mappedMarketColumns(mapping, columns);
   const held = columns.filter(({ name }) => {
     const known = columnName('market', name);
     return known === 'identifier' || known === 'date' || !isPartitionOnly(files, name);
@@ -96,15 +101,32 @@ export function marketColumns(
   const areRefused = problems.errors > before;
   if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
   if (refuseTypes(names, held, problems) || areRefused) return { kind: 'refused', rest: soundColumns(names, held) };
-  const identifier = held[names.indexOf('identifier')]!;
-  const date = held[names.indexOf('date')]!;
-  const isTyped = names.every((name, i) => name === 'identifier' || name === 'date' || NUMERIC.test(held[i]!.type));
-  const hasKeys = identifier.type === 'VARCHAR' && isOfDays(date.type);
-  if (!isTyped || !hasKeys) return { kind: 'cells', columns: held.map(({ name }) => name) };
-  const fields = names.flatMap((name, i) =>
-    name === 'identifier' || name === 'date' ? [] : [{ name, column: held[i]!.name }],
-  );
+  return typedColumns(names, held) ?? { kind: 'cells', columns: held.map(({ name }) => name) };
+}
+
+/** Columns that can be read as they are typed; undefined where any of them needs to be read cell by cell. */
+function typedColumns(
+  names: readonly string[],
+  held: readonly TypedColumn[],
+): Extract<MarketColumns, { kind: 'typed' }> | undefined {
+  const identifier = held[names.indexOf('identifier')];
+  const date = held[names.indexOf('date')];
+  const isKey = (name: string) => name === 'identifier' || name === 'date';
+  const isTyped = names.every((name, i) => isKey(name) || name === '' || NUMERIC.test(held[i]!.type));
+  if (!isTyped || identifier?.type !== 'VARCHAR' || date === undefined || !isOfDays(date.type)) return undefined;
+  const fields = names.flatMap((name, i) => (isKey(name) || name === '' ? [] : [{ name, column: held[i]!.name }]));
   return { kind: 'typed', identifier: identifier.name, date, fields };
+}
+
+/** The columns of a mapped market: what is wrong with them is reported where they are read. */
+function mappedMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
+  const written = columns.map(({ name }) => name);
+  const names = hasPlainRows(mapping) ? renamed(mapping, written) : [];
+  const isSound =
+    names.includes('CLOSE') &&
+    new Set(names.filter((name) => name !== '')).size === names.filter((name) => name !== '').length;
+  const isAdjusted = mapping.adjusted_close === null || names.includes(ADJUSTED_CLOSE);
+  return (isSound && isAdjusted ? typedColumns(names, columns) : undefined) ?? { kind: 'cells', columns: written };
 }
 
 function soundColumns(names: readonly string[], held: readonly TypedColumn[]): CheckedColumns {

@@ -1,7 +1,9 @@
+import type { Mapping } from '#domain/documents/mapping.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { Cell } from '../formats/cells.js';
 import type { RowSink } from '../content/content-rows.js';
 import { DATASETS, type Dataset } from '../content/datasets.js';
+import { isMarketTable } from '../mapping/market-tables.js';
 import { cellPath, type Problems } from '../content/problems.js';
 
 /** A table as JSON carries it; the row labels of `index` say nothing that a column does not. */
@@ -13,11 +15,17 @@ export interface Frame {
 /** Reads inline tables row by row, telling those that are no datasets and rows that do not fit their columns. */
 export function readFrames(
   tables: Readonly<Record<string, Frame>>,
+  mapping: Mapping | null,
   problems: Problems,
-  beginFile: (dataset: Dataset, columns: readonly string[]) => RowSink,
+  beginFile: (dataset: Dataset, name: string, columns: readonly string[]) => RowSink,
 ): void {
+  const mapped: string[] = [];
   for (const name of Object.keys(tables)) {
     if ((DATASETS as readonly string[]).includes(name)) continue;
+    if (mapping !== null && isMarketTable(mapping, name)) {
+      mapped.push(name);
+      continue;
+    }
     problems.error({
       code: 'UNKNOWN_FIELD',
       path: `tables.${name}`,
@@ -25,37 +33,36 @@ export function readFrames(
       accepted: DATASETS,
     });
   }
-  for (const dataset of DATASETS) {
-    const frame = Object.hasOwn(tables, dataset) ? tables[dataset] : undefined;
-    if (frame === undefined) {
-      if (dataset === 'market')
-        problems.error({
-          code: 'EMPTY_DATASET',
-          path: 'market',
-          message: 'There is no market table; it is the one that is needed.',
-        });
-      continue;
-    }
-    const addRow = beginFile(dataset, frame.columns);
+  const held = DATASETS.filter((dataset) => Object.hasOwn(tables, dataset));
+  if (!held.includes('market') && mapped.length === 0)
+    problems.error({
+      code: 'EMPTY_DATASET',
+      path: 'market',
+      message: 'There is no market table; it is the one that is needed.',
+    });
+  for (const name of [...mapped, ...held]) {
+    const dataset = held.find((each) => each === name) ?? 'market';
+    const frame = tables[name]!;
+    const addRow = beginFile(dataset, name, frame.columns);
     if (addRow !== undefined)
       frame.data.forEach((row, i) =>
-        addFrameRow(row, i + 1, { dataset, columns: frame.columns.length, addRow, problems }),
+        addFrameRow(row, i + 1, { name, columns: frame.columns.length, addRow, problems }),
       );
   }
 }
 
 interface Row {
-  readonly dataset: Dataset;
+  readonly name: string;
   readonly columns: number;
   readonly addRow: Exclude<RowSink, undefined>;
   readonly problems: Problems;
 }
 
-function addFrameRow(row: readonly unknown[], number: number, { dataset, columns, addRow, problems }: Row): void {
+function addFrameRow(row: readonly unknown[], number: number, { name, columns, addRow, problems }: Row): void {
   if (row.length !== columns) {
     problems.error({
       code: 'UNREADABLE_FILE',
-      path: cellPath(dataset, number, ''),
+      path: cellPath(name, number, ''),
       message: `The row has ${row.length} cells; there are ${columns} columns.`,
     });
   }

@@ -1,3 +1,4 @@
+import type { DerivedActions } from '#domain/documents/mapping.js';
 import { ImportBody, type ImportHeader } from '#domain/documents/import-request.js';
 import { parseJson } from '#domain/parse-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -13,6 +14,7 @@ import type { SourceRead } from '../sources/source-read.js';
 export interface Imported {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
+  readonly derived: DerivedActions | null;
   /** Where the content is to be written. */
   readonly folder: string;
   readonly isServed: boolean;
@@ -41,13 +43,20 @@ export async function performImport(
   const source: ImportSource =
     tables === null ? { kind: header.format, bytes: decoded(content!) } : { kind: 'tables', tables };
   const { folder, held, load: isServed } = await ask(header);
-  const read = await readImport(source, problems);
+  const read = await readImport(source, problems, header);
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
+  if (held !== null && header.mapping?.adjusted_close != null)
+    problems.error({
+      code: 'NOT_IN_CHOICES',
+      path: 'mapping.adjusted_close',
+      message: 'Adjusted closes change backwards with every dividend: they are imported whole, with on_exists replace.',
+      accepted: ['replace'],
+    });
   if (read === undefined || held === null) return read && { ...read, folder, isServed };
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { content: merged, rows: read.rows, folder, isServed };
+  return merged && { ...read, content: merged, folder, isServed };
 }
 
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;

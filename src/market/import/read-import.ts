@@ -1,3 +1,4 @@
+import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../content/content-rows.js';
@@ -5,6 +6,8 @@ import { CsvFault, readCsv } from '../formats/csv.js';
 import { DATASETS, datasetRows, type Dataset } from '../content/datasets.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from '../content/problems.js';
+import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
+import { isMarketTable } from '../mapping/market-tables.js';
 import type { SourceRead } from '../sources/source-read.js';
 import { FORMULA, readWorkbook, WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
@@ -19,16 +22,24 @@ export type ImportSource =
 export interface ImportRead {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
+  readonly derived: DerivedActions | null;
 }
 
 /** Reads an import, reporting every problem of it at its sheet, row and column; undefined when anything is. */
-export async function readImport(source: ImportSource, problems: Problems): Promise<ImportRead | undefined> {
-  const rows = createContentRows(problems);
+export async function readImport(
+  source: ImportSource,
+  problems: Problems,
+  terms: MarketTerms = PLAIN_TERMS,
+): Promise<ImportRead | undefined> {
+  const rows = createContentRows(problems, terms);
+  const { mapping } = terms;
   try {
     if (source.kind === 'tables')
-      readFrames(source.tables, problems, (dataset, columns) => rows.beginCells(dataset, dataset, columns));
-    else if (source.kind === 'xlsx') await readSheets(source.bytes, rows, problems);
-    else await readArchive(source.bytes, rows, problems);
+      readFrames(source.tables, mapping, problems, (dataset, name, columns) =>
+        rows.beginCells(dataset, labelOf(dataset, name), columns, name),
+      );
+    else if (source.kind === 'xlsx') await readSheets(source.bytes, { rows, mapping, problems });
+    else await readArchive(source.bytes, { rows, mapping, problems });
   } catch (error) {
     if (!(error instanceof ZipFault || error instanceof XmlFault || error instanceof WorkbookFault)) throw error;
     problems.error({
@@ -37,21 +48,33 @@ export async function readImport(source: ImportSource, problems: Problems): Prom
       message: error.message,
     });
   }
-  const content = rows.toContent();
-  if (content === undefined || problems.errors > 0) return undefined;
-  return { content, rows: datasetRows(rows.rowsOf) };
+  const complete = rows.toContent();
+  if (complete === undefined || problems.errors > 0) return undefined;
+  return { ...complete, rows: datasetRows(rows.rowsOf) };
 }
 
-async function readSheets(bytes: Uint8Array, rows: ContentRows, problems: Problems): Promise<void> {
-  const read = new Set<Dataset>();
-  const names = await readWorkbook(bytes, (name, columns) => {
-    const dataset = datasetOf(name);
-    if (dataset === undefined || read.has(dataset)) {
-      problems.error(unknownTable(name, 'sheet'));
+/** What reads the tables of one import. */
+interface Reading {
+  readonly rows: ContentRows;
+  readonly mapping: Mapping | null;
+  readonly problems: Problems;
+}
+
+/** What findings call a table: the dataset, with the table's own name where that is another. */
+const labelOf = (dataset: Dataset, name: string) => (datasetOf(name) === dataset ? dataset : `${dataset}/${name}`);
+
+async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
+  const read = new Set<string>();
+  await readWorkbook(bytes, (sheet, columns) => {
+    const name = datasetOf(sheet) ?? sheet;
+    const dataset = datasetOf(name, mapping);
+    if (dataset === undefined || read.has(name)) {
+      if (mapping === null) problems.error(unknownTable(sheet, 'sheet'));
       return undefined;
     }
-    read.add(dataset);
-    const addRow = rows.beginCells(dataset, dataset, columns);
+    read.add(name);
+    const label = labelOf(dataset, name);
+    const addRow = rows.beginCells(dataset, label, columns, name);
     return (
       addRow &&
       ((cells, row) => {
@@ -61,7 +84,7 @@ async function readSheets(bytes: Uint8Array, rows: ContentRows, problems: Proble
         ) {
           problems.error({
             code: 'UNREADABLE_FILE',
-            path: cellPath(dataset, row, ''),
+            path: cellPath(label, row, ''),
             message: `The row has a value beyond the ${columns.length} columns of the header.`,
           });
         }
@@ -70,40 +93,42 @@ async function readSheets(bytes: Uint8Array, rows: ContentRows, problems: Proble
         else
           problems.error({
             code: 'WRONG_TYPE',
-            path: cellPath(dataset, row, columns[formula] ?? ''),
+            path: cellPath(label, row, columns[formula] ?? ''),
             message: 'The cell is a formula; a value is needed.',
           });
       })
     );
   });
-  tellMissingMarket(names, problems, 'sheet');
+  tellMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
 
-async function readArchive(bytes: Uint8Array, rows: ContentRows, problems: Problems): Promise<void> {
+async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
   const members = (await openZip(bytes)).filter(({ name }) => !isOfTheSystem(name));
   if (members.some(({ name }) => name === WORKBOOK_MARK))
     throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
-  const names: string[] = [];
+  const names = new Set<string>();
   for (const member of members) {
     const base = member.name.split('/').at(-1)!;
-    const dataset = /\.csv$/i.test(base) ? datasetOf(base.slice(0, -4)) : undefined;
-    if (dataset === undefined || names.includes(dataset)) {
-      problems.error(unknownTable(member.name, 'file'));
+    const dataset = datasetOfFile(base, mapping);
+    const name = (dataset !== undefined && datasetOf(base.slice(0, -4))) || base;
+    if (dataset === undefined || names.has(name)) {
+      if (mapping === null || dataset !== undefined) problems.error(unknownTable(member.name, 'file'));
       continue;
     }
-    names.push(dataset);
+    names.add(name);
+    const label = labelOf(dataset, name);
     try {
-      await readCsv(member.open(), (columns) => rows.beginCsv(dataset, dataset, columns));
+      await readCsv(member.open(), (columns) => rows.beginCsv(dataset, label, columns, base));
     } catch (error) {
       if (!(error instanceof CsvFault)) throw error;
       problems.error({
         code: 'UNREADABLE_FILE',
-        path: error.record > 0 ? cellPath(dataset, error.record, '') : dataset,
+        path: error.record > 0 ? cellPath(label, error.record, '') : label,
         message: error.message,
       });
     }
   }
-  tellMissingMarket(names, problems, 'file');
+  tellMissingMarket(names, { rows, mapping, problems }, 'file');
 }
 
 /** A member that every Office document has and no other archive. */
@@ -112,8 +137,16 @@ const WORKBOOK_MARK = '[Content_Types].xml';
 /** Whether a member is one that a system adds to archives by itself: as in folders, names that begin with a dot, or two underscores. */
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
-function datasetOf(name: string): Dataset | undefined {
-  return DATASETS.find((dataset) => dataset === name.trim().toLowerCase());
+/** The dataset that a table is called like; with a mapping, others are of the market. */
+function datasetOf(name: string, mapping: Mapping | null = null): Dataset | undefined {
+  const called = DATASETS.find((dataset) => dataset === name.trim().toLowerCase());
+  return called ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
+}
+
+function datasetOfFile(base: string, mapping: Mapping | null): Dataset | undefined {
+  if (!/\.csv$/i.test(base))
+    return mapping !== null && /\.(txt|tsv)$/i.test(base) ? datasetOf(base, mapping) : undefined;
+  return datasetOf(base.slice(0, -4)) ?? datasetOf(base, mapping);
 }
 
 function unknownTable(name: string, kind: string): Problem {
@@ -130,11 +163,14 @@ function unknownTable(name: string, kind: string): Problem {
   };
 }
 
-function tellMissingMarket(names: readonly string[], problems: Problems, kind: string): void {
-  if (names.some((name) => datasetOf(name) === 'market')) return;
+function tellMissingMarket(names: ReadonlySet<string>, { mapping, problems }: Reading, kind: string): void {
+  if ([...names].some((name) => datasetOf(name, mapping) === 'market')) return;
   problems.error({
     code: 'EMPTY_DATASET',
     path: 'market',
-    message: `There is no ${kind} called market; it is the one that is needed.`,
+    message:
+      mapping === null
+        ? `There is no ${kind} called market; it is the one that is needed.`
+        : `There is no ${kind} that the mapping takes for one of the market.`,
   });
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
@@ -94,6 +95,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     rows,
     files,
     unchangedTables: made.unchangedTables ?? [],
+    derived: made.derived ?? null,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings: problems.findings(),
   };
@@ -105,6 +107,7 @@ interface Made {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
   readonly unchangedTables?: readonly Dataset[];
+  readonly derived?: DerivedActions | null;
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False when it turned out that nobody will serve it. */
   readonly isServed?: boolean;

@@ -6,6 +6,8 @@ import type { DatasetFiles } from '../sources/folder.js';
 import type { Day } from '#domain/days.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
+import type { DerivedActions } from '#domain/documents/mapping.js';
+import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { FileDigest } from '../sources/digest-file.js';
 import type { KnownTables } from '../sources/known-files.js';
@@ -18,9 +20,14 @@ import type { SyntheticSpec } from '../synthetic/spec.js';
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
-  readFiles: { readonly files: DatasetFiles; readonly isPart?: boolean; readonly known?: KnownTables };
+  readFiles: {
+    readonly files: DatasetFiles;
+    readonly isPart?: boolean;
+    readonly known?: KnownTables;
+    readonly terms?: MarketTerms;
+  };
   /** Reads the tables of a database. */
-  readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames };
+  readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly terms?: MarketTerms };
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
   importBody: Record<string, never>;
   /** Makes a synthetic market and writes it as a store. */
@@ -65,6 +72,8 @@ export interface ContentSummary {
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are, byte for byte, those that were known. */
   readonly unchangedTables?: readonly Dataset[];
+  /** Actions that adjusted closes told; null where none were asked for. */
+  readonly derived?: DerivedActions | null;
   /** Doubts about the content; at most 201. */
   readonly warnings: readonly Finding[];
 }

@@ -3,6 +3,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compareText } from '#domain/findings.js';
 import { nearestName } from '#domain/nearest-name.js';
+import type { Mapping } from '#domain/documents/mapping.js';
+import { isMarketTable } from '../mapping/market-tables.js';
 import { DATASETS, type Dataset } from '../content/datasets.js';
 import { realPathOfAbsent, type Locations } from './locations.js';
 import type { Problems } from '../content/problems.js';
@@ -36,6 +38,8 @@ const DEPTH_MAX = 8;
 const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile, 'format' | 'isGzipped'> }[] = [
   { ending: '.parquet', as: { format: 'parquet', isGzipped: false } },
   { ending: '.csv', as: { format: 'csv', isGzipped: false } },
+  { ending: '.txt', as: { format: 'csv', isGzipped: false } },
+  { ending: '.tsv', as: { format: 'csv', isGzipped: false } },
   { ending: '.csv.gz', as: { format: 'csv', isGzipped: true } },
   { ending: '.jsonl', as: { format: 'jsonl', isGzipped: false } },
   { ending: '.jsonl.gz', as: { format: 'jsonl', isGzipped: true } },
@@ -45,11 +49,11 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
  * The files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also as `.gz`) or a folder
  * `market/` of files of one of these kinds, in folders of hive partitions or not; likewise the other datasets. Files whose
  * names begin with a dot or an underscore are left out. Files are in the order of their labels.
- * @param tables names of files or folders of datasets that are called otherwise.
+ * With a mapping and no file of that name, the market are the other files that lie in it.
  */
 export async function folderFiles(
   folder: string,
-  tables: Readonly<Partial<Record<Dataset, string>>>,
+  { tables, mapping }: FolderTerms,
   locations: Locations,
   problems: Problems,
 ): Promise<DatasetFiles> {
@@ -61,7 +65,12 @@ export async function folderFiles(
     series: [],
   };
   const names = await readdir(folder).catch(() => []);
+  const isMapped = mapping !== null && tables.market === undefined && !names.some((name) => isCalled(name, 'market'));
   for (const dataset of DATASETS) {
+    if (dataset === 'market' && isMapped) {
+      files.market = await mappedFiles(folder, names, mapping, { field: 'market', locations, problems });
+      continue;
+    }
     const given = tables[dataset];
     const candidates = given === undefined ? names.filter((name) => isCalled(name, dataset)) : [given];
     if (candidates.length > 1) {
@@ -120,6 +129,13 @@ function stemOf(name: string): string {
   return name.slice(0, name.length - ending.length);
 }
 
+/** What a folder's files are called, and how those of the market are read. */
+export interface FolderTerms {
+  /** Names of files or folders of datasets that are called otherwise. */
+  readonly tables: Readonly<Partial<Record<Dataset, string>>>;
+  readonly mapping: Mapping | null;
+}
+
 interface Listing {
   /** What names the dataset's place: the dataset itself, or the field of `tables` that says where it is. */
   readonly field: string;
@@ -127,8 +143,36 @@ interface Listing {
   readonly problems: Problems;
 }
 
-async function datasetFiles(
-  path: string,
+/** The files of a mapped market: those of the folder that can be read and belong to no other dataset. */
+async function mappedFiles(
+  folder: string,
+  names: readonly string[],
+  mapping: Mapping,
+  listing: Listing,
+): Promise<SourceFile[]> {
+  const own = names
+    .filter((name) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name))
+    .filter((name) => !DATASETS.some((dataset) => isCalled(name, dataset)))
+    .toSorted(compareText);
+  if (own.length > 0)
+    return filesAt(
+      own.map((name) => [join(folder, name), `market/${name}`]),
+      'market',
+      listing,
+    );
+  listing.problems.error({
+    code: 'LOCATION_NOT_FOUND',
+    path: 'market',
+    message: 'The folder holds no file that the mapping takes for one of the market.',
+  });
+  return [];
+}
+
+const datasetFiles = (path: string, dataset: Dataset, listing: Listing) => filesAt([[path, dataset]], dataset, listing);
+
+/** The files at some places, and in the folders there. @param places with what findings call them */
+async function filesAt(
+  places: readonly (readonly [path: string, label: string])[],
   dataset: Dataset,
   { field, locations, problems }: Listing,
 ): Promise<SourceFile[]> {
@@ -181,7 +225,7 @@ async function datasetFiles(
     }
   }
 
-  await visit(path, dataset, 0);
+  for (const [path, label] of places) await visit(path, label, 0);
   const formats = new Set(found.map(({ format }) => format));
   if (formats.size > 1) {
     problems.error({

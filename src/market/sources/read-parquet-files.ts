@@ -1,9 +1,10 @@
+import { basename } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from './digest-file.js';
 import { cellOf, chunksOf, reasonOf, sqlName } from './duckdb.js';
 import type { SourceFile } from './folder.js';
-import { createMarketRows } from '../content/market-rows.js';
+import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
 import { tellMarketProblems } from '../formats/parquet-problems.js';
 import { readTypedMarket, type MarketRead } from './read-typed-market.js';
@@ -12,7 +13,7 @@ import type { Reading } from './source-read.js';
 
 export async function readParquetMarket(
   files: readonly SourceFile[],
-  { digests, problems, follower, duck: open }: Reading,
+  { digests, problems, follower, terms, duck: open }: Reading,
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<MarketRead | undefined> {
@@ -29,7 +30,7 @@ export async function readParquetMarket(
     const duck = await open();
     const { connection } = duck;
     const scan = scanOf(files, { withRows: false });
-    const columns = marketColumns(files, await columnsOf(connection, scan), problems);
+    const columns = marketColumns(files, await columnsOf(connection, scan), problems, terms.mapping);
     if (columns.kind === 'refused') {
       await tellMarketProblems(
         duck,
@@ -50,11 +51,16 @@ export async function readParquetMarket(
         follower,
       );
     }
-    const rows = createMarketRows(problems, { isPart });
+    const rows = marketRowsOn(terms, problems, { isPart });
     for (const file of files) {
-      const opened = rows.beginFile(file.label, columns.columns);
+      const own = terms.mapping === null ? files : [file]; // a vendor's files need not have the same columns
+      const names =
+        terms.mapping === null
+          ? columns.columns
+          : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+      const opened = rows.beginFile(file.label, names, basename(file.path));
       if (opened === undefined) continue;
-      await cellsFrom(connection, file, files, columns.columns, (cells) => rows.addCells(opened, cells));
+      await cellsFrom(connection, file, own, names, (cells) => rows.addCells(opened, cells));
     }
     const panels = rows.toPanels();
     return panels && { panels, rows: rows.rows };

@@ -1,13 +1,15 @@
+import { basename } from 'node:path';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { SeriesTable } from '#domain/market/series.js';
 import { createActionRows } from '../content/action-rows.js';
-import { seriesIn, tableRecords, withTables } from '../content/content-rows.js';
+import { tableRecords } from '../content/content-rows.js';
+import { seriesIn } from '../content/whole-content.js';
+import { completeContent, marketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
 import { marketRecords } from '../formats/csv.js';
 import { DATASETS, datasetRows, type Dataset } from '../content/datasets.js';
 import { type FileDigest, digestFiles } from './digest-file.js';
 import { openDuckDb, type DuckDb } from './duckdb.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
-import { createMarketRows } from '../content/market-rows.js';
 import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
@@ -29,7 +31,7 @@ export async function readSource(
   files: DatasetFiles,
   problems: Problems,
   onProgress: Progress,
-  { isPart = false, known = {}, follower }: ReadOptions = {},
+  { isPart = false, known = {}, follower, terms = PLAIN_TERMS }: ReadOptions = {},
 ): Promise<SourceRead | undefined> {
   const paths = DATASETS.flatMap((dataset) =>
     files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])),
@@ -41,6 +43,7 @@ export async function readSource(
     problems,
     known,
     follower,
+    terms,
     duck: () => (duck ??= openDuckDb({ files: paths })),
   };
   try {
@@ -56,12 +59,13 @@ export async function readSource(
     for (const { label } of await changedFiles(files))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) return undefined;
-    const content = withTables(
+    const complete = completeContent(
       market.panels,
       { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) },
+      terms,
       problems,
     );
-    if (content === undefined) return undefined;
+    if (complete === undefined) return undefined;
     const rows: Record<Dataset, number> = {
       market: market.rows,
       reference: reference.rows,
@@ -70,7 +74,7 @@ export async function readSource(
       series: series.rows,
     };
     return {
-      content,
+      ...complete,
       rows: datasetRows((dataset) => rows[dataset]),
       files: reading.digests,
       unchangedTables: reading.unchangedTables,
@@ -98,15 +102,15 @@ async function readMarket(
 ): Promise<MarketRead | undefined> {
   if (files.length === 0) return isPart ? { panels: noPanels([]), rows: 0 } : undefined;
   if (files[0]!.format === 'parquet') return readParquetMarket(files, reading, isPart, onProgress);
-  const { digests, problems } = reading;
-  const rows = createMarketRows(problems, { isPart });
+  const { digests, problems, terms } = reading;
+  const rows = marketRowsOn(terms, problems, { isPart });
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
   for (const file of files) {
     await readRows(file, digests, problems, {
-      csv: (columns) => marketRecords(rows, file.label, columns),
+      csv: (columns) => marketRecords(rows, file.label, columns, basename(file.path)),
       cells: (columns) => {
-        const opened = rows.beginFile(file.label, columns);
+        const opened = rows.beginFile(file.label, columns, basename(file.path));
         return opened && ((cells) => rows.addCells(opened, cells));
       },
       onBytes: (bytes) => onProgress((done + bytes) / total),

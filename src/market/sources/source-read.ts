@@ -2,6 +2,8 @@ import type { MarketContent } from '../content/market-content.js';
 import type { Dataset, DatasetRows } from '../content/datasets.js';
 import type { FileDigest } from './digest-file.js';
 import type { DuckDb } from './duckdb.js';
+import type { DerivedActions } from '#domain/documents/mapping.js';
+import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { KnownTables } from './known-files.js';
 import type { Problems } from '../content/problems.js';
 import type { DayFollower } from '../content/scatter-rows.js';
@@ -13,9 +15,13 @@ export interface SourceRead {
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are those that were known. */
   readonly unchangedTables?: readonly Dataset[];
+  /** Actions that adjusted closes told; null where none were asked for. */
+  readonly derived?: DerivedActions | null;
 }
 
 export interface ReadOptions {
+  /** How the market is to be understood; as it stands by default. */
+  readonly terms?: MarketTerms;
   /** The files are some of a source's: they may hold no bar. */
   readonly isPart?: boolean;
   /** Tables that need not be read when their files have these digests. */
@@ -31,6 +37,7 @@ export interface Reading {
   readonly problems: Problems;
   readonly known: KnownTables;
   readonly follower: DayFollower | undefined;
+  readonly terms: MarketTerms;
   /** The reader of all its Parquet files. */
   duck(): Promise<DuckDb>;
 }

@@ -108,6 +108,7 @@ export const blankStore = {
   size_bytes: null,
   content_hash: null,
   rows: null,
+  derived_actions: null,
   files: [],
   error: null,
   findings: [],

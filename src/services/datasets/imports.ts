@@ -148,7 +148,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
   /** The files of a managed store. */
   async function filesOf({ location }: StoreDocument): Promise<DatasetFiles> {
     const problems = createProblems();
-    const files = await folderFiles(location!, {}, locations, problems);
+    const files = await folderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refusedData(problems.findings());
     return files;
   }
@@ -172,6 +172,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       source: null,
       tables: {},
       adjustment: header.adjustment,
+      mapping: null, // the store holds what was made of it
       currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null),
       created_at: previous?.created_at ?? at,
       last_refreshed_at: previous === undefined ? null : at,
@@ -212,6 +213,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       adjustment,
       currency,
       format: 'csv',
+      mapping: null,
       activate: handle !== null,
       on_exists: 'refuse',
     } as const;

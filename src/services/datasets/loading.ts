@@ -8,6 +8,7 @@ import { DATASETS, type Dataset } from '#market/content/datasets.js';
 import { folderFiles, type DatasetFiles } from '#market/sources/folder.js';
 import { knownByBytes, knownFiles, unreadFiles, type KnownFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
+import type { MarketTerms } from '#market/mapping/mapped-content.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
 import type { ContentSummary, MarketTasks } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -16,7 +17,10 @@ import { servedMarket } from '#market/serving/served-markets.js';
 import { placedAt } from './refused-data.js';
 
 /** What a store's place is read as. */
-export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency'>;
+export type Source = Pick<
+  StoreDocument,
+  'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping'
+>;
 
 export interface LoadOptions {
   /** Load into shared memory, or only read and check. */
@@ -80,9 +84,12 @@ export function createStoreLoading({
   calendarsInUse,
   timestamp,
 }: StoreLoadingDependencies): StoreLoading {
-  async function listedFiles({ location, tables }: Source, problems: Problems): Promise<DatasetFiles | undefined> {
+  async function listedFiles(
+    { location, tables, mapping }: Source,
+    problems: Problems,
+  ): Promise<DatasetFiles | undefined> {
     const resolved = await locations.resolve(location ?? '', 'folder');
-    if ('path' in resolved) return folderFiles(resolved.path, tables, locations, problems);
+    if ('path' in resolved) return folderFiles(resolved.path, { tables, mapping }, locations, problems);
     problems.error(resolved.problem);
     return undefined;
   }
@@ -109,12 +116,13 @@ export function createStoreLoading({
 
   /** Everything that is wrong with a folder whose listing is refused: with that, and with the files that it found. */
   async function refusedWhole(
+    terms: MarketTerms,
     files: DatasetFiles | undefined,
     problems: Problems,
     options: MarketTaskOptions,
   ): Promise<Refused> {
     if (files !== undefined && DATASETS.some((dataset) => files[dataset].length > 0)) {
-      const read = await runMarketTask('readFiles', { files }, { ...options, load: null });
+      const read = await runMarketTask('readFiles', { files, terms }, { ...options, load: null });
       if (read.kind === 'refused') problems.take(read.findings);
     }
     return { kind: 'refused', findings: problems.findings() };
@@ -127,8 +135,8 @@ export function createStoreLoading({
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
-    if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
-    const result = await readFiles(source, files, { files }, options);
+    if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
+    const result = await readFiles(source, files, { files, terms: termsOf(source) }, options);
     problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
     if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
     return {
@@ -138,10 +146,11 @@ export function createStoreLoading({
     };
   }
 
-  async function readDatabase({ location, tables }: Source, options: MarketTaskOptions): Promise<MarketTaskResult> {
+  async function readDatabase(source: Source, options: MarketTaskOptions): Promise<MarketTaskResult> {
+    const { location, tables } = source;
     const resolved = await databases.resolve(location ?? '');
     if ('problem' in resolved) return { kind: 'refused', findings: [{ severity: 'error', ...resolved.problem }] };
-    return runMarketTask('readDatabase', { place: resolved.place, tables }, options);
+    return runMarketTask('readDatabase', { place: resolved.place, tables, terms: termsOf(source) }, options);
   }
 
   async function folderAddition(
@@ -152,7 +161,7 @@ export function createStoreLoading({
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
-    if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
+    if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
     const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
     const added = (
       unchangedTables: readonly Dataset[],
@@ -169,15 +178,22 @@ export function createStoreLoading({
         files: [...unchanged, ...knownFiles(files, read.summary.files, listedAt)],
       };
     };
-    const isPart = !unread.isMarketChanged && unread.unchanged.some(({ dataset }) => dataset === 'market');
+    const terms = termsOf(source);
+    // What a mapping joins or derives needs all of it.
+    const isPart =
+      source.mapping === null &&
+      !unread.isMarketChanged &&
+      unread.unchanged.some(({ dataset }) => dataset === 'market');
     const part = isPart
-      ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests }, options)
+      ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests, terms }, options)
       : undefined;
     if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
       return added(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
     // What is wrong is reported as of the whole folder: a column may be missing in one file that another has, a bar be in two.
     const isRefused = part?.kind === 'refused';
-    const input = isRefused ? { files } : { files: { ...unread.files, market: files.market }, known: unread.digests };
+    const input = isRefused
+      ? { files, terms }
+      : { files: { ...unread.files, market: files.market }, known: unread.digests, terms };
     const read = await readFiles(source, files, input, options);
     if (read.kind === 'refused') return read;
     const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset }) => dataset !== 'market');
@@ -227,6 +243,9 @@ export function createStoreLoading({
   };
 }
 
+/** What the market of a source is read by. */
+const termsOf = ({ mapping, adjustment }: Source): MarketTerms => ({ mapping, adjustment });
+
 /** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
 function changedLabels(before: DatasetFiles, now: DatasetFiles | undefined): string[] {
   const labelsOf = (files: DatasetFiles | undefined) =>
@@ -254,6 +273,7 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Store
     size_bytes: summary.files.length === 0 ? null : summary.bytes,
     content_hash: summary.contentHash,
     rows: { ...summary.rows },
+    derived_actions: summary.derived ?? null,
     files: summary.files.map((file) => ({ ...file })),
     findings: summary.warnings.map((finding) => ({
       ...finding,

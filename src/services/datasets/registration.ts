@@ -73,6 +73,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
       tables: request.tables,
       adjustment: request.adjustment,
       currency: request.currency,
+      mapping: request.mapping,
     };
     return activity.asReader(storeId, async () => {
       const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing }));
@@ -149,6 +150,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         ...(source === undefined ? {} : { source }),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
+        ...(request.mapping === undefined ? {} : { mapping: request.mapping }),
       };
       const { adjustment, currency } = changed;
       tx.publish({ type: 'market-declared', storeId, adjustment, currency });

@@ -29,6 +29,8 @@ export function writingStore({ store_id, name, created_at, request }: GeneratePa
     location: null,
     source: 'synthetic',
     tables: {},
+    mapping: null,
+    derived_actions: null,
     adjustment: 'none',
     currency: request.currency,
     created_at,

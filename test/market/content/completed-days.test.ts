@@ -43,7 +43,7 @@ test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
   'whatever the order of rows (%s), each day is told of once and changes no more, and the digests are those of the whole',
   async (order) => {
     const folder = await writeBars(order);
-    const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
+    const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
     const growing = createGrowingDigests();
     let started: Panels | undefined;
     const reported: { readonly from: number; readonly to: number; readonly bits: string }[] = [];

@@ -20,7 +20,7 @@ const folderFor = temporaryFolders();
 async function readSmall() {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n' });
-  const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
+  const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
   return runMarketTask('readFiles', { files }, { load: { storeId: 's', adjustment: 'none' } });
 }
 

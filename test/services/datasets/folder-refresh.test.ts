@@ -109,7 +109,8 @@ test('a full refresh finds what was restated in a file whose time and length are
 
 test('only files that have come or changed are read again, and tables of which none has', () =>
   withDesk(async ({ write, location }) => {
-    const listed = async () => folderFiles(location, {}, createLocations([location]), createProblems());
+    const listed = async () =>
+      folderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
     const labels = (files: Awaited<ReturnType<typeof listed>>) =>
       Object.values(files).flatMap((all) => all.map(({ label }) => label));
     await write({

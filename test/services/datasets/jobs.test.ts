@@ -46,6 +46,8 @@ const documentOf = (storeId: string, active: boolean): StoreDocument => ({
   location: `/data/${storeId}`,
   source: `/data/${storeId}`,
   tables: {},
+  mapping: null,
+  derived_actions: null,
   adjustment: 'none',
   currency: null,
   created_at: AT,

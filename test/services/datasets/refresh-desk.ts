@@ -32,6 +32,8 @@ const documentOf = (storeId: string, location: string): StoreDocument => ({
   location,
   source: location,
   tables: {},
+  mapping: null,
+  derived_actions: null,
   adjustment: 'none',
   currency: null,
   created_at: AT,

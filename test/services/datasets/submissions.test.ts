@@ -16,6 +16,8 @@ const DOCUMENT: StoreDocument = {
   location: '/data/old',
   source: 'synthetic',
   tables: {},
+  mapping: null,
+  derived_actions: null,
   adjustment: 'none',
   currency: null,
   created_at: AT,

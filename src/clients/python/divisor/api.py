@@ -304,6 +304,24 @@ class Operations:
         """
         return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"by": by, "groups": groups, "interval": interval, "start": start, "end": end}))
 
+    def get_limits(self, index_id: str, *, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
+        """A published rule of concentration watched on every session: headroom, breaches and their causes.
+
+        :param rule: UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"rule": rule, "by": by, "start": start, "end": end}))
+
+    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
+        """Rows of the optimiser watched on every session of the latest run.
+
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"start": start, "end": end}))
+
     def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 

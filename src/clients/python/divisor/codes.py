@@ -260,7 +260,7 @@ class NotSupported(DivisorError):
 
 
 class NoDataSource(DivisorError):
-    """No data store is active."""
+    """No data store is active, or the active one could not be read: `detail.error` says why."""
 
 
 class StoreUnavailable(DivisorError):

@@ -1170,6 +1170,10 @@ class _DataStore(TypedDict):
     adjustment: Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: Optional[str]
+    #: How its market is read; null where it is written as it is read.
+    mapping: Optional[Mapping]
+    #: Actions derived from adjusted closes at the last load; null without adjusted closes.
+    derived_actions: Optional[DerivedActions]
     #: Time it was made, ISO-8601 UTC with offset.
     created_at: str
     #: Time it was last read.
@@ -1228,6 +1232,8 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     adjustment: Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: Optional[str]
+    #: How the market is read where it is not written as the tables are: POST /data/inspect proposes one.
+    mapping: Optional[MappingInput]
     #: Serve the store at once.
     activate: bool
 
@@ -1241,6 +1247,8 @@ class DataStoreUpdate(TypedDict, total=False):
     adjustment: Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
     currency: Optional[str]
+    #: Holds from the next time the source is read.
+    mapping: Optional[MappingInput]
 
 
 class DatasetCoverage(TypedDict):
@@ -1331,6 +1339,15 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     costs: Optional[TradeCostsInput]
     #: Constraint rows; none leaves full investment, long only.
     constraints: Sequence[ConstraintRowInput]
+
+
+class DerivedActions(TypedDict):
+    """Corporate actions that were derived from adjusted closes."""
+
+    #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
+    dividends: int
+    #: Whether splits are applied; `ignore` only for prices that are adjusted already.
+    splits: int
 
 
 class DerivedSource(TypedDict):
@@ -1802,7 +1819,7 @@ class _Finding(TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
+    code: Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2423,6 +2440,8 @@ class ImportRequest(_ImportRequest, total=False):
     adjustment: Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.
     currency: Optional[str]
+    #: How the market is read where it is not written as the template is.
+    mapping: Optional[MappingInput]
     #: Serve the store at once.
     activate: bool
     #: What to do when the id is taken: append adds to an imported store what it does not hold.
@@ -2736,6 +2755,85 @@ class LevelsView(TypedDict):
     divisor: SeriesPayload
 
 
+class LimitBreach(TypedDict):
+    row: str
+    #: First session beyond the bound; it may lie before the window.
+    begin: str
+    #: Last session beyond it; null while it lasts at the end of the window.
+    end: Optional[str]
+    #: What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance.
+    cause: Literal["price", "action", "rebalance"]
+    worst: LimitMeasure
+
+
+class LimitDistance(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Relative change of its price, the others unchanged: 0.1 is +10 %.
+    move: float
+
+
+#: The least move of one name that passes a bound on the last date; null beyond one, or where no move passes one.
+LimitDistance = Optional["LimitDistance"]
+
+class LimitMeasure(TypedDict):
+    """The date of least headroom."""
+
+    #: The date.
+    date: str
+    #: What the row measures.
+    value: float
+    #: Its bound on that date.
+    limit: float
+
+
+class LimitRowSummary(TypedDict):
+    row: str
+    #: Bought or sold.
+    side: Literal["lower", "upper"]
+    #: What the figure counts.
+    unit: Literal["fraction", "count", "value"]
+    breached_sessions: int
+    least: LimitMeasure
+
+
+class LimitState(TypedDict):
+    #: Effective dates of a custom schedule.
+    dates: Sequence[str]
+    #: Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction.
+    headroom: Sequence[Optional[float]]
+
+
+class LimitsRequest(TypedDict):
+    #: Rows of the optimiser about holdings: bounds of names and groups, concentration, counts, exposures and averages.
+    rows: Sequence[ConstraintRowInput]
+
+
+class LimitsView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Null for rows of the request.
+    rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
+    #: Reference column whose values are the issuers, as known on each date; IDENTIFIER: names are.
+    by: str
+    #: Dates of the run in the window.
+    sessions: int
+    #: Those on which a row is beyond its bound.
+    breached_sessions: int
+    state: LimitState
+    #: Each row over the window; the first 500.
+    rows: Sequence[LimitRowSummary]
+    rows_total: int
+    #: By begin; the first 10,000.
+    breaches: Sequence[LimitBreach]
+    breaches_total: int
+    distance: LimitDistance
+    #: Findings, worst first.
+    findings: Sequence[Finding]
+
+
 class _LinearConstraintParams(TypedDict):
     #: Coefficient of each name.
     coefficients: Mapping[str, float]
@@ -2892,6 +2990,64 @@ class LongOnlyRow(_LongOnlyRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: LongOnlyParams
+
+
+class Mapping(TypedDict):
+    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
+
+    #: long: a row a name and date. wide: a row a date and a column a name.
+    layout: Literal["long", "wide"]
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    field: Optional[str]
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    fields: Mapping[str, str]
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    columns: Mapping[str, str]
+    #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
+    identifier_from: Optional[str]
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    date_format: Optional[str]
+    #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
+    decimal: Literal[".", ","]
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    on_duplicate: Literal["refuse", "identical", "first", "last"]
+    #: A price of 0: refused, or no price.
+    zero_prices: Literal["refuse", "missing"]
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    negative_prices: Literal["refuse", "absolute"]
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    adjusted_close: Optional[str]
+    #: Columns that are not read.
+    ignore: Sequence[str]
+
+
+class MappingInput(TypedDict, total=False):
+    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
+
+    #: long: a row a name and date. wide: a row a date and a column a name.
+    layout: Literal["long", "wide"]
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    field: Optional[str]
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    fields: Mapping[str, str]
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    columns: Mapping[str, str]
+    #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
+    identifier_from: Optional[str]
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    date_format: Optional[str]
+    #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
+    decimal: Literal[".", ","]
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    on_duplicate: Literal["refuse", "identical", "first", "last"]
+    #: A price of 0: refused, or no price.
+    zero_prices: Literal["refuse", "missing"]
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    negative_prices: Literal["refuse", "absolute"]
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    adjusted_close: Optional[str]
+    #: Columns that are not read.
+    ignore: Sequence[str]
 
 
 class MarketCapFilterParams(TypedDict, total=False):
@@ -5087,7 +5243,7 @@ class SweepRow(TypedDict):
 
 
 class SweepSelection(TypedDict):
-    #: Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike.
+    #: Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike.
     trials: int
     #: Of the variant ranked first; of a session, as all ratios here.
     sharpe_ratio: float
@@ -5149,7 +5305,7 @@ class _SweepView(TypedDict):
 
 
 class SweepView(_SweepView, total=False):
-    #: Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions.
+    #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: Sequence[Sequence[int]]
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
     verdict: Sequence[str]

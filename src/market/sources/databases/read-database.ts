@@ -16,10 +16,10 @@ export function readDatabase(
 ): Promise<SourceRead | undefined> {
   switch (place.kind) {
     case 'sqlite':
-      return readSqlite(place.path, tables, problems, onProgress);
+      return readSqlite(place.path, tables, problems, onProgress, options);
     case 'duckdb':
       return readDuckDbFile(place.path, tables, problems, onProgress, options);
     case 'postgresql':
-      return readPostgresql(place, tables, problems, onProgress);
+      return readPostgresql(place, tables, problems, onProgress, options);
   }
 }

@@ -1,7 +1,8 @@
 import { DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
 import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from '../duckdb.js';
-import { createContentRows, withTables } from '../../content/content-rows.js';
+import { createContentRows } from '../../content/content-rows.js';
+import { completeContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import { columnsOf, marketColumns } from '../../formats/parquet.js';
 import { tellMarketProblems } from '../../formats/parquet-problems.js';
 import type { Problems } from '../../content/problems.js';
@@ -18,7 +19,7 @@ export async function readDuckDbFile(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
-  { follower }: ReadOptions,
+  { follower, terms = PLAIN_TERMS }: ReadOptions,
 ): Promise<SourceRead | undefined> {
   const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
@@ -30,8 +31,8 @@ export async function readDuckDbFile(
     const names = await duck.connection.runAndReadAll(
       `SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`,
     );
-    const tables = tablesToRead(new Set(names.getRows().map(([name]) => String(name))), named, problems);
-    const reading = { duck, tables, problems, rows: createContentRows(problems), follower };
+    const tables = tablesToRead(new Set(names.getRows().map(([name]) => String(name))), named, problems, terms.mapping);
+    const reading = { duck, tables, problems, rows: createContentRows(problems, terms), terms, follower };
     const read = await readTables(reading, onProgress);
     return read && { ...read, files: [await digesting] };
   } catch (error) {
@@ -48,6 +49,7 @@ interface FileReading {
   readonly tables: ReturnType<typeof tablesToRead>;
   readonly problems: Problems;
   readonly rows: ReturnType<typeof createContentRows>;
+  readonly terms: MarketTerms;
   readonly follower: ReadOptions['follower'];
 }
 
@@ -57,14 +59,15 @@ async function readTables(
 ): Promise<Omit<SourceRead, 'files'> | undefined> {
   const { duck, tables, problems, rows } = reading;
   for (const dataset of DATASETS)
-    if (dataset !== 'market' && tables[dataset] !== undefined) await readCells(reading, dataset);
+    if (dataset !== 'market') for (const table of tables[dataset] ?? []) await readCells(reading, dataset, table);
   if (tables.market === undefined) {
     rows.toTables(); // memberships that overlap are reported, too
     return undefined;
   }
   onProgress(0.2, 'reading market');
-  const scan = scanOf(tables.market);
-  const columns = marketColumns([], await columnsOf(duck.connection, scan), problems);
+  const [first = 'market', ...others] = tables.market;
+  const scan = scanOf(first);
+  const columns = marketColumns([], await columnsOf(duck.connection, scan), problems, reading.terms.mapping);
   const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
   if (columns.kind === 'refused') {
     await tellMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
@@ -72,9 +75,9 @@ async function readTables(
     return undefined;
   }
   if (columns.kind === 'cells') {
-    await readCells(reading, 'market');
-    const content = rows.toContent();
-    return content && { content, rows: datasetRows(rows.rowsOf) };
+    for (const table of [first, ...others]) await readCells(reading, 'market', table);
+    const complete = rows.toContent();
+    return complete && { ...complete, rows: datasetRows(rows.rowsOf) };
   }
   const market = await readTypedMarket(
     duck,
@@ -84,18 +87,18 @@ async function readTables(
     reading.follower,
   );
   const beside = rows.toTables();
-  const content = market && withTables(market.panels, beside, problems);
-  if (market === undefined || content === undefined || problems.errors > 0) return undefined;
-  return { content, rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))) };
+  const complete = market && completeContent(market.panels, beside, reading.terms, problems);
+  if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
+  return { ...complete, rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))) };
 }
 
 const scanOf = (table: string) => `${CATALOGUE}.main.${sqlName(table)}`;
 
 /** Reads a table row by row. */
-async function readCells({ duck: { connection }, tables, rows }: FileReading, dataset: Dataset): Promise<void> {
-  const scan = scanOf(tables[dataset]!);
+async function readCells({ duck: { connection }, rows }: FileReading, dataset: Dataset, table: string): Promise<void> {
+  const scan = scanOf(table);
   const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
-  const addRow = rows.beginCells(dataset, dataset, columns);
+  const addRow = rows.beginCells(dataset, dataset, columns, table);
   if (addRow === undefined) return;
   for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`))
     for (const row of chunk.getRows()) addRow(row.map(cellOf));

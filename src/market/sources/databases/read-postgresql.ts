@@ -6,7 +6,8 @@ import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../../content/content-rows.js';
 import { columnName, DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
 import type { Problems } from '../../content/problems.js';
-import type { SourceRead } from '../source-read.js';
+import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
+import type { ReadOptions, SourceRead } from '../source-read.js';
 import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabasePlace } from './database-place.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
@@ -39,6 +40,7 @@ export async function readPostgresql(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
+  { terms = PLAIN_TERMS }: ReadOptions,
 ): Promise<SourceRead | undefined> {
   const client = new Client({
     host: place.address,
@@ -58,15 +60,15 @@ export async function readPostgresql(
     await client.connect();
     await client.query("SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET DateStyle = 'ISO, YMD'");
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const rows = createContentRows(problems);
-    const tables = tablesToRead(await tableNames(client), named, problems);
+    const rows = createContentRows(problems, terms);
+    const tables = tablesToRead(await tableNames(client), named, problems, terms.mapping);
     for (const dataset of DATASETS)
-      if (tables[dataset] !== undefined)
-        await readTable(client, { dataset, table: tables[dataset], rows, problems, onProgress });
+      for (const table of tables[dataset] ?? [])
+        await readTable(client, { dataset, table, rows, problems, terms, onProgress });
     await client.query('COMMIT');
-    const content = rows.toContent();
-    if (content === undefined || problems.errors > 0) return undefined;
-    return { content, rows: datasetRows(rows.rowsOf), files: [] };
+    const complete = rows.toContent();
+    if (complete === undefined || problems.errors > 0) return undefined;
+    return { ...complete, rows: datasetRows(rows.rowsOf), files: [] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -102,6 +104,7 @@ interface TableRead {
   readonly table: string;
   readonly rows: ContentRows;
   readonly problems: Problems;
+  readonly terms: MarketTerms;
   readonly onProgress: DatabaseProgress;
 }
 
@@ -119,6 +122,7 @@ async function readTable(client: Client, read: TableRead): Promise<void> {
   const hasKeys = ['identifier', 'date'].every((key) => columns.some(({ name }) => columnName('market', name) === key));
   const isTyped =
     hasKeys &&
+    read.terms.mapping === null &&
     columns.every(({ name, type }) => {
       const known = columnName('market', name);
       if (known === 'identifier') return TEXTS.has(type);
@@ -198,12 +202,13 @@ async function readCells(
   client: Client,
   source: string,
   columns: readonly Column[],
-  { dataset, rows }: TableRead,
+  { dataset, table, rows }: TableRead,
 ): Promise<void> {
   const addRow = rows.beginCells(
     dataset,
     dataset,
     columns.map(({ name }) => name),
+    table,
   );
   if (addRow === undefined) return;
   await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT * FROM ${source}`);

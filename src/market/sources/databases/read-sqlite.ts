@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../../content/content-rows.js';
-import { DATASETS, datasetRows } from '../../content/datasets.js';
+import { DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
 import { digestFile } from '../digest-file.js';
 import type { Problems } from '../../content/problems.js';
-import type { SourceRead } from '../source-read.js';
+import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
+import type { ReadOptions, SourceRead } from '../source-read.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log. */
@@ -24,6 +25,7 @@ export async function readSqlite(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
+  { terms = PLAIN_TERMS }: ReadOptions,
 ): Promise<SourceRead | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
   try {
@@ -46,11 +48,11 @@ export async function readSqlite(
       problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is no SQLite database.' });
       return undefined;
     }
-    const rows = createContentRows(problems);
-    readTables(copy, named, rows, problems, onProgress);
-    const content = rows.toContent();
-    if (content === undefined || problems.errors > 0) return undefined;
-    return { content, rows: datasetRows(rows.rowsOf), files: [digest] };
+    const rows = createContentRows(problems, terms);
+    readTables(copy, { named, terms }, rows, problems, onProgress);
+    const complete = rows.toContent();
+    if (complete === undefined || problems.errors > 0) return undefined;
+    return { ...complete, rows: datasetRows(rows.rowsOf), files: [digest] };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -71,7 +73,7 @@ async function asRollbackFile(path: string): Promise<boolean> {
 
 function readTables(
   copy: string,
-  named: TableNames,
+  { named, terms }: { readonly named: TableNames; readonly terms: MarketTerms },
   rows: ContentRows,
   problems: Problems,
   onProgress: DatabaseProgress,
@@ -82,21 +84,11 @@ function readTables(
     const held = new Set(
       database.all("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").map((row) => String(row['name'])),
     );
-    const tables = tablesToRead(held, named, problems);
+    const tables = tablesToRead(held, named, problems, terms.mapping);
     for (const dataset of DATASETS) {
-      const table = tables[dataset];
-      if (table === undefined) continue;
-      onProgress(dataset === 'market' ? 0.1 : 0.9, `reading ${dataset}`);
-      const columns = database
-        .all(`SELECT name FROM pragma_table_info(${text(table)})`)
-        .map((row) => String(row['name']));
-      const addRow = rows.beginCells(dataset, dataset, columns);
-      if (addRow === undefined) continue;
-      const statement = database.prepare(`SELECT * FROM ${name(table)}`);
-      try {
-        for (const row of statement.iterate()) addRow(columns.map((column) => cellOf(row[column])));
-      } finally {
-        statement.finalize();
+      for (const table of tables[dataset] ?? []) {
+        onProgress(dataset === 'market' ? 0.1 : 0.9, `reading ${dataset}`);
+        readTable(database, dataset, table, rows);
       }
     }
   } catch (error) {
@@ -107,6 +99,23 @@ function readTables(
     });
   } finally {
     database?.close();
+  }
+}
+
+function readTable(
+  database: InstanceType<typeof sqlite.Database>,
+  dataset: Dataset,
+  table: string,
+  rows: ContentRows,
+): void {
+  const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
+  const addRow = rows.beginCells(dataset, dataset, columns, table);
+  if (addRow === undefined) return;
+  const statement = database.prepare(`SELECT * FROM ${name(table)}`);
+  try {
+    for (const row of statement.iterate()) addRow(columns.map((column) => cellOf(row[column])));
+  } finally {
+    statement.finalize();
   }
 }
 

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+
+/** Tables, columns and entries that one mapping may name. */
+const ENTRIES_MAX = 2000;
+
+const ColumnName = z.string().max(200);
+
+/** Formats of days besides patterns of YYYY, YY, MMM, MM, M, DD and D. */
+export const EPOCH_FORMATS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
+
+/** Each part of a date once: a year, a month, a day, with whatever stands between them. */
+const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9])+$/;
+
+/** A market whose prices come from a file, sheet or table as its vendor writes it. */
+export const Mapping = z
+  .strictObject({
+    layout: z.enum(['long', 'wide']).default('long').meta({
+      description: 'long: a row a name and date. wide: a row a date and a column a name.',
+      example: 'wide',
+    }),
+    field: ColumnName.min(1).nullable().default(null).meta({
+      description:
+        'Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.',
+      example: 'CLOSE',
+    }),
+    fields: z
+      .record(ColumnName.min(1), ColumnName.min(1))
+      .refine((fields) => Object.keys(fields).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} tables` })
+      .default({})
+      .meta({
+        description: 'Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.',
+        example: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' },
+      }),
+    columns: z
+      .record(ColumnName.min(1), ColumnName)
+      .refine((columns) => Object.keys(columns).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} columns` })
+      .default({})
+      .meta({
+        description:
+          'Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.',
+        example: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
+      }),
+    identifier_from: z
+      .string()
+      .max(200)
+      .refine((text) => text === 'column' || /^file:[^{}]*\{identifier\}[^{}]*$/.test(text), {
+        error: 'must be column, or file: with the name of a file around {identifier}',
+      })
+      .nullable()
+      .default(null)
+      .meta({
+        description:
+          'Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.',
+        example: 'file:{identifier}_data.csv',
+      }),
+    date_format: z
+      .string()
+      .max(40)
+      .refine((text) => EPOCH_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
+        error: `must be made of YYYY or YY, MMM, MM or M, DD or D, or be one of ${EPOCH_FORMATS.join(', ')}`,
+      })
+      .nullable()
+      .default(null)
+      .meta({
+        description: `How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. A time of day is dropped.`,
+        example: 'MM/DD/YYYY',
+      }),
+    decimal: z.enum(['.', ',']).default('.').meta({
+      description: 'Mark of decimals. With a comma, points and spaces between thousands are passed over.',
+      example: ',',
+    }),
+    on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
+      description:
+        'A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.',
+      example: 'identical',
+    }),
+    zero_prices: z
+      .enum(['refuse', 'missing'])
+      .default('refuse')
+      .meta({ description: 'A price of 0: refused, or no price.', example: 'missing' }),
+    negative_prices: z.enum(['refuse', 'absolute']).default('refuse').meta({
+      description: 'A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).',
+      example: 'absolute',
+    }),
+    adjusted_close: ColumnName.min(1).nullable().default(null).meta({
+      description:
+        'Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.',
+      example: 'Adj Close',
+    }),
+    ignore: z
+      .array(ColumnName)
+      .max(ENTRIES_MAX)
+      .default([])
+      .meta({ description: 'Columns that are not read.', example: ['Repaired?'] }),
+  })
+  .meta({
+    id: 'Mapping',
+    description: 'How a market is read from tables as they come. Columns that are not mapped are taken by their name.',
+  });
+export type Mapping = z.infer<typeof Mapping>;
+
+/** Cash dividends and splits that adjusted closes told. */
+export const DerivedActions = z
+  .strictObject({ dividends: z.int().min(0), splits: z.int().min(0) })
+  .meta({ id: 'DerivedActions', description: 'Corporate actions that were derived from adjusted closes.' });
+export type DerivedActions = z.infer<typeof DerivedActions>;

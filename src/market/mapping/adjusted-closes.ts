@@ -1,0 +1,226 @@
+import { formatDay, type Day } from '#domain/days.js';
+import type { DerivedActions } from '#domain/documents/mapping.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import type { Problems } from '../content/problems.js';
+import { withoutEmptyLines, type Panels } from '../serving/panels.js';
+import { ADJUSTED_CLOSE } from './mapped-columns.js';
+
+/** Rounding of single precision, of the close and of the adjusted close, relative. */
+const SINGLE_PRECISION = 1.3e-7;
+
+/** What is tried as a vendor's rounding: once, again with every dividend, and of closes that the adjusted ones were not made of. */
+const ROUNDINGS = [
+  ...[1, 2, 4, 8].map((times) => ({ relative: times * SINGLE_PRECISION, units: 0 })),
+  { relative: SINGLE_PRECISION, units: 1 },
+] as const;
+
+/** Decimals of a vendor's prices that are looked for; beyond them a price is as exact as a double. */
+const DECIMALS_MAX = 9;
+
+/** Terms of the ratio of a split, and the cash that may come with it on its day, as a fraction of the price. */
+const SPLIT_TERM_MAX = 10;
+const SPLIT_INTEGER_MAX = 100;
+const SPLIT_CASH_MAX = 0.05;
+/** Smallest ratio of a split: below it cash is likelier. */
+const SPLIT_RATIO_MIN = 1.2;
+
+/** Ratios of splits, those of the smallest terms first. */
+const SPLIT_RATIOS = [
+  ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
+    1 + Math.floor(i / SPLIT_TERM_MAX),
+    1 + (i % SPLIT_TERM_MAX),
+  ]),
+  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [i + 1, 1]),
+  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [1, i + 1]),
+]
+  .filter(([a, b]) => a !== b)
+  .toSorted(([a, b], [c, d]) => a! + b! - (c! + d!))
+  .map(([a, b]) => a! / b!);
+
+/** Digits of a dividend that is tried for a shorter one. */
+const CASH_DIGITS_MAX = 17;
+
+/** A range of numbers that rounding leaves open. */
+interface Range {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Closes of one name on the days that have both. */
+interface Closes {
+  readonly days: readonly Day[];
+  readonly close: readonly number[];
+  readonly adjusted: readonly number[];
+}
+
+/** A stretch of days on which the adjusted close is one multiple of the close. */
+interface Stretch {
+  /** Position of its first day. */
+  readonly from: number;
+  readonly factor: Range;
+}
+
+/** Panels without their adjusted closes, and what those told. */
+export interface DerivedMarket {
+  readonly panels: Panels;
+  readonly actions: readonly CorporateAction[];
+  readonly derived: DerivedActions;
+}
+
+/**
+ * Derives the cash dividends, and the splits where closes are as traded, that make total growth equal that of the adjusted
+ * closes: the adjusted close is a constant multiple of the close between two ex-dates, up to the vendor's rounding, and the
+ * multiple rises on an ex-date by 1 + dividend / close. A multiple that falls for no reason is a warning.
+ * @cost O(days x names)
+ */
+export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
+  const adjusted = panels.fields.get(ADJUSTED_CLOSE);
+  if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 } };
+  const rest = withoutEmptyLines({
+    ...panels,
+    fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
+  });
+  const actions = panels.identifiers.flatMap((identifier, n) =>
+    actionsOf(identifier, closesOf(panels, adjusted, n), adjustment, problems),
+  );
+  const splits = actions.filter(({ type }) => type === 'SPLIT').length;
+  return { panels: rest, actions, derived: { dividends: actions.length - splits, splits } };
+}
+
+function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
+  const closes = fields.get('CLOSE')!; // every market has it
+  const held: { days: Day[]; close: number[]; adjusted: number[] } = { days: [], close: [], adjusted: [] };
+  for (let t = 0; t < dates.length; t++) {
+    const cell = t * identifiers.length + n;
+    if (!(closes[cell]! > 0 && adjusted[cell]! > 0)) continue;
+    held.days.push(dates[t]!);
+    held.close.push(closes[cell]!);
+    held.adjusted.push(adjusted[cell]!);
+  }
+  return held;
+}
+
+function actionsOf(
+  identifier: string,
+  closes: Closes,
+  adjustment: MarketData['adjustment'],
+  problems: Problems,
+): CorporateAction[] {
+  const stretches = stretchesOf(closes, adjustment);
+  const actions: CorporateAction[] = [];
+  const add = (type: 'DIVIDEND' | 'SPLIT', value: number, exDay: Day) =>
+    actions.push({
+      identifier,
+      type,
+      value,
+      exDay,
+      payDay: null,
+      status: null,
+      announcedDay: null,
+      related: null,
+      subscriptionPrice: null,
+    });
+  let factor = middle(stretches[0]?.factor ?? { low: 1, high: 1 });
+  for (const { from, factor: range } of stretches.slice(1)) {
+    const rise = { low: range.low / factor, high: range.high / factor };
+    const day = closes.days[from]!;
+    const split = adjustment === 'none' ? splitIn(rise) : 1;
+    const cash = {
+      low: (rise.low / split - 1) * closes.close[from]!,
+      high: (rise.high / split - 1) * closes.close[from]!,
+    };
+    if (cash.high < 0) {
+      problems.warning({
+        code: 'ADJUSTMENT_UNEXPLAINED',
+        path: `market.${identifier}`,
+        message: `The adjusted close of ${identifier} falls by ${((1 - middle(rise)) * 100).toPrecision(3)} % against the close on ${formatDay(day)}; no dividend does that, and none is derived.`,
+        value: formatDay(day),
+      });
+      factor = middle(range);
+      continue;
+    }
+    if (split !== 1) add('SPLIT', split, day);
+    const dividend = cash.low > 0 ? shortestIn(cash) : 0;
+    if (dividend > 0) add('DIVIDEND', dividend, day);
+    factor *= split * (1 + dividend / closes.close[from]!);
+  }
+  return actions;
+}
+
+/**
+ * The stretches of a name, at the smallest rounding that leaves the fewest multiples that fall for no reason: dividends only
+ * raise them, rounding does both.
+ */
+function stretchesOf(closes: Closes, adjustment: MarketData['adjustment']): Stretch[] {
+  const unit = unitOf(closes.adjusted);
+  let best: Stretch[] = [];
+  let fewest = Number.POSITIVE_INFINITY;
+  for (const { relative, units } of ROUNDINGS) {
+    const stretches = constantStretches(closes, relative, { unit, closeUnit: units * unitOf(closes.close) });
+    const falls = stretches.filter((_, i) => isFall(stretches, i, adjustment)).length;
+    if (falls >= fewest) continue;
+    best = stretches;
+    fewest = falls;
+    if (falls === 0) break;
+  }
+  return best;
+}
+
+const isFall = (stretches: readonly Stretch[], i: number, adjustment: MarketData['adjustment']) =>
+  i > 0 && stretches[i]!.factor.high < stretches[i - 1]!.factor.low && !isSplit(stretches, i, adjustment);
+
+const isSplit = (stretches: readonly Stretch[], i: number, adjustment: MarketData['adjustment']) =>
+  adjustment === 'none' &&
+  splitIn({
+    low: stretches[i]!.factor.low / stretches[i - 1]!.factor.high,
+    high: stretches[i]!.factor.high / stretches[i - 1]!.factor.low,
+  }) !== 1;
+
+/** Days on which one multiple fits, each stretch as long as it can be. */
+function constantStretches(
+  { close, adjusted }: Closes,
+  relative: number,
+  { unit, closeUnit }: { readonly unit: number; readonly closeUnit: number },
+): Stretch[] {
+  const stretches: { from: number; factor: Range }[] = [];
+  for (let t = 0; t < close.length; t++) {
+    const slack = adjusted[t]! * (relative + closeUnit / 2 / close[t]!) + unit / 2;
+    const own = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
+    const last = stretches.at(-1);
+    const low = Math.max(own.low, last?.factor.low ?? 0);
+    const high = Math.min(own.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
+    if (last === undefined || low > high) stretches.push({ from: t, factor: own });
+    else last.factor = { low, high };
+  }
+  return stretches;
+}
+
+/** Unit of the last digit that prices are written with. */
+function unitOf(prices: readonly number[]): number {
+  let decimals = 0;
+  for (const price of prices) {
+    const text = String(price);
+    const point = text.indexOf('.');
+    if (point >= 0) decimals = Math.max(decimals, text.length - point - 1);
+    if (decimals > DECIMALS_MAX) return 0;
+  }
+  return 10 ** -decimals;
+}
+
+/** The simplest ratio of a split that a rise holds, alone or else with little cash beside it; 1 where there is none. */
+function splitIn({ low, high }: Range): number {
+  if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
+  const alone = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
+  return alone ?? SPLIT_RATIOS.find((ratio) => ratio <= high && ratio * (1 + SPLIT_CASH_MAX) >= low) ?? 1;
+}
+
+const middle = ({ low, high }: Range) => (low + high) / 2;
+
+/** The number of the fewest digits in a range. */
+function shortestIn(range: Range): number {
+  for (let digits = 1; digits <= CASH_DIGITS_MAX; digits++) {
+    const value = Number(middle(range).toPrecision(digits));
+    if (value >= range.low && value <= range.high) return value;
+  }
+  return middle(range);
+}

@@ -1,0 +1,97 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import { didYouMean } from '#domain/nearest-name.js';
+import { columnName, REQUIRED_COLUMNS } from '../content/datasets.js';
+import { namedColumns } from '../import/named-columns.js';
+import type { Problems } from '../content/problems.js';
+
+const same = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
+
+/** Position of a column by its name, as written or else in any case; -1 where there is none. */
+export function positionOf(columns: readonly string[], name: string): number {
+  const exact = columns.findIndex((column) => column.trim() === name.trim());
+  return exact >= 0 ? exact : columns.findIndex((column) => same(column, name));
+}
+
+/** Datapoint under which adjusted closes are carried until dividends are derived from them: no column can be called so. */
+export const ADJUSTED_CLOSE = '\u0000adjusted close';
+
+/**
+ * Names of the columns of a long table under its mapping: '' for one that is not read.
+ * @returns undefined, with a finding, when a column it needs is not there.
+ */
+export function mappedColumns(
+  mapping: Mapping,
+  label: string,
+  written: readonly string[],
+  problems: Problems,
+): string[] | undefined {
+  const isNamedByFile = mapping.identifier_from?.startsWith('file:') === true;
+  const names = renamed(mapping, written);
+  const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByFile);
+  const before = problems.errors;
+  for (const name of needed) {
+    const from = mapping.columns[name];
+    if (from === undefined || names.includes(name)) continue;
+    problems.error({
+      code: 'MISSING_COLUMN',
+      path: `${label}.${from || name}`,
+      column: from || name,
+      message: `The mapping takes ${name} from ${JSON.stringify(from.slice(0, 80))}, which is no column.${didYouMean(from, written)}`,
+    });
+  }
+  tellAdjusted(mapping, { label, written, names }, problems);
+  if (problems.errors > before) return undefined;
+  const kept = names.flatMap((name, i) => (name === '' ? [] : [i]));
+  const known = namedColumns(
+    'market',
+    label,
+    [...kept.map((i) => names[i]!), ...(isNamedByFile ? ['identifier'] : [])],
+    problems,
+  );
+  if (known === undefined) return undefined;
+  kept.forEach((i, k) => (names[i] = known[k]!));
+  return names;
+}
+
+function tellAdjusted(
+  { adjusted_close: from }: Mapping,
+  {
+    label,
+    written,
+    names,
+  }: { readonly label: string; readonly written: readonly string[]; readonly names: readonly string[] },
+  problems: Problems,
+): void {
+  if (from === null || names.includes(ADJUSTED_CLOSE)) return;
+  problems.error({
+    code: 'MISSING_COLUMN',
+    path: `${label}.${from}`,
+    column: from,
+    message: `The mapping takes adjusted closes from ${JSON.stringify(from.slice(0, 80))}, which is no column.${didYouMean(from, written)}`,
+  });
+}
+
+/** The columns under the names a mapping gives them; '' for those that are left out: ignored ones, nameless ones, and a name that is taken. */
+export function renamed(mapping: Mapping, written: readonly string[]): string[] {
+  const names = written.map(() => '');
+  for (const [name, from] of Object.entries(mapping.columns)) {
+    const at = positionOf(written, from);
+    if (at >= 0) names[at] = columnName('market', name);
+  }
+  if (mapping.adjusted_close !== null) {
+    const at = positionOf(written, mapping.adjusted_close);
+    if (at >= 0) names[at] = ADJUSTED_CLOSE;
+  }
+  const isNamedByFile = mapping.identifier_from?.startsWith('file:') === true;
+  const taken = new Set(names);
+  return names.map((name, i) => {
+    if (name !== '') return name;
+    const own = columnName('market', written[i]!);
+    const isLeftOut =
+      own === '' ||
+      taken.has(own) ||
+      (isNamedByFile && own === 'identifier') ||
+      mapping.ignore.some((ignored) => same(ignored, written[i]!));
+    return isLeftOut ? '' : own;
+  });
+}

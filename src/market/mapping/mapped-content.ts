@@ -1,0 +1,78 @@
+import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
+import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
+import { compareActions } from '../content/action-rows.js';
+import { withTables } from '../content/whole-content.js';
+import type { ContentTables, MarketContent } from '../content/market-content.js';
+import { createMarketRows, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
+import type { Problems } from '../content/problems.js';
+import type { Panels } from '../serving/panels.js';
+import { deriveActions } from './adjusted-closes.js';
+import { createMappedRows } from './mapped-rows.js';
+
+/** How the market of a source is to be understood. */
+export interface MarketTerms {
+  readonly mapping: Mapping | null;
+  readonly adjustment: MarketData['adjustment'];
+}
+
+/** A market that says everything itself. */
+export const PLAIN_TERMS: MarketTerms = { mapping: null, adjustment: 'none' };
+
+/** A content with what was derived for it; null where nothing was to be. */
+export interface CompleteContent {
+  readonly content: MarketContent;
+  readonly derived: DerivedActions | null;
+}
+
+/** Rows of a market on its terms. */
+export function marketRowsOn(
+  { mapping }: MarketTerms,
+  problems: Problems,
+  options: MarketRowsOptions = {},
+): MarketRows {
+  return mapping === null ? createMarketRows(problems, options) : createMappedRows(mapping, problems, options);
+}
+
+/**
+ * Panels and tables as one content, with the actions that adjusted closes tell.
+ * @returns undefined, with a finding, when the tables contradict the panels.
+ */
+export function completeContent(
+  panels: Panels,
+  tables: ContentTables,
+  { mapping, adjustment }: MarketTerms,
+  problems: Problems,
+): CompleteContent | undefined {
+  if (mapping === null || mapping.adjusted_close === null) {
+    const content = withTables(panels, tables, problems);
+    return content && { content, derived: null };
+  }
+  refuseTwice(tables, adjustment, problems);
+  const { panels: rest, actions, derived } = deriveActions(panels, adjustment, problems);
+  const content = withTables(
+    rest,
+    { ...tables, actions: [...tables.actions, ...actions].toSorted(compareActions) },
+    problems,
+  );
+  return content && { content, derived };
+}
+
+/** Refuses dividends from two places, and prices that have theirs in them already. */
+function refuseTwice({ actions }: ContentTables, adjustment: MarketData['adjustment'], problems: Problems): void {
+  if (adjustment === 'total')
+    problems.error({
+      code: 'NOT_IN_CHOICES',
+      path: 'mapping.adjusted_close',
+      message: 'CLOSE is declared to hold dividends already (adjustment total); none can be derived.',
+      accepted: ['none', 'splits'],
+    });
+  const twice = actions.filter(
+    ({ type }) => ACTION_KINDS[type] === 'cash' || (ACTION_KINDS[type] === 'ratio' && adjustment === 'none'),
+  );
+  if (twice.length > 0)
+    problems.error({
+      code: 'DUPLICATE_KEY',
+      path: 'mapping.adjusted_close',
+      message: `The table corporate_actions holds ${twice.length} dividends and splits; either it or adjusted closes may say them.`,
+    });
+}

@@ -1,0 +1,276 @@
+import type { Day } from '#domain/days.js';
+import type { Mapping } from '#domain/documents/mapping.js';
+import { isAssetIdentifier } from '#domain/shape.js';
+import { isKnownColumn } from '../content/datasets.js';
+import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
+import { badDay, quoted } from '../content/key-problems.js';
+import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
+import { notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import type { Panels } from '../serving/panels.js';
+import { dayReader } from './date-formats.js';
+import { commaNumberIn } from './decimal-comma.js';
+import { identifierOfFile, isMarketTable } from './market-tables.js';
+import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
+import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } from './wide-columns.js';
+
+/** The prices of a mapped market; an adjusted close is one as well. */
+const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
+
+/** A file of a mapped market. */
+interface MappedFile extends MarketFile {
+  /** Name of each column as it is carried. */
+  readonly names: readonly string[];
+  readonly isPrice: readonly boolean[];
+}
+
+/** A table whose columns are names; its columns are known once its header is complete. */
+interface WideFile extends MarketFile {
+  /** Null until the second header row is read, undefined where nothing of the table can be read. */
+  columns: OpenedColumns | null | undefined;
+  rowsMet: number;
+}
+
+interface OpenedColumns extends WideColumns {
+  readonly file: MarketFile;
+  readonly codes: readonly (number | undefined)[];
+}
+
+/** What was wrong with the numbers of a column of which no number was seen yet. */
+interface Wordy {
+  readonly first: Problem[];
+  count: number;
+}
+
+/** Rows of a market as its vendor writes it; each problem is reported in the vendor's words. */
+export function createMappedRows(mapping: Mapping, problems: Problems, options: MarketRowsOptions = {}): MarketRows {
+  const rows = createMarketRows(problems, {
+    ...options,
+    onDuplicate: mapping.on_duplicate,
+    isJoined: mapping.layout === 'wide',
+  });
+  const readDay = dayReader(mapping.date_format);
+  const areZerosMissing = mapping.zero_prices === 'missing';
+  const isAbsolute = mapping.negative_prices === 'absolute';
+  const numberOf = mapping.decimal === ',' ? commaNumberIn : numberIn;
+  /** By the name of the datapoint: whether it has a number, and the texts it has. */
+  const numbered = new Set<string>();
+  const wordy = new Map<string, Wordy>();
+  let fileRow = 0;
+
+  function beginFile(label: string, written: readonly string[], table?: string): MarketFile | undefined {
+    const name = table ?? label.split('/').at(-1)!;
+    if (mapping.layout === 'wide') return beginWide(label, written, name);
+    const names = mappedColumns(mapping, label, written, problems);
+    if (names === undefined) return undefined;
+    fileRow = 0;
+    const file = rows.openFile({ label, written }, names);
+    const code = codeOfFile(file, name);
+    const mapped: MappedFile = {
+      ...file,
+      ...(code === undefined ? {} : { code }),
+      hasOwnNumbers: mapping.decimal === ',',
+      names,
+      isPrice: names.map((each) => PRICES.has(each)),
+    };
+    return mapped;
+  }
+
+  function codeOfFile(file: MarketFile, name: string): number | undefined {
+    const from = mapping.identifier_from;
+    if (from?.startsWith('file:') !== true) return undefined;
+    const identifier = identifierOfFile(from, name) ?? '';
+    if (isAssetIdentifier(identifier)) return rows.codeOf(file, identifier);
+    problems.error({
+      code: 'BAD_IDENTIFIER',
+      path: file.label,
+      message: `${quoted(name)} says no identifier: ${from} was expected.`,
+      value: name,
+    });
+    return undefined;
+  }
+
+  function beginWide(label: string, written: readonly string[], table: string): WideFile | undefined {
+    const field = fieldOfTable(mapping, table);
+    if (field === undefined) {
+      problems.error({
+        code: 'MISSING_COLUMN',
+        path: label,
+        message: `The mapping does not say what the numbers of ${JSON.stringify(table.slice(0, 80))} are: fields does not name it.`,
+      });
+      return undefined;
+    }
+    const columns = field === null ? columnsOfTuples(mapping, written) : columnsOfField(mapping, field, written);
+    const file = { label, written, identifierColumn: -1, dateColumn: 0, fieldOf: new Int32Array(0), isWide: true };
+    return { ...file, columns: columns === undefined ? null : openWide({ label, written }, columns), rowsMet: 0 };
+  }
+
+  function openWide(source: Pick<MarketFile, 'label' | 'written'>, columns: WideColumns): OpenedColumns {
+    const names = columns.columns.map((column) => column?.field ?? '');
+    const file = rows.openFile(source, names);
+    const codes = columns.columns.map(
+      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, column.identifier),
+    );
+    for (const name of names) numbered.add(name);
+    const opened: MappedFile = {
+      ...file,
+      dateColumn: columns.date,
+      names,
+      isPrice: names.map((name) => PRICES.has(name)),
+    };
+    return { ...columns, file: opened, codes };
+  }
+
+  function addWide(file: WideFile, cells: readonly (Cell | undefined)[] | null): void {
+    if (cells === null) {
+      file.rowsMet += 1;
+      return;
+    }
+    if (file.columns === null) {
+      file.columns = openWide(file, columnsOfTwoRows(mapping, file.written, cells));
+      return;
+    }
+    const columns = file.columns!; // what cannot be opened is not read
+    const isNameOfIndex = file.rowsMet === 0 && cells.every((cell, i) => i === columns.date || textIn(cell) === null);
+    if (isNameOfIndex && typeof readDay(cells[columns.date]) !== 'number') return;
+    fileRow = file.rowsMet;
+    const day = dayOf(columns.file, cells[columns.date]);
+    fileRow = file.rowsMet += 1;
+    if (day === undefined) return;
+    for (let i = 0; i < columns.codes.length; i++) {
+      const code = columns.codes[i];
+      if (code === undefined) continue;
+      const value = numberOf(cells[i]);
+      if (value === undefined) refuseNumber(columns.file, i, String(cells[i]));
+      else if (value === value) setBar(columns, i, { row: fileRow, code, day }, value);
+    }
+  }
+
+  function setBar(
+    columns: OpenedColumns,
+    i: number,
+    bar: { row: number; code: number; day: Day },
+    value: number,
+  ): void {
+    const number = priceOf(PRICES.has(columns.columns[i]!.field), value);
+    if (number !== number) return;
+    rows.beginBar(bar.row, bar.code, bar.day);
+    rows.setNumber(columns.file, i, number);
+  }
+
+  /** A number of a price as the mapping reads it: NaN where it is none. */
+  function priceOf(isPrice: boolean, value: number): number {
+    if (!isPrice || value > 0) return value;
+    if (value === 0) return areZerosMissing ? Number.NaN : value;
+    return isAbsolute ? -value : value;
+  }
+
+  function beginRow(code: number | undefined, day: Day | undefined): void {
+    fileRow += 1;
+    rows.beginRow(code, day);
+  }
+
+  function setNumber(file: MarketFile, column: number, value: number): void {
+    const { names, isPrice } = file as MappedFile; // opened above
+    const number = priceOf(isPrice[column]!, value);
+    numbered.add(names[column]!);
+    if (number === number) rows.setNumber(file, column, number);
+  }
+
+  /** Texts of a column that nobody asked for are reported once all rows are read: there may be no number in it at all. */
+  function refuseNumber(file: MarketFile, column: number, text: string): void {
+    const name = (file as MappedFile).names[column]!; // as above
+    if (isKnownColumn('market', name) || name === ADJUSTED_CLOSE || Object.hasOwn(mapping.columns, name)) {
+      rows.refuseNumber(file, column, text);
+      return;
+    }
+    const held = wordy.get(name) ?? { first: [], count: 0 };
+    wordy.set(name, held);
+    held.count += 1;
+    if (held.first.length < ALIKE_MAX)
+      held.first.push({
+        code: 'NOT_A_NUMBER',
+        path: cellPath(file.label, fileRow, file.written[column]!),
+        message: `${file.written[column]!} is ${quoted(text)}, which ${notANumber(text)}.`,
+        value: text,
+      });
+  }
+
+  function tellWordy(): void {
+    for (const [name, { first, count }] of wordy) {
+      if (!numbered.has(name))
+        problems.warning({
+          code: 'COLUMN_IGNORED',
+          path: `market.${name}`,
+          column: name,
+          message: `The column ${name} holds no number, as ${JSON.stringify(String(first[0]!.value).slice(0, 80))}; it is not read.`,
+        });
+      else first.forEach((problem, i) => problems.error(problem, i === first.length - 1 ? count - i : 1));
+    }
+  }
+
+  function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
+    if (file.isWide === true) {
+      addWide(file as WideFile, cells); // opened above
+      return;
+    }
+    if (cells === null) {
+      beginRow(undefined, undefined);
+      return;
+    }
+    const { identifierColumn, dateColumn } = file;
+    beginRow(
+      identifierColumn < 0 ? file.code : rows.codeOf(file, textIn(cells[identifierColumn])),
+      dateColumn < 0 ? undefined : dayOf(file, cells[dateColumn]),
+    );
+    for (let column = 0; column < file.fieldOf.length; column++) {
+      if (file.fieldOf[column]! < 0) continue;
+      const value = numberOf(cells[column]);
+      if (value === undefined) refuseNumber(file, column, String(cells[column]));
+      else if (value === value) setNumber(file, column, value);
+    }
+  }
+
+  function dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined {
+    const day = readDay(cell);
+    if (typeof day === 'number') return day;
+    const name = file.written[file.dateColumn]!;
+    const path = cellPath(file.label, fileRow + 1, name);
+    problems.error(badDay(path, name, day === null ? null : String(cell), mapping.date_format ?? undefined));
+    return undefined;
+  }
+
+  function toPanels(): Panels | undefined {
+    tellWordy();
+    const panels = rows.toPanels();
+    if (panels === undefined) return undefined;
+    const fields = new Map([...panels.fields].filter(([name]) => !wordy.has(name)));
+    if (fields.has('CLOSE')) return { ...panels, fields };
+    problems.error({
+      code: 'MISSING_COLUMN',
+      path: 'market.CLOSE',
+      column: 'CLOSE',
+      message: 'No table of the market holds CLOSE.',
+    });
+    return undefined;
+  }
+
+  return {
+    ...rows,
+    beginFile,
+    beginRow,
+    setNumber,
+    refuseNumber,
+    addCells,
+    dayOf,
+    toPanels,
+    get rows() {
+      return rows.rows;
+    },
+  };
+}
+
+/** What the numbers of a wide table are: null where its columns say it, undefined where nothing does. */
+function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {
+  if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
+  return mapping.field;
+}

@@ -1,0 +1,114 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import { textIn, type Cell } from '../formats/cells.js';
+import { columnName, isKnownColumn } from '../content/datasets.js';
+import { ADJUSTED_CLOSE, positionOf } from './mapped-columns.js';
+
+/** What a column of a wide table holds: a field of a name. */
+export interface WideColumn {
+  readonly identifier: string;
+  readonly field: string;
+}
+
+/** The columns of a wide table: where the day stands, and what each other column holds; undefined for one that is not read. */
+export interface WideColumns {
+  readonly date: number;
+  readonly columns: readonly (WideColumn | undefined)[];
+}
+
+/** Names of an index column that pandas writes without one. */
+const NAMELESS_INDEX = /^(__index_level_0__|Unnamed: 0)?$/;
+
+/** A column of two levels as Parquet files of pandas name it: ('Close', 'AAPL'). */
+const TWO_LEVELS = /^\(\s*(['"])(.*)\1\s*,\s*(['"])(.*)\3\s*\)$/;
+
+/** The column of days of a wide table: the one that is mapped, the one called date, or the first. */
+function dateColumn({ columns }: Mapping, written: readonly string[]): number {
+  const named = positionOf(written, columns['date'] ?? 'date');
+  return named >= 0 ? named : 0;
+}
+
+/** The columns of a table whose numbers are all of one field. */
+export function columnsOfField(mapping: Mapping, field: string, written: readonly string[]): WideColumns {
+  const date = dateColumn(mapping, written);
+  const name = fieldOf(mapping, field);
+  return {
+    date,
+    columns: written.map((identifier, i) =>
+      i === date || identifier.trim() === '' || mapping.ignore.includes(identifier)
+        ? undefined
+        : { identifier: identifier.trim(), field: name },
+    ),
+  };
+}
+
+/** The columns of a table with names in two levels, written as pandas writes tuples; undefined where no column is. */
+export function columnsOfTuples(mapping: Mapping, written: readonly string[]): WideColumns | undefined {
+  const levels = written.map((column) => {
+    const match = TWO_LEVELS.exec(column.trim());
+    return match === null ? undefined : ([match[2]!, match[4]!] as const);
+  });
+  const tuples = levels.filter((each) => each !== undefined);
+  if (tuples.length === 0) return undefined;
+  const isFieldFirst = areFields(
+    mapping,
+    tuples.map(([first]) => first),
+    tuples.map(([, second]) => second),
+  );
+  const nameless = written.findIndex((column, i) => levels[i] === undefined && NAMELESS_INDEX.test(column));
+  const dates = levels.findIndex((level) => level !== undefined && /^date(time)?$/i.test(level[0]) && level[1] === '');
+  const named = positionOf(written, mapping.columns['date'] ?? 'date');
+  return {
+    date: named >= 0 ? named : dates >= 0 ? dates : Math.max(nameless, 0),
+    columns: levels.map((level) => level && column(mapping, isFieldFirst ? level : [level[1], level[0]])),
+  };
+}
+
+/** The columns of a table with a header of two rows: fields and names, in either order. */
+export function columnsOfTwoRows(
+  mapping: Mapping,
+  first: readonly string[],
+  cells: readonly (Cell | undefined)[],
+): WideColumns {
+  const second = first.map((_, i) => textIn(cells[i]) ?? '');
+  const inFirst = positionOf(first, mapping.columns['date'] ?? 'date');
+  const inSecond = positionOf(second, mapping.columns['date'] ?? 'date');
+  const date = Math.max(inFirst >= 0 ? inFirst : inSecond, 0);
+  const others = first.flatMap((_, i) => (i === date ? [] : [i]));
+  const isFieldFirst = areFields(
+    mapping,
+    others.map((i) => first[i]!),
+    others.map((i) => second[i]!),
+  );
+  let spanned = '';
+  const upper = first.map((text, i) => (i === date ? text : (spanned = text.trim() || spanned)));
+  return {
+    date,
+    columns: first.map((_, i) =>
+      i === date ? undefined : column(mapping, isFieldFirst ? [upper[i]!, second[i]!] : [second[i]!, upper[i]!]),
+    ),
+  };
+}
+
+function column(mapping: Mapping, [field, identifier]: readonly [string, string]): WideColumn | undefined {
+  if (field.trim() === '' || identifier.trim() === '') return undefined;
+  if (mapping.ignore.includes(field) || mapping.ignore.includes(identifier)) return undefined;
+  return { identifier: identifier.trim(), field: fieldOf(mapping, field) };
+}
+
+/** Whether the first of two levels are fields: more of them are known as such. */
+function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
+  const known = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
+  const [a, b] = [known(first), known(second)];
+  return a === b ? new Set(first).size <= new Set(second).size : a > b;
+}
+
+const isField = (mapping: Mapping, name: string) =>
+  fieldOf(mapping, name) !== name.trim() || isKnownColumn('market', name);
+
+/** The datapoint that a table calls so. */
+export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
+  const like = (name: string | null) => name !== null && positionOf([written], name) === 0;
+  if (like(adjusted)) return ADJUSTED_CLOSE;
+  const mapped = Object.entries(columns).find(([, from]) => like(from));
+  return columnName('market', mapped === undefined ? written : mapped[0]);
+}

@@ -1,0 +1,187 @@
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { Mapping } from '#domain/documents/mapping.js';
+import { places, readFolder, writeFiles } from '../store-folder.js';
+import { REAL_SETS, hasRealSets } from '../real-sets.js';
+
+let root: string;
+let folders = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'divisor-adjusted-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const emptyFolder = () => join(root, String((folders += 1)));
+
+async function derived(folder: string, mapping: Partial<Mapping>, adjustment: 'none' | 'splits' | 'total' = 'splits') {
+  const terms = { mapping: Mapping.parse({ adjusted_close: 'Adj Close', ...mapping }), adjustment };
+  const { read, findings } = await readFolder(folder, {}, () => {}, terms);
+  const actions =
+    read?.content.actions.map(({ type, value, exDay }) => ({ type, value, date: formatDay(exDay) })) ?? [];
+  return { read, actions, places: places(findings) };
+}
+
+async function derivedFrom(
+  rows: readonly (readonly [string, number | string, number | string])[],
+  ...rest: [('none' | 'splits' | 'total')?, string?]
+) {
+  const folder = emptyFolder();
+  const [adjustment, actions] = rest;
+  const lines = rows.map(([date, close, adjusted]) => `${date},A,${close},${adjusted}`);
+  await writeFiles(folder, {
+    'x.csv': `date,identifier,CLOSE,Adj Close\n${lines.join('\n')}\n`,
+    ...(actions === undefined ? {} : { 'corporate_actions.csv': actions }),
+  });
+  return derived(folder, {}, adjustment);
+}
+
+/** Growth of a holding with its cash reinvested, by the contract: (close x split + cash x split) / previous close. */
+function growth(
+  closes: readonly number[],
+  days: readonly string[],
+  actions: readonly { type: string; value: number; date: string }[],
+): number[] {
+  let level = 1;
+  return closes.map((close, t) => {
+    if (t === 0) return level;
+    const of = (type: string) => actions.find((each) => each.type === type && each.date === days[t]);
+    level *= ((of('SPLIT')?.value ?? 1) * (close + (of('DIVIDEND')?.value ?? 0))) / closes[t - 1]!;
+    return level;
+  });
+}
+
+describe('a dividend', () => {
+  test('is what the adjusted close grows by beyond the close, on the day it does', async () => {
+    // 2 a share on a close of 98: factor (98 + 2) / 98 before that day.
+    const factor = 98 / 100;
+    const {
+      actions,
+      read,
+      places: found,
+    } = await derivedFrom([
+      ['2024-01-02', 99, 99 * factor],
+      ['2024-01-03', 100, 100 * factor],
+      ['2024-01-04', 98, 98],
+      ['2024-01-05', 101, 101],
+    ]);
+    expect(actions).toEqual([{ type: 'DIVIDEND', value: 2, date: '2024-01-04' }]);
+    expect(read?.derived).toEqual({ dividends: 1, splits: 0 });
+    expect([...read!.content.fields.keys()]).toEqual(['CLOSE']);
+    expect(found).toEqual([]);
+  });
+
+  test('is no rounding of the vendor: one multiple rounded to two decimals tells none', async () => {
+    const rows = Array.from({ length: 60 }, (_, t) => {
+      const close = 50 + ((t * 37) % 23) / 10;
+      return [formatDay(dayFrom('2024-01-02') + t), close, (close * 0.8931).toFixed(2)] as const;
+    });
+    expect((await derivedFrom(rows)).actions).toEqual([]);
+  });
+
+  test('cannot be negative: a multiple that falls is a warning, and growth after it is kept', async () => {
+    const { actions, places: found } = await derivedFrom([
+      ['2024-01-02', 100, 100],
+      ['2024-01-03', 100, 97],
+      ['2024-01-04', 100, 98.94],
+    ]);
+    expect(found).toEqual(['ADJUSTMENT_UNEXPLAINED market.A']);
+    expect(actions).toEqual([{ type: 'DIVIDEND', value: 2, date: '2024-01-04' }]);
+  });
+
+  test('is told in one place only, and never of prices that hold it', async () => {
+    const rows = [['2024-01-02', 1, 1]] as const;
+    const table = 'identifier,type,value,ex_date\nA,DIVIDEND,1,2024-01-02\n';
+    expect((await derivedFrom(rows, 'splits', table)).places).toEqual(['DUPLICATE_KEY mapping.adjusted_close']);
+    expect((await derivedFrom(rows, 'total')).places).toEqual(['NOT_IN_CHOICES mapping.adjusted_close']);
+  });
+});
+
+describe('a split', () => {
+  test.each([
+    [2, 50],
+    [1.5, 66],
+    [0.1, 1010],
+    [20, 5.1],
+  ])('of %d is told from a dividend where closes are as traded', async (ratio, close) => {
+    const { actions } = await derivedFrom(
+      [
+        ['2024-01-02', 100, 100 / ratio],
+        ['2024-01-03', close, close],
+      ],
+      'none',
+    );
+    expect(actions).toEqual([{ type: 'SPLIT', value: ratio, date: '2024-01-03' }]);
+  });
+
+  test('may pay a dividend on its day', async () => {
+    const { actions } = await derivedFrom(
+      [
+        ['2024-01-02', 100, 100],
+        ['2024-01-03', 50, 101],
+      ],
+      'none',
+    );
+    expect(actions).toEqual([
+      { type: 'DIVIDEND', value: 0.5, date: '2024-01-03' },
+      { type: 'SPLIT', value: 2, date: '2024-01-03' },
+    ]);
+  });
+});
+
+test('total growth of ten years with splits and quarterly dividends is that of the adjusted closes, rounded to six decimals', async () => {
+  const days = Array.from({ length: 2500 }, (_, t) => formatDay(dayFrom('2014-01-01') + t));
+  const closes = days.map((_, t) => Number((40 + 10 * Math.sin(t / 50) + ((t * 7919) % 101) / 100).toFixed(2)));
+  const planted = days.flatMap((date, t) => [
+    ...(t % 63 === 40 ? [{ type: 'DIVIDEND', value: 0.25 + (t % 5) / 100, date }] : []),
+    ...(t === 900 ? [{ type: 'SPLIT', value: 3, date }] : []),
+  ]);
+  const total = growth(closes, days, planted);
+  const last = total.at(-1)!;
+  const adjusted = total.map((level) => ((level / last) * closes.at(-1)!).toFixed(6));
+  const { actions, places: found } = await derivedFrom(
+    days.map((day, t) => [day, closes[t]!, adjusted[t]!] as const),
+    'none',
+  );
+  expect(found.filter((place) => !place.startsWith('PRICE_JUMP'))).toEqual([]);
+  expect(actions.map(({ type, date }) => `${date} ${type}`)).toEqual(
+    planted.map(({ type, date }) => `${date} ${type}`),
+  );
+  growth(closes, days, actions).forEach((level, t) => expect(Math.abs(level / total[t]! - 1)).toBeLessThan(1e-6));
+});
+
+/** Real files whose dividends were repaired, with the adjusted closes and the dividends of their vendor. */
+const REPAIRED = ['1398-HK', '4063-T', 'ABDP-L', 'ADIG-L', 'PSH-L', 'RGL-L', 'SERE-L', 'TENT-L', 'SAND', 'KEN-TA'];
+
+describe.skipIf(!hasRealSets)('real adjusted closes', () => {
+  test.each(REPAIRED)('of %s tell the dividends on their ex-dates, and total growth to 1e-6', async (name) => {
+    const file = `${name}-1d-bad-div-fixed.csv`;
+    const source = join(REAL_SETS, 'dirty-dividends', file);
+    const [header = '', ...lines] = (await readFile(source, 'utf8')).trim().split('\n');
+    const columns = header.split(',');
+    const rows = lines.map((line) => line.split(','));
+    const of = (row: readonly string[], column: string) => Number(row[columns.indexOf(column)]);
+    const folder = emptyFolder();
+    await writeFiles(folder, { '.keep': '' });
+    await copyFile(source, join(folder, file));
+    const { actions } = await derived(folder, {
+      columns: { date: columns[0]! },
+      identifier_from: 'file:{identifier}-1d-bad-div-fixed.csv',
+      zero_prices: 'missing',
+    });
+    const paid = rows.filter((row) => of(row, 'Dividends') > 0).map((row) => row[0]!.slice(0, 10));
+    expect(actions.map(({ date }) => date)).toEqual(paid);
+    const priced = rows.filter((row) => of(row, 'Close') > 0 && of(row, 'Adj Close') > 0);
+    const levels = growth(
+      priced.map((row) => of(row, 'Close')),
+      priced.map((row) => row[0]!.slice(0, 10)),
+      actions,
+    );
+    const first = of(priced[0]!, 'Adj Close');
+    levels.forEach((level, t) =>
+      expect(Math.abs((level * first) / of(priced[t]!, 'Adj Close') - 1)).toBeLessThan(1e-6),
+    );
+  });
+});

@@ -39,45 +39,87 @@ export interface SampleRun {
 }
 
 /** A backtest of a random market, with what is stored of it. */
-export function sampleRun({
-  names,
-  start = '2021-01-01',
-  end,
-  cap = null,
-  benchmark = false,
-  costs = 0,
-  name = 'Sample index',
-  companies,
-  sectors,
-  isFlat = false,
-}: SampleOptions): SampleRun {
+export function sampleRun(options: SampleOptions): SampleRun {
+  const { start = '2021-01-01', cap = null, costs = 0, name = 'Sample index' } = options;
   const calendars = weekdayCalendars({ XTST: { from: '1999-01-01', to: '2031-12-31' } });
   const dates: string[] = [];
-  for (let day = dayFrom(start); day <= dayFrom(end); day++)
+  for (let day = dayFrom(start); day <= dayFrom(options.end); day++)
     if (calendars.get('XTST')!.isSession(day)) dates.push(formatDay(day));
+  const document = sampleIndex({ start, cap, name });
+  const run = runBacktest({
+    market: sampleMarket(options, dates),
+    calendars,
+    createDecider: plainDecider,
+    report: () => {},
+    plan: {
+      runId: document.id,
+      name,
+      indexId: document.id,
+      documents: { [document.id]: document },
+      request: {
+        benchmark: options.benchmark ? { id: 'ZBENCH', kind: 'identifier', price_column: 'CLOSE' } : null,
+        start: null,
+        end: null,
+        initial_capital: 1e6,
+        transaction_cost_bps: costs,
+      },
+    },
+  });
+  const columns = runToColumns(run, { contentHash: 'hash' });
+  const overview = runOverviewJson(run);
+  return {
+    run,
+    columns,
+    overview,
+    figures: createRunFigures({
+      columns: openColumns((from, to) => columns.subarray(from, to)),
+      overview,
+      risk: { missing: 'No risk was estimated.' },
+      terms: { transactionCostBps: costs, adjustment: 'none' },
+    }),
+    result: JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP))) as SampleRun['result'],
+  };
+}
+
+const STAMP = {
+  runAt: '2026-01-01T00:00:00.000000+00:00',
+  runHash: 'hash',
+  storeContentHash: 'hash',
+  engineVersion: '0',
+};
+
+/** Names whose prices are random walks, the first the largest. */
+function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOptions, dates: readonly string[]) {
   const random = counterRandom({ seed: 11, stream: names });
   const ids = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const path = (): number[] => {
     let price = 20 + 80 * random.uniform();
     return dates.map(() => (price *= isFlat ? 1 : 1 + 0.03 * (random.uniform() - 0.495)));
   };
-  const reference =
-    companies === undefined && sectors === undefined
-      ? {}
-      : Object.fromEntries(
-          ids.map((id, i) => [
-            id,
-            { NAME: companies?.[i % companies.length] ?? null, SECTOR: sectors?.[i % sectors.length] ?? null },
-          ]),
-        );
-  const market = buildMarket({
+  const referenceOf = (i: number) => ({
+    NAME: companies?.[i % companies.length] ?? null,
+    SECTOR: sectors?.[i % sectors.length] ?? null,
+  });
+  const hasReference = companies !== undefined || sectors !== undefined;
+  return buildMarket({
     dates,
     close: Object.fromEntries([...ids, ...(benchmark ? ['ZBENCH'] : [])].map((id) => [id, path()])),
     fields: { SHARES_OUTSTANDING: Object.fromEntries(ids.map((id, i) => [id, dates.map(() => 1e6 / (i + 1))])) },
-    reference,
+    reference: hasReference ? Object.fromEntries(ids.map((id, i) => [id, referenceOf(i)])) : {},
     universes: ids.map((identifier) => ({ universe: 'ALL', identifier, start: null, end: null })),
   });
-  const document = IndexDocument.parse({
+}
+
+function sampleIndex({
+  start,
+  cap,
+  name,
+}: {
+  readonly start: string;
+  readonly cap: number | null;
+  readonly name: string;
+}) {
+  return IndexDocument.parse({
     id: 'SAMPLE',
     name,
     calendar: 'XTST',
@@ -92,43 +134,4 @@ export function sampleRun({
       weighting: { type: 'MarketCapWeight', params: { free_float: false }, cap },
     },
   });
-  const run = runBacktest({
-    market,
-    calendars,
-    createDecider: plainDecider,
-    report: () => {},
-    plan: {
-      runId: document.id,
-      name,
-      indexId: document.id,
-      documents: { [document.id]: document },
-      request: {
-        benchmark: benchmark ? { id: 'ZBENCH', kind: 'identifier', price_column: 'CLOSE' } : null,
-        start: null,
-        end: null,
-        initial_capital: 1e6,
-        transaction_cost_bps: costs,
-      },
-    },
-  });
-  const stamp = {
-    runAt: '2026-01-01T00:00:00.000000+00:00',
-    runHash: 'hash',
-    storeContentHash: 'hash',
-    engineVersion: '0',
-  };
-  const columns = runToColumns(run, { contentHash: 'hash' });
-  const overview = runOverviewJson(run);
-  return {
-    run,
-    columns,
-    overview,
-    figures: createRunFigures({
-      columns: openColumns((from, to) => columns.subarray(from, to)),
-      overview,
-      risk: { missing: 'No risk was estimated.' },
-      terms: { transactionCostBps: costs, adjustment: 'none' },
-    }),
-    result: JSON.parse(new TextDecoder().decode(runResultJson(run, stamp))) as SampleRun['result'],
-  };
 }

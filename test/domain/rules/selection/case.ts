@@ -1,0 +1,24 @@
+import type { SlowMarket } from '../slow-market.js';
+
+export interface Case {
+  readonly type: string;
+  readonly params: Record<string, unknown>;
+  /** What the rule keeps of the names of the universe, from its definition. */
+  keeps(slow: SlowMarket, universe: readonly string[], t: number): Iterable<string>;
+}
+
+export type Values = Map<string, number | null>;
+
+export const values = (universe: readonly string[], of: (name: string) => number | null): Values =>
+  new Map(universe.map((name) => [name, of(name)]));
+export const within = (all: Values, passes: (value: number) => boolean, include = false) =>
+  [...all].filter(([, value]) => (value === null ? include : passes(value))).map(([name]) => name);
+export function grouped(names: readonly string[], groupOf: (name: string) => unknown): string[][] {
+  const groups = [...new Set(names.map(groupOf))];
+  return groups.map((group) => names.filter((name) => groupOf(name) === group));
+}
+
+export const byGroup = (slow: SlowMarket, universe: readonly string[], column: string) =>
+  grouped(universe, (name) => slow.reference(name, column));
+export const part = (all: Values, names: readonly string[]): Values =>
+  new Map(names.map((name) => [name, all.get(name)!]));

@@ -1,0 +1,159 @@
+import { mean, rankedNames } from '../slow-market.js';
+import { values, within, byGroup, part, type Case } from './case.js';
+
+/** Rules by expression, list and rank. */
+export const RANKS: Case[] = [
+  {
+    type: 'ExpressionFilter',
+    params: {
+      expression: {
+        node: 'any',
+        operands: [
+          {
+            node: 'all',
+            operands: [
+              {
+                node: 'comparison',
+                field: { node: 'field', name: 'SECTOR' },
+                comparison: 'in',
+                value: ['Energy', 'Health'],
+              },
+              {
+                node: 'not',
+                operand: { node: 'comparison', field: { node: 'field', name: 'SCORE' }, comparison: 'lt', value: 0 },
+              },
+            ],
+          },
+          {
+            node: 'comparison',
+            field: { node: 'field', name: 'CLOSE', aggregate: 'mean', window: 20, lag: 5, transform: 'percentile' },
+            comparison: 'ge',
+            value: 0.8,
+          },
+          {
+            node: 'comparison',
+            field: { node: 'field', name: 'RATING', dataset: 'reference' },
+            comparison: 'between',
+            value: [4, 4],
+          },
+        ],
+      },
+    },
+    keeps(slow, universe, t) {
+      const averages = values(universe, (name) => slow.over('CLOSE', name, t - 5, 20, mean));
+      const present = [...averages.values()].filter((value) => value !== null);
+      const percentile = (value: number) =>
+        (present.length - (1 + present.filter((other) => other > value).length)) / (present.length - 1);
+      return universe.filter((name) => {
+        const sector = slow.reference(name, 'SECTOR');
+        const score = slow.latest('SCORE', name, t);
+        const both = (sector === 'Energy' || sector === 'Health') && score !== null && score >= 0;
+        const average = averages.get(name)!;
+        return both || (average !== null && percentile(average) >= 0.8) || slow.reference(name, 'RATING') === 4;
+      });
+    },
+  },
+  {
+    type: 'FieldFilter',
+    params: { field: 'SCORE', comparison: 'gt', value: 0.5 },
+    keeps: (slow, universe, t) =>
+      within(
+        values(universe, (name) => slow.latest('SCORE', name, t)),
+        (value) => value > 0.5,
+      ),
+  },
+  {
+    type: 'FieldFilter',
+    params: { field: 'SCORE', comparison: 'ne', value: 0.5, missing: 'include' },
+    keeps: (slow, universe, t) =>
+      within(
+        values(universe, (name) => slow.latest('SCORE', name, t)),
+        (value) => value !== 0.5,
+        true,
+      ),
+  },
+  {
+    type: 'FieldFilter',
+    params: { field: 'ACTIVE', comparison: 'eq', value: true },
+    keeps: (slow, universe) => universe.filter((name) => slow.reference(name, 'ACTIVE') === true),
+  },
+  {
+    type: 'CategoryFilter',
+    params: { field: 'SECTOR', include: ['Energy', 'Technology'] },
+    keeps: (slow, universe) =>
+      universe.filter((name) => ['Energy', 'Technology'].includes(String(slow.reference(name, 'SECTOR')))),
+  },
+  {
+    type: 'CategoryFilter',
+    params: { field: 'SECTOR', exclude: ['Energy'], missing: 'include' },
+    keeps: (slow, universe) => universe.filter((name) => slow.reference(name, 'SECTOR') !== 'Energy'),
+  },
+  {
+    type: 'CategoryFilter',
+    params: { field: 'RATING', include: ['3', '4'] },
+    keeps: (slow, universe) => universe.filter((name) => [3, 4].includes(slow.reference(name, 'RATING') as number)),
+  },
+  {
+    type: 'IncludeList',
+    params: { identifiers: ['N0003', 'N0007', 'N0011', 'ABSENT'] },
+    keeps: (_, universe) => universe.filter((name) => ['N0003', 'N0007', 'N0011'].includes(name)),
+  },
+  {
+    type: 'ExcludeList',
+    params: { identifiers: ['N0003', 'N0007', 'ABSENT'] },
+    keeps: (_, universe) => universe.filter((name) => !['N0003', 'N0007'].includes(name)),
+  },
+  {
+    type: 'TopN',
+    params: { field: 'SCORE', count: 17 },
+    keeps: (slow, universe, t) => rankedNames(values(universe, (name) => slow.latest('SCORE', name, t))).slice(0, 17),
+  },
+  {
+    type: 'TopN',
+    params: { field: 'SCORE', count: 50, ascending: true, missing: 'include' },
+    keeps: (slow, universe, t) =>
+      rankedNames(
+        values(universe, (name) => slow.latest('SCORE', name, t)),
+        { ascending: true, include: true },
+      ).slice(0, 50),
+  },
+  {
+    type: 'TopN',
+    params: { field: 'MARKET_CAP', count: 3, group_by: 'SECTOR' },
+    keeps(slow, universe, t) {
+      const caps = values(universe, (name) => slow.latest('MARKET_CAP', name, t));
+      return byGroup(slow, universe, 'SECTOR').flatMap((names) => rankedNames(part(caps, names)).slice(0, 3));
+    },
+  },
+  {
+    type: 'BufferedTopN',
+    params: { field: 'FREE_FLOAT_MARKET_CAP', count: 12 },
+    keeps: (slow, universe, t) =>
+      rankedNames(values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t))).slice(0, 12),
+  },
+  {
+    type: 'TopFraction',
+    params: { field: 'CLOSE', fraction: 0.3, group_by: 'SECTOR', ascending: true },
+    keeps(slow, universe, t) {
+      const prices = values(universe, (name) => slow.latest('CLOSE', name, t));
+      return byGroup(slow, universe, 'SECTOR').flatMap((names) =>
+        rankedNames(part(prices, names), { ascending: true }).slice(0, Math.ceil(0.3 * names.length)),
+      );
+    },
+  },
+  {
+    type: 'CumulativeCoverage',
+    params: { coverage: 0.7 },
+    keeps(slow, universe, t) {
+      const caps = values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
+      const order = rankedNames(caps);
+      const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
+      let reached = 0;
+      return order.filter((name) => {
+        const takes = reached < 0.7 * total;
+        reached += caps.get(name)!;
+        return takes;
+      });
+    },
+  },
+];

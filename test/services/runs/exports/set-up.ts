@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import { tableFromIPC } from 'apache-arrow';
+import { expect } from 'vitest';
+import type { ExportView } from '#contract/exports.js';
+import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
+import { formatDay } from '#domain/days.js';
+import { liveService, type LiveService } from '../../../real/live.js';
+import { readWorkbook } from '../../../views/exports/read-workbook.js';
+
+export const IDS = ['CAPPED', 'HEDGED', 'LAZY'] as const;
+export type Cell = string | number | null;
+export type Row = Readonly<Record<string, Cell>>;
+
+export let service: LiveService;
+let connection: DuckDBConnection;
+const folder = mkdtempSync(join(tmpdir(), 'divisor-exports-'));
+
+export async function openExports(): Promise<void> {
+  connection = await (await DuckDBInstance.create()).connect();
+  service = await liveService();
+  await service.job('/data/synthetic', {
+    store_id: 'market',
+    seed: 11,
+    assets: 40,
+    start: '2019-01-02',
+    end: '2022-12-30',
+    splits_per_year: 0.4,
+    delistings_per_year: 0.06,
+  });
+  await service.ok('POST', '/indices', {
+    id: 'CAPPED',
+    name: 'Capped',
+    calendar: 'XNYS',
+    base_date: '2019-07-01',
+    universe: { kind: 'named', id: 'SYNTH' },
+    rebalance: { frequency: 'quarterly', anchor: 'third_friday', effective_lag: 5 },
+    pipeline: {
+      selection: [{ id: 'top', type: 'TopN', params: { count: 15 } }],
+      treatment: { dividends: 'total' },
+      weighting: { type: 'MarketCapWeight', cap: 0.12 },
+    },
+  });
+  await service.job('/analytics/CAPPED/backtest', { transaction_cost_bps: 7 });
+  const { weights } = await service.ok<{ weights: { identifier: string }[] }>('GET', '/analytics/CAPPED/weights');
+  await service.ok('POST', '/indices/CAPPED/optimise', {
+    id: 'HEDGED',
+    name: 'Hedged',
+    constraints: [
+      {
+        type: 'PositionBounds',
+        params: { lower: -0.08, upper: -0.04, identifiers: weights.slice(0, 2).map(({ identifier }) => identifier) },
+      },
+      { type: 'WeightSum', params: { lower: 0.5, upper: 0.9 } },
+    ],
+  });
+  await service.job('/analytics/HEDGED/backtest', { start: '2020-02-03', transaction_cost_bps: 7 });
+  await service.ok('POST', '/strategies', {
+    id: 'LAZY',
+    name: 'Lazy',
+    index_id: 'CAPPED',
+    transaction_cost_bps: 20,
+    rebalance: { frequency: 'annual', anchor: 'last_session' },
+    exposure: 0.95,
+  });
+  await service.job('/analytics/LAZY/backtest');
+  await service.ok('POST', '/indices', {
+    id: 'WIDE',
+    name: 'Wide',
+    calendar: 'XNYS',
+    base_date: '2019-01-02',
+    universe: { kind: 'named', id: 'SYNTH' },
+    rebalance: { frequency: 'monthly' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  await service.job('/analytics/WIDE/backtest');
+}
+
+export async function closeExports(): Promise<void> {
+  connection.closeSync();
+  await service.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+export interface Asked {
+  readonly id: string;
+  readonly table: ExportTableName;
+  readonly query?: string;
+}
+
+export const pathOf = ({ id, table, query = '' }: Asked, format: ExportFormat): string =>
+  `/analytics/${id}/exports/${table}?format=${format}${query}`;
+
+export async function bytesOf(asked: Asked, format: ExportFormat): Promise<Buffer> {
+  const response = await fetch(`${service.url}${pathOf(asked, format)}`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toContain(EXPORT_FORMATS[format].media);
+  expect(response.headers.get('content-disposition')).toBe(
+    `attachment; filename="${asked.id}-${asked.table}.${EXPORT_FORMATS[format].extension}"`,
+  );
+  return Buffer.from(await response.arrayBuffer());
+}
+
+export async function jsonOf(asked: Asked): Promise<Row[]> {
+  const { columns, data } = await service.ok<ExportView>('GET', pathOf(asked, 'json'));
+  expect(columns).toEqual(Object.keys(exportTable(asked.table).columns));
+  return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
+}
+
+/** Types that a reader gets, as DuckDB names them. */
+const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
+
+export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
+  const { columns } = exportTable(asked.table);
+  const path = join(folder, `${asked.id}-${asked.table}.csv`);
+  writeFileSync(path, await bytesOf(asked, 'csv'));
+  const types = Object.entries(columns).map(([name, { type }]) => `'${name}': '${DUCK_TYPES[type]}'`);
+  const rows = await connection.runAndReadAll(
+    `SELECT * FROM read_csv('${path}', header = true, delim = ',', quote = '"', escape = '"', nullstr = '', columns = {${types.join(', ')}})`,
+  );
+  return rows.getRowObjectsJS() as unknown as Row[];
+}
+
+export async function rowsByArrow(asked: Asked): Promise<Row[]> {
+  const { columns } = exportTable(asked.table);
+  const table = tableFromIPC(await bytesOf(asked, 'arrow'));
+  expect(table.schema.metadata.get('table')).toBe(asked.table);
+  for (const field of table.schema.fields) {
+    expect(field.metadata.get('meaning')).toBe(columns[field.name]!.meaning);
+    expect(field.metadata.get('unit') ?? null).toBe(columns[field.name]!.unit);
+  }
+  return table.toArray().map((row) => {
+    const values = row!.toJSON() as Record<string, Cell>;
+    return Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [
+        name,
+        columns[name]!.type === 'date' && value !== null ? formatDay(Math.round(Number(value) / 86_400_000)) : value,
+      ]),
+    );
+  });
+}
+
+export async function rowsByWorkbook(asked: Asked): Promise<Row[]> {
+  const [sheet, ...others] = await readWorkbook(await bytesOf(asked, 'xlsx'));
+  expect(others).toEqual([]);
+  const [header, ...rows] = sheet!.rows;
+  expect(header).toEqual(Object.keys(exportTable(asked.table).columns));
+  return rows.map((row) => Object.fromEntries(header!.map((column, i) => [String(column), row[i]!])));
+}

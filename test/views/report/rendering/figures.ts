@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'vitest';
+import { builtInTemplate } from '#domain/reports/built-in.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { attributionView } from '#views/attribution-view.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import { createRunFigures } from '#views/report/figures.js';
+import { countText, percentText, ratioText } from '#views/report/numbers.js';
+import { readPdf } from '../read-pdf.js';
+import { sampleRun, type SampleRun } from '../sample-run.js';
+import { builtIn, parse, render, sample } from './set-up.js';
+
+export function describeFigures(): void {
+  describe('the numbers of a factsheet are those of the service', () => {
+    test('metrics and concentration', () => {
+      const { text } = builtIn('FACTSHEET-A4', sample);
+      const { metrics } = sample.result;
+      const { concentration } = sample.figures.overview;
+      for (const name of [
+        'total_return',
+        'annualised_return',
+        'volatility',
+        'max_drawdown',
+        'tracking_error',
+        'tracking_difference',
+      ])
+        expect(text).toContain(percentText(metrics[name]!));
+      for (const value of [
+        ratioText(metrics['sharpe_ratio']!),
+        countText(concentration.constituents),
+        ratioText(concentration.effective_assets),
+        percentText(concentration.largest),
+      ])
+        expect(text).toContain(value);
+      expect(text).toContain(`Level ${ratioText(sample.result.level.data.at(-1)!)}`);
+    });
+
+    test('returns by year', () => {
+      const { text } = builtIn('FACTSHEET-A4', sample);
+      for (const [year, value] of Object.entries(sample.result.annual_returns)) {
+        expect(text).toMatch(new RegExp(`^${year} .*${percentText(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
+      }
+    });
+
+    test('constituents, as the table of weights has them', () => {
+      const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+      const { weights } = weightsView({
+        runId: 'SAMPLE',
+        requestedAsOf: null,
+        weights: heldWeights(columns, null),
+        benchmark: null,
+        sharesOf: () => null,
+        risk: null,
+        activeRisk: null,
+      });
+      const { text } = builtIn('FACTSHEET-A4', sample);
+      for (const { identifier, weight, raw_weight } of weights.slice(0, 10)) {
+        expect(text).toMatch(new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(raw_weight)}`, 'm'));
+      }
+      expect(text).toContain(`The largest 10 of ${weights.length} constituents held on ${sample.figures.overview.end}`);
+    });
+
+    test('attribution, down to its total', () => {
+      const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+      const { contributions, total_return, cap_drag, cost_drag } = attributionView(columns, { start: null, end: null });
+      const { text } = builtIn('TEARSHEET-A4', sample);
+      for (const row of contributions.slice(0, 15))
+        expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
+      expect(text).toContain(`Total return ${percentText(total_return)}`);
+      expect(text).toContain(`Capping: ${percentText(cap_drag)}. Costs: ${percentText(cost_drag)}.`);
+    });
+
+    test('rebalances, newest first, with the names that joined and left', () => {
+      const { text } = builtIn('REBALANCE-A4', sample);
+      const { rebalances } = openColumns((from, to) => sample.columns.subarray(from, to)).header;
+      const dates = rebalances
+        .slice(-12)
+        .map(({ date }) => date)
+        .toReversed();
+      const printed = [...text.matchAll(/^(\d{4}-\d{2}-\d{2}) \d/gm)].map((match) => match[1]);
+      expect(printed).toEqual(dates);
+      for (const { date, redistributed } of rebalances.slice(-12))
+        expect(text).toMatch(new RegExp(`^${date} .* ${percentText(redistributed)}$`, 'm'));
+    });
+
+    test('risk of what is held, adding up to its volatility', () => {
+      const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+      const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));
+      const measured = {
+        payload: { volatility: 0.42, covered_weight: 0.99, uncovered: ['N0000'], window_start: null, window_end: null },
+        contributionOf: (name: string) => (name === 'N0000' ? null : shares.get(name)!),
+      };
+      const figures = createRunFigures({
+        columns,
+        overview: sample.overview,
+        risk: { measured },
+        terms: sample.figures.terms,
+      });
+      const { text } = readPdf(render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures }).bytes);
+      expect(text).toMatch(/^N0039 .* 4\.00% 9\.52%$/m);
+      expect(text).toMatch(/Volatility 99\.00% 42\.00% 100\.00%/);
+    });
+
+    test('the dates of the data and of the rendering stand on every page', () => {
+      const { pages } = builtIn('TEARSHEET-A4', sample);
+      for (const { texts } of pages)
+        expect(texts.map(({ text }) => text)).toContain(
+          `Data to ${sample.figures.overview.end}  |  Rendered 2026-11-20 03:05:40 UTC`,
+        );
+    });
+  });
+
+  describe('what is left beyond a limit', () => {
+    const few = sampleRun({ names: 4, end: '2021-06-30', costs: 25, sectors: ['Energy', 'Health', 'Banks', 'Mines'] });
+    const columns = openColumns((from, to) => few.columns.subarray(from, to));
+    const { contributions } = attributionView(columns, { start: null, end: null });
+    const measured = {
+      payload: { volatility: 0.4, covered_weight: 1, uncovered: [], window_start: null, window_end: null },
+      contributionOf: (name: string) => 0.1 + Number(name.slice(1)) / 1000,
+    };
+    const figures = createRunFigures({ columns, overview: few.overview, risk: { measured }, terms: few.figures.terms });
+    const textOf = (block: object): string =>
+      readPdf(render({ template: parse([{ index_id: 'SAMPLE', ...block }]), figures }).bytes).text;
+
+    test.each(['attribution', 'risk'])('one name of %s is named', (source) => {
+      const text = textOf({ kind: 'table', source, limit: 3 });
+      for (const { asset_id } of contributions) expect(text).toMatch(new RegExp(`^${asset_id} `, 'm'));
+      expect(text).not.toContain('others');
+    });
+
+    test.each(['attribution', 'risk'])('two names of %s are summed up', (source) => {
+      const text = textOf({ kind: 'table', source, limit: 2 });
+      expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
+      const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
+      const rest = source === 'attribution' ? percentText(third! + fourth!) : percentText(0.1 + 0.1 + 0.001);
+      expect(text).toMatch(new RegExp(`^2 others .*${rest.replace('.', '\\.')}`, 'm'));
+    });
+
+    test.each([
+      ['table', 'constituents'],
+      ['bar_chart', 'top_weights'],
+      ['bar_chart', 'contributions'],
+    ])('one name is named in a %s of %s, two are left out', (kind, source) => {
+      const namesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
+      expect(namesAt(3).size).toBe(4);
+      expect(namesAt(2).size).toBe(2);
+    });
+
+    test.each([
+      ['FACTSHEET-A4', 10],
+      ['FACTSHEET-LETTER', 8],
+    ] as const)('a %s for %d names names one more, on as many pages', (id, limit) => {
+      const more = sampleRun({ names: limit + 1, end: '2022-12-30', costs: 25, sectors: ['Energy', 'Health'] });
+      const { text, pages } = builtIn(id, more);
+      expect(text).not.toMatch(/of (9|11) (names|constituents)/);
+      for (const { identifier } of more.figures.constituents())
+        expect(text.match(new RegExp(`${identifier} `, 'g'))).toHaveLength(2);
+      expect(pages).toHaveLength(2);
+    });
+
+    test('one sector is named, two are summed up', () => {
+      const sectors = few.figures.sectors();
+      const weights = ({ length }: { readonly length: number }, limit: number): string => {
+        const text = textOf({ kind: 'bar_chart', source: 'sector_weights', limit });
+        expect(text.match(/ \d+\.\d\d%/g)).toHaveLength(length);
+        return text;
+      };
+      const named = weights({ length: 4 }, 3);
+      for (const { sector, weight } of sectors) expect(named).toContain(`${sector} ${percentText(weight)}`);
+      const rest = sectors[2]!.weight + sectors[3]!.weight;
+      expect(weights({ length: 3 }, 2)).toContain(`2 others ${percentText(rest)}`);
+    });
+  });
+
+  describe('contributors and detractors', () => {
+    const barsOf = (sampled: SampleRun, limit: number): string =>
+      readPdf(
+        render({
+          template: parse([{ kind: 'bar_chart', index_id: 'SAMPLE', source: 'contributions', limit }]),
+          figures: sampled.figures,
+        }).bytes,
+      ).text;
+    const contributionsOf = ({ columns }: SampleRun) =>
+      attributionView(
+        openColumns((from, to) => columns.subarray(from, to)),
+        { start: null, end: null },
+      ).contributions;
+
+    test('are those above and below nothing, the others of the side that has more', () => {
+      const risen = sampleRun({ names: 30, end: '2022-06-30' });
+      const rows = contributionsOf(risen);
+      const detractors = rows.filter(({ contribution }) => contribution < 0);
+      expect(detractors.length).toBeLessThan(13);
+      const text = barsOf(risen, 26);
+      expect(text).toContain(
+        `${26 - detractors.length} largest contributors and ${detractors.length} largest detractors of 30 names`,
+      );
+      for (const { asset_id, contribution } of [...rows.slice(0, 26 - detractors.length), ...detractors])
+        expect(text).toContain(`${asset_id} ${percentText(contribution)}`);
+    });
+  });
+}

@@ -6,7 +6,7 @@ import { notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
 import { quoted } from './key-problems.js';
 import { namedColumns } from '../import/named-columns.js';
 import { cellPath, type Problems } from './problems.js';
-import { dateIn, identifierIn, type Path, type TableRows } from './table-rows.js';
+import { dateIn, identifierIn, type Path, type TableRows, neededIn } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
@@ -42,22 +42,16 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
       at('subscription_price'),
     ];
 
-    /** What a cell of a needed column says; undefined where it is refused, or its column is missing, which was told. */
-    const needed = <T>(
-      { column, path }: { readonly column: number; readonly path: Path },
-      cells: readonly (Cell | undefined)[],
-      read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined,
-    ) => (column < 0 ? undefined : read(cells[column], path, problems));
-
     return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
       if (cells === null) return;
-      const identifier = needed(identifierAt, cells, identifierIn);
-      const type = needed(typeAt, cells, typeIn);
-      const exDay = needed(exAt, cells, exDayIn);
+      const needed = neededIn(cells, problems);
+      const identifier = needed(identifierAt, identifierIn);
+      const type = needed(typeAt, typeIn);
+      const exDay = needed(exAt, exDayIn);
       const value =
-        type === undefined ? undefined : needed(valueAt, cells, (cell, path) => valueIn(type, cell, path, problems));
+        type === undefined ? undefined : needed(valueAt, (cell, path) => valueIn(type, cell, path, problems));
       const payDay = dateIn(cells[payAt.column], payAt.path, problems);
       const announcedDay = dateIn(cells[announcedAt.column], announcedAt.path, problems);
       const status = statusIn(cells[statusAt.column], statusAt.path, problems);

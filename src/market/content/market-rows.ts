@@ -59,6 +59,8 @@ export interface MarketRows {
   /** Day of the next row; undefined, with a finding, when the cell is not a day. */
   dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined;
   readonly rows: number;
+  /** Identifiers of the rows so far. */
+  names(): readonly string[];
   /** The panels of all rows; undefined when something was wrong. */
   toPanels(): Panels | undefined;
 }
@@ -289,6 +291,7 @@ export function createMarketRows(
     codeOf,
     dayOf,
     toPanels,
+    names: () => [...codes.keys()],
     get rows() {
       return rows;
     },

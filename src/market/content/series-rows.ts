@@ -6,7 +6,7 @@ import { badDay, quoted, repeatedKey } from './key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
 import { namedColumns } from '../import/named-columns.js';
 import { cellPath, type Problems } from './problems.js';
-import { dateIn, identifierIn, type Path, type TableRows } from './table-rows.js';
+import { dateIn, identifierIn, neededIn, type Path, type TableRows } from './table-rows.js';
 
 /** One series on its way. */
 interface Growing {
@@ -47,10 +47,13 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
           message: `The series have more than ${SERIES_ROWS_MAX} rows, which is the most a store can hold.`,
         });
       if (rows > SERIES_ROWS_MAX) return;
-      const identifier = identifierIn(cells[identifierAt.column], identifierAt.path, problems);
-      const day = dateIn(cells[dateAt.column], dateAt.path, problems);
+      const needed = neededIn(cells, problems);
+      const identifier = needed(identifierAt, identifierIn);
+      const day = needed(dateAt, dateIn);
       if (day === null) problems.error(badDay(dateAt.path(), written[dateAt.column]!, null));
-      const close = closeIn(cells[closeAt.column], { column: written[closeAt.column]!, path: closeAt.path }, problems);
+      const close = needed(closeAt, (cell, path) =>
+        closeIn(cell, { column: written[closeAt.column]!, path }, problems),
+      );
       if (identifier === undefined || day === null || day === undefined || close === undefined) return;
       const own = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
       series.set(identifier, own);

@@ -21,6 +21,20 @@ export interface TableRows<T> {
 /** Says where a cell stands; asked only when something is wrong with it. */
 export type Path = () => string;
 
+/** A column of a file: -1 where it is missing, which is reported with the header. */
+interface Column {
+  readonly column: number;
+  readonly path: Path;
+}
+
+/** What the cell of a needed column says; undefined where it is refused, or its column is missing. */
+export function neededIn(cells: readonly (Cell | undefined)[], problems: Problems) {
+  return <T>(
+    { column, path }: Column,
+    read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined,
+  ): T | undefined => (column < 0 ? undefined : read(cells[column], path, problems));
+}
+
 /** An asset identifier; undefined, with a finding, when the cell holds none. */
 export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
   const text = textIn(cell);

@@ -45,7 +45,8 @@ export function namedColumns(
   }
   if (missing.length === REQUIRED_COLUMNS[dataset].length) return undefined;
   doubtNames({ dataset, label, names, missing }, problems);
-  return names.map((name, i) => (isRepeated(name, i) ? '' : name));
+  // A column meant for a missing one is not read as one of its own: each of its cells would be refused.
+  return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset, missing }) ? '' : name));
 }
 
 interface Missing {
@@ -87,10 +88,7 @@ interface Named {
 function doubtNames({ dataset, label, names, missing }: Named, problems: Problems): void {
   const absent = KNOWN_COLUMNS[dataset].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(
-    (name) =>
-      name !== '' &&
-      !isKnownColumn(dataset, name) &&
-      !missing.some((column) => nearestName(column, [name]) !== undefined),
+    (name) => name !== '' && !isKnownColumn(dataset, name) && !isMeantFor(name, { dataset, missing }),
   );
   for (const name of unknown) {
     const question = didYouMean(name, absent);
@@ -103,4 +101,9 @@ function doubtNames({ dataset, label, names, missing }: Named, problems: Problem
       message: `The column ${name} ${instead}.${question}`,
     });
   }
+}
+
+/** Whether an unknown column is called nearly like a missing one. */
+function isMeantFor(name: string, { dataset, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
+  return !isKnownColumn(dataset, name) && missing.some((column) => nearestName(column, [name]) !== undefined);
 }

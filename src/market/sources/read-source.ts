@@ -14,7 +14,7 @@ import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
-import { createSeriesRows } from '../content/series-rows.js';
+import { createSeriesRows, tellSharedNames } from '../content/series-rows.js';
 import type { TableRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
 import type { SourceRead, ReadOptions, Reading } from './source-read.js';
@@ -48,7 +48,7 @@ export async function readSource(
   };
   try {
     onProgress(0, 'reading market');
-    const market = await readMarket(files.market, reading, isPart, (fraction) =>
+    const { market, identifiers } = await readMarket(files.market, reading, isPart, (fraction) =>
       onProgress(0.8 * fraction, 'reading market'),
     );
     onProgress(0.8, 'reading tables');
@@ -58,7 +58,10 @@ export async function readSource(
     const series = await readTable('series', files.series, createSeriesRows(problems), reading);
     for (const { label } of await changedFiles(files))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
-    if (problems.errors > 0 || market === undefined) return undefined;
+    if (problems.errors > 0 || market === undefined) {
+      tellSharedNames(identifiers, series.table, problems);
+      return undefined;
+    }
     const complete = completeContent(
       market.panels,
       { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) },
@@ -99,9 +102,9 @@ async function readMarket(
   reading: Reading,
   isPart: boolean,
   onProgress: (fraction: number) => void,
-): Promise<MarketRead | undefined> {
-  if (files.length === 0) return isPart ? { panels: noPanels([]), rows: 0 } : undefined;
-  if (files[0]!.format === 'parquet') return readParquetMarket(files, reading, isPart, onProgress);
+): Promise<FoundMarket> {
+  if (files.length === 0) return foundMarket(isPart ? { panels: noPanels([]), rows: 0 } : undefined);
+  if (files[0]!.format === 'parquet') return foundMarket(await readParquetMarket(files, reading, isPart, onProgress));
   const { digests, problems, terms } = reading;
   const rows = marketRowsOn(terms, problems, { isPart });
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -118,7 +121,17 @@ async function readMarket(
     done += file.bytes;
   }
   const panels = rows.toPanels();
-  return panels && { panels, rows: rows.rows };
+  return { market: panels && { panels, rows: rows.rows }, identifiers: rows.names() };
+}
+
+/** A market, undefined where something is wrong with it, and as far as known its names. */
+interface FoundMarket {
+  readonly market: MarketRead | undefined;
+  readonly identifiers: readonly string[];
+}
+
+function foundMarket(market: MarketRead | undefined): FoundMarket {
+  return { market, identifiers: market?.panels.identifiers ?? [] };
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[] | SeriesTable>(

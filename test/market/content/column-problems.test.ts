@@ -20,6 +20,22 @@ describe('a file whose columns are wrong', () => {
     expect(findings[0]!.message).toContain('There is CLSOE: did you mean CLOSE?');
   });
 
+  test.each([
+    ['market', 'identifer,date,CLOSE', 'identifier', 'AAPL,2024-01-02,1'],
+    ['market', 'identifier,dte,CLOSE', 'date', 'AAPL,2024-01-02,1'],
+    ['reference', 'identifer,SECTOR', 'identifier', 'AAPL,Tech'],
+    ['corporate_actions', 'identifer,type,value,ex_date', 'identifier', 'AAPL,DIVIDEND,1,2024-01-02'],
+    ['universes', 'universe,identifer', 'identifier', 'U,AAPL'],
+    ['series', 'identifer,date,CLOSE', 'identifier', 'RATE,2024-01-02,1'],
+    ['series', 'identifier,dat,CLOSE', 'date', 'RATE,2024-01-02,1'],
+    ['series', 'identifier,date,CLSOE', 'CLOSE', 'RATE,2024-01-02,x'],
+  ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
+    const sound = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
+    const findings = await inFolder({ ...sound, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
+    expect(places(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
+    expect(findings[0]!.message).toContain(`did you mean ${column}?`);
+  });
+
   test('as Parquet, too', async () => {
     const folder = await folderFor();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();

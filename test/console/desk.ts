@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { runService, type RunningService } from '../services/running-service.js';
 import { openBrowser } from './browser.js';
@@ -15,9 +18,10 @@ export interface Desk {
   close(): Promise<void>;
 }
 
-/** @param flags of the service */
-export async function openDesk(flags: readonly string[] = []): Promise<Desk> {
-  const [service, browser] = await Promise.all([runService(flags), openBrowser()]);
+/** @param environment of the service; it comes back to the same address when it is started again. */
+export async function openDesk(environment: NodeJS.ProcessEnv = {}): Promise<Desk> {
+  const flags = ['--port', String(await freePort())];
+  const [service, browser] = await Promise.all([runService(flags, environment), openBrowser()]);
   const complaints: string[] = [];
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ viewport: { width: 1280, height: 820 }, locale: 'en-GB', ...options });
@@ -41,4 +45,19 @@ export async function openDesk(flags: readonly string[] = []): Promise<Desk> {
       await service.close();
     },
   };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** The file that something done to a page has the browser save. */
+export async function downloaded(page: Page, act: () => Promise<unknown>): Promise<Buffer> {
+  const [file] = await Promise.all([page.waitForEvent('download'), act()]);
+  return readFile(await file.path());
 }

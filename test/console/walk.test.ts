@@ -5,6 +5,7 @@ import { openDesk, type Desk } from './desk.js';
 import { describeData } from './walk/data.js';
 import { describeFirstMarket } from './walk/first-market.js';
 import { describeIndices } from './walk/indices.js';
+import { describeOperations } from './walk/operations.js';
 import { describeStudies } from './walk/studies.js';
 
 const why = await whyNone();
@@ -30,5 +31,6 @@ describe.skipIf(why !== null)('the console', () => {
   describeFirstMarket(desk);
   describeIndices(desk);
   describeStudies(desk);
+  describeOperations(desk);
   describeData(desk);
 });

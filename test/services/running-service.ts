@@ -31,13 +31,16 @@ export interface RunningService {
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
   /** The job in its terminal state. */
   finished(jobId: string): Promise<JobStatus>;
-  /** Stops the service and starts it again on the same home. */
-  restart(): Promise<void>;
+  /** Stops the service and starts it again on the same home. @param whileAway what happens in between */
+  restart(whileAway?: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param flags settings besides those that a test needs to be on its own. */
-export async function runService(flags: readonly string[] = []): Promise<RunningService> {
+/** @param flags settings besides those that a test needs to be on its own; @param environment others, that have no flag */
+export async function runService(
+  flags: readonly string[] = [],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<RunningService> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-service-'));
   const { settings } = readSettings(
     [
@@ -55,7 +58,7 @@ export async function runService(flags: readonly string[] = []): Promise<Running
       base,
       ...flags,
     ],
-    {},
+    environment,
   );
   let running: Running = await start(settings, pino({ level: 'silent' }));
 
@@ -95,8 +98,9 @@ export async function runService(flags: readonly string[] = []): Promise<Running
         if (body.status !== 'pending' && body.status !== 'running') return body;
       }
     },
-    async restart() {
+    async restart(whileAway = async () => {}) {
       await stop({ ...running, drainMs: 0 });
+      await whileAway();
       running = await start(settings, pino({ level: 'silent' }));
     },
     async close() {

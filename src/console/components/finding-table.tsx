@@ -13,7 +13,7 @@ interface FindingTableProps {
 /** Findings about data, each at its table, row and column. */
 export function FindingTable({ label, findings }: FindingTableProps) {
   return (
-    <div class="finding-table" role="region" aria-label={label} tabIndex={0}>
+    <div class="finding-table" role="group" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -17,7 +17,7 @@ const FULL = 0.08;
 export function Heatmap({ label, values, totals }: HeatmapProps) {
   const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
   return (
-    <div class="heatmap" tabIndex={0} role="region" aria-label={label}>
+    <div class="heatmap" tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>

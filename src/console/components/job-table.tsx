@@ -18,10 +18,14 @@ interface JobTableProps {
   readonly name?: string;
   readonly height?: number;
   readonly searches?: boolean;
+  /** What opens a job instead of the page of its result. */
+  onOpen?(jobId: string): void;
+  readonly openKey?: string | null;
 }
 
 /** Jobs, newest first; those that run move by themselves. */
-export function JobTable({ jobs, label, name, height = 560, searches = false }: JobTableProps) {
+export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
+  const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => jobOf(job.job_id) ?? job);
   return (
     <Table
@@ -30,7 +34,8 @@ export function JobTable({ jobs, label, name, height = 560, searches = false }: 
       columns={COLUMNS}
       rows={rows}
       keyOf={({ job_id: id }) => id}
-      addressOf={jobAddress}
+      {...(onOpen === undefined ? { addressOf: jobAddress } : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}
+      openKey={openKey}
       {...(searches ? { searchIn: textOf } : {})}
       sort={{ column: 'created', direction: 'desc' }}
       height={height}
@@ -56,7 +61,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   {
     id: 'ident',
     title: 'Of',
-    width: 120,
+    width: 150,
     grow: 2,
     value: jobIdent,
     show: (job) => (
@@ -84,7 +89,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     id: 'message',
     title: 'What',
     width: 140,
-    grow: 2,
+    grow: 4,
     priority: 4,
     value: ({ message, error }) => error?.message ?? message,
     show: ({ message, error }) => <span title={error?.message ?? message}>{error?.message ?? message}</span>,

@@ -35,8 +35,12 @@ export function Shell() {
         </a>
         <Navigation />
         <div class="rail-foot">
-          <a href="/docs/guide">Guide</a>
-          <a href="/docs">Reference</a>
+          {!hasKey.value && keyWanted.value === null && (
+            <>
+              <a href="/docs/guide">Guide</a>
+              <a href="/docs">Reference</a>
+            </>
+          )}
           {hasKey.value && (
             <Button kind="bare" onClick={forgetKey}>
               <Icon name="key" /> Forget the key

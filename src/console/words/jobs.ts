@@ -1,6 +1,7 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 
-const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
+/** Kinds of jobs, in words. */
+export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   backtest: 'Backtest',
   optimise: 'Optimisation',
   render: 'Report',

@@ -40,7 +40,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         </Section>
       )}
       <LastRefresh id={store.store_id} />
-      <div class="data-columns">
+      <div class="side-by-side">
         <Section title="About">
           <Facts
             facts={[

@@ -7,6 +7,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { FirstSteps } from './first-steps.js';
 import { IndexTable } from './index-table.js';
+import { Strategies } from './strategies.js';
 import { RunningJobs } from './running-jobs.js';
 import { ServedStore } from './served-store.js';
 import './home.css';
@@ -39,6 +40,7 @@ export function Home() {
           <IndexTable indices={all} skipped={skipped} hasData={stores.data?.active != null} />
         )}
       </Answered>
+      <Strategies />
     </Page>
   );
 }

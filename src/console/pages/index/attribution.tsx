@@ -6,6 +6,7 @@ import type {
 } from '#clients/typescript/divisor.js';
 import { Bars, type Bar } from '../../components/bars.js';
 import { Select } from '../../components/choice.js';
+import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
@@ -75,7 +76,7 @@ export function Attribution({ id, run }: AttributionProps) {
           )}
         </Answered>
       </Section>
-      <Section title="By name">
+      <Section title="By name" aside={<ExportMenu id={id} table="attribution" />}>
         <Answered resource={names} what="the attribution by name">
           {(view) => (
             <Table

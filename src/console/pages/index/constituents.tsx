@@ -1,5 +1,6 @@
 import type { ConstituentRow, OverviewView, WeightsView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
@@ -41,6 +42,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
             onChange={(date) => setParameters({ on: date === run.end ? null : date })}
           />
         </label>
+        <ExportMenu id={id} table="constituents" end={on} />
       </div>
       <Answered resource={weights} what="the constituents">
         {(view) => <Held id={id} view={view} open={open} />}

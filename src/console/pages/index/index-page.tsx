@@ -1,8 +1,9 @@
-import type { IndexDocument, OverviewView, StaleState } from '#clients/typescript/divisor.js';
+import type { IndexDocument, OverviewView, StaleState, StoredStrategy } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Findings } from '../../components/findings.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { Progress } from '../../components/progress.js';
@@ -13,12 +14,12 @@ import { cancelJob, runIndex } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, troubleOf } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { percent } from '../../words/numbers.js';
 import { Attribution } from './attribution.js';
 import { Constituents } from './constituents.js';
-import { Methodology } from './methodology.js';
+import { Methodology, Terms } from './methodology.js';
 import { Performance } from './performance.js';
 import { Rebalances } from './rebalances.js';
 import { Risk } from './risk.js';
@@ -35,16 +36,64 @@ const TABS: readonly Tab[] = [
   { id: 'methodology', text: 'Methodology' },
 ];
 
-/** Everything about one index. */
+/** Everything about one index, or about a strategy that follows one: their runs and views share their addresses. */
 export function IndexPage({ params }: PageProps) {
   const id = params['id']!; // The address has it.
-  const definition = useResource(`index ${id}`, (signal) =>
-    service.value.call('getIndex', { params: { index_id: id }, signal }),
-  );
+  const definition = useResource(`definition ${id}`, (signal) => definitionOf(id, signal));
   return (
     <Answered resource={definition} what={`the index ${id}`}>
-      {(index) => <IndexOf index={index} />}
+      {({ index, strategy }) => (index === null ? <StrategyOf stored={strategy} /> : <IndexOf index={index} />)}
     </Answered>
+  );
+}
+
+type Definition =
+  | { readonly index: IndexDocument; readonly strategy: null }
+  | { readonly index: null; readonly strategy: StoredStrategy };
+
+async function definitionOf(id: string, signal: AbortSignal): Promise<Definition> {
+  try {
+    return { index: await service.value.call('getIndex', { params: { index_id: id }, signal }), strategy: null };
+  } catch (thrown) {
+    if (troubleOf(thrown).code !== 'INDEX_NOT_FOUND') throw thrown;
+    const strategy = await service.value
+      .call('getStrategy', { params: { strategy_id: id }, signal })
+      .catch((missing: unknown) => {
+        throw troubleOf(missing).code === 'STRATEGY_NOT_FOUND' ? thrown : missing;
+      });
+    return { index: null, strategy };
+  }
+}
+
+function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
+  const { strategy, problems } = stored;
+  const { id, name, index_id: followed, description } = strategy;
+  const tab = openTab(TABS);
+  return (
+    <Page
+      title={id}
+      above={[{ address: '/', text: 'Indices' }]}
+      subtitle={
+        <>
+          <span>{name}</span>
+          <Badge>strategy</Badge>
+          <span>
+            follows <a href={indexAddress(followed)}>{followed}</a>
+          </span>
+          {description !== null && <span class="index-description">{description}</span>}
+        </>
+      }
+      actions={<RunActions id={id} />}
+    >
+      {problems.length > 0 && (
+        <Banner kind="bad" title="What it refers to is not all there">
+          <Findings findings={problems} />
+        </Banner>
+      )}
+      <RunState id={id} />
+      <Tabs label={`Parts of ${id}`} tabs={TABS} />
+      {tab === 'methodology' ? <Terms strategy={strategy} /> : <RunParts id={id} tab={tab} />}
+    </Page>
   );
 }
 
@@ -78,7 +127,6 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
 }
 
 function Actions({ id }: { readonly id: string }) {
-  const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   return (
     <>
       {may('write') && (
@@ -87,6 +135,16 @@ function Actions({ id }: { readonly id: string }) {
         </LinkButton>
       )}
       {may('write') && <LinkButton href={`/console/optimise?index=${encodeURIComponent(id)}`}>Optimise</LinkButton>}
+      <RunActions id={id} />
+    </>
+  );
+}
+
+/** What may be done with any run. */
+function RunActions({ id }: { readonly id: string }) {
+  const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
+  return (
+    <>
       <LinkButton href={`/console/reports?index=${encodeURIComponent(id)}`}>Report</LinkButton>
       {may('run') && (
         <Button disabled={isRunning} onClick={() => runIndex(id)}>

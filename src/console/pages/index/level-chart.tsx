@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
 import { Choice, Select, type Option } from '../../components/choice.js';
+import { ExportMenu } from '../../components/export-menu.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
@@ -113,6 +114,7 @@ function Controls({ id, others, unit, variant, isLog }: ControlsProps) {
         value={isLog ? 'log' : 'linear'}
         onChoose={(chosen) => setParameters({ scale: chosen === 'log' ? chosen : null })}
       />
+      <ExportMenu id={id} table="levels" />
     </>
   );
 }

@@ -1,4 +1,5 @@
-import type { IndexDocument } from '#clients/typescript/divisor.js';
+import type { IndexDocument, StoredStrategy } from '#clients/typescript/divisor.js';
+import { JsonDocument } from '../../components/json-document.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
@@ -24,9 +25,18 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
         )}
       </Answered>
       <Section title="Definition">
-        <pre class="document" tabIndex={0} aria-label="Definition as JSON">
-          {JSON.stringify(index, null, 2)}
-        </pre>
+        <JsonDocument label="Definition as JSON" value={index} />
+      </Section>
+    </div>
+  );
+}
+
+/** The terms of a strategy, as they are stored. */
+export function Terms({ strategy }: { readonly strategy: StoredStrategy['strategy'] }) {
+  return (
+    <div class="index-part">
+      <Section title="Definition">
+        <JsonDocument label="Definition as JSON" value={strategy} />
       </Section>
     </div>
   );

@@ -1,5 +1,6 @@
 import type { RebalanceRow } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -20,16 +21,26 @@ export function Rebalances({ id }: { readonly id: string }) {
         {({ rebalances }) => (
           <>
             <Upcoming id={id} after={rebalances.at(-1)?.date} />
-            <Table
-              label={`rebalances of ${id}`}
-              name="rebalances"
-              columns={COLUMNS}
-              rows={rebalances}
-              keyOf={({ date }) => date}
-              addressOf={({ date }) => rebalanceAddress(id, date)}
-              sort={{ column: 'date', direction: 'desc' }}
-              height={620}
-            />
+            <Section
+              title="Rebalances"
+              aside={
+                <>
+                  <ExportMenu id={id} table="rebalances" />
+                  <ExportMenu id={id} table="trades" text="trades" />
+                </>
+              }
+            >
+              <Table
+                label={`rebalances of ${id}`}
+                name="rebalances"
+                columns={COLUMNS}
+                rows={rebalances}
+                keyOf={({ date }) => date}
+                addressOf={({ date }) => rebalanceAddress(id, date)}
+                sort={{ column: 'date', direction: 'desc' }}
+                height={620}
+              />
+            </Section>
           </>
         )}
       </Answered>

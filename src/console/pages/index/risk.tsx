@@ -5,6 +5,7 @@ import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT, type Line } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
+import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
@@ -39,12 +40,15 @@ export function Risk({ id }: { readonly id: string }) {
       <Section
         title="Rolling risk"
         aside={
-          <Choice
-            label="Window"
-            options={WINDOWS}
-            value={window}
-            onChoose={(chosen) => setParameters({ window: chosen })}
-          />
+          <>
+            <Choice
+              label="Window"
+              options={WINDOWS}
+              value={window}
+              onChoose={(chosen) => setParameters({ window: chosen })}
+            />
+            <ExportMenu id={id} table="risk" />
+          </>
         }
       >
         <Answered resource={rolling} what="the rolling risk">

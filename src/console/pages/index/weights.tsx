@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { COLOURS, PERCENT, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
+import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
@@ -42,12 +43,15 @@ export function Weights({ id, run }: WeightsProps) {
       <Section
         title="Weights by group"
         aside={
-          <Select
-            label="Group by"
-            options={[...new Set([...COLUMNS, by])].map((value) => ({ value, text: value.toLowerCase() }))}
-            value={by}
-            onChoose={(column) => setParameters({ by: column === 'SECTOR' ? null : column })}
-          />
+          <>
+            <Select
+              label="Group by"
+              options={[...new Set([...COLUMNS, by])].map((value) => ({ value, text: value.toLowerCase() }))}
+              value={by}
+              onChoose={(column) => setParameters({ by: column === 'SECTOR' ? null : column })}
+            />
+            <ExportMenu id={id} table="weights" />
+          </>
         }
       >
         <Answered resource={groups} what="the weights by group">

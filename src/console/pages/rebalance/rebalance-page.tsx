@@ -92,6 +92,8 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
   const preview = useResource(`preview ${id} ${asOf}`, (signal) =>
     service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf }, signal }),
   );
+  // A strategy has no rules of its own: it holds what its index decided.
+  if (preview.data === undefined && preview.trouble?.code === 'INDEX_NOT_FOUND') return null;
   return (
     <Section title="How the names were found" aside={`decided on ${asOf}`}>
       {view.stale?.definition === true && (

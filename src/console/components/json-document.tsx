@@ -1,0 +1,16 @@
+import './json-document.css';
+
+interface JsonDocumentProps {
+  /** What it is, for those who do not see it. */
+  readonly label: string;
+  readonly value: unknown;
+}
+
+/** A document as the service has it. */
+export function JsonDocument({ label, value }: JsonDocumentProps) {
+  return (
+    <pre class="json-document" tabIndex={0} aria-label={label} role="group">
+      {JSON.stringify(value, null, 2)}
+    </pre>
+  );
+}

@@ -1,0 +1,125 @@
+import type { Health } from '#clients/typescript/divisor.js';
+import { useEffect, useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Facts } from '../../components/facts.js';
+import { GuideLink } from '../../components/guide-link.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Wait } from '../../components/wait.js';
+import { health, isFollowing, liveJobs, lookAround } from '../../state/live.js';
+import { principal } from '../../state/principal.js';
+import { duration, moment } from '../../words/dates.js';
+import { figure } from '../../words/numbers.js';
+import { RunChecks } from './run-checks.js';
+
+/** How often the page looks while it is open. */
+const LOOK_MS = 5_000;
+
+/** Whether the service is well: its checks, whether every run adds up, its limits, and what it promises. */
+export function HealthPage() {
+  const [, setLooked] = useState(0);
+  useEffect(() => {
+    const look = () =>
+      lookAround().then(
+        () => setLooked(Date.now()),
+        () => undefined,
+      );
+    void look();
+    const timer = setInterval(() => void look(), LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const state = health.value;
+  return (
+    <Page
+      title="Health"
+      subtitle={<GuideLink page="promises">What the service promises, and the tests that prove it</GuideLink>}
+      actions={<Button onClick={() => void lookAround()}>Look again</Button>}
+    >
+      {state === null ? <Wait what="the service" /> : <State state={state} />}
+    </Page>
+  );
+}
+
+function State({ state }: { readonly state: Health }) {
+  const { status, version, started_at: started, uptime_seconds: uptime, store, jobs, checks, limits } = state;
+  const waiting = liveJobs.value.filter(({ status: own }) => own === 'pending').length;
+  return (
+    <>
+      <Metrics
+        label="The service"
+        metrics={[
+          { term: 'State', value: status, kind: status === 'ok' ? 'up' : 'down' },
+          { term: 'Up for', value: duration(uptime), note: `since ${moment(started)}` },
+          { term: 'Jobs running', value: jobs.running },
+          { term: 'Jobs waiting', value: isFollowing.value ? waiting : jobs.pending },
+          { term: 'Store served', value: store.active ?? 'none', note: store.end ?? store.status ?? '' },
+          { term: 'Version', value: version },
+        ]}
+      />
+      <Section title="Checks">
+        <Table label="checks" columns={CHECKS} rows={checks} keyOf={({ name }) => name} height={400} />
+      </Section>
+      <RunChecks />
+      <div class="side-by-side">
+        <Section title="Limits" aside="what a client can meet">
+          <Table
+            label="limits"
+            name="limits"
+            columns={LIMITS}
+            rows={Object.entries(limits)}
+            keyOf={([name]) => name}
+            searchIn={([name]) => name}
+            height={420}
+          />
+        </Section>
+        <Section title="This key">
+          <Facts
+            facts={[
+              ['Key', principal.value?.key_id ?? 'the service has no keys'],
+              ['Scopes', principal.value?.scopes.join(', ') ?? '–'],
+              ['Follows jobs', isFollowing.value ? 'yes' : 'no, asks again'],
+            ]}
+          />
+        </Section>
+      </div>
+    </>
+  );
+}
+
+type Check = Health['checks'][number];
+
+const CHECKS: readonly Column<Check>[] = [
+  { id: 'name', title: 'Check', width: 150, value: ({ name }) => name, show: ({ name }) => <strong>{name}</strong> },
+  {
+    id: 'ok',
+    title: 'Passes',
+    width: 84,
+    value: ({ ok }) => Number(ok),
+    show: ({ ok }) => (ok ? <Badge kind="good">yes</Badge> : <Badge kind="bad">no</Badge>),
+  },
+  {
+    id: 'message',
+    title: 'What it says',
+    width: 120,
+    grow: 1,
+    value: ({ message }) => message,
+    show: ({ message }) => message !== null && <span title={message}>{message}</span>,
+  },
+];
+
+type Limit = readonly [name: string, value: number];
+
+const LIMITS: readonly Column<Limit>[] = [
+  { id: 'name', title: 'Limit', width: 200, grow: 1, value: ([name]) => name, show: ([name]) => <code>{name}</code> },
+  {
+    id: 'value',
+    title: 'Value',
+    width: 140,
+    align: 'right',
+    value: ([, value]) => value,
+    show: ([, value]) => figure(value),
+  },
+];

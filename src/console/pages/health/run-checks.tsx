@@ -1,0 +1,134 @@
+import type { BacktestRecordCollection, ReconciliationView } from '#clients/typescript/divisor.js';
+import { useRef, useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Section } from '../../components/page.js';
+import { Progress } from '../../components/progress.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { moment } from '../../words/dates.js';
+
+interface Outcome {
+  readonly view: ReconciliationView | null;
+  readonly trouble: string | null;
+}
+type Outcomes = ReadonlyMap<string, Outcome>;
+
+/** Every stored run, and whether its identities still hold when they are computed again. */
+export function RunChecks() {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  return (
+    <Answered resource={runs} what="the runs">
+      {({ backtests }) => backtests.length > 0 && <Checks runs={backtests} />}
+    </Answered>
+  );
+}
+
+type Run = BacktestRecordCollection['backtests'][number];
+type Row = Run & { readonly outcome: Outcome | undefined };
+
+function Checks({ runs }: { readonly runs: readonly Run[] }) {
+  const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
+  const [done, setDone] = useState<number | null>(null);
+  const isWanted = useRef(true);
+  const check = async () => {
+    isWanted.current = true;
+    const found = new Map<string, Outcome>();
+    // One after the other: each reads and hashes a whole run.
+    for (const [k, { index_id: id }] of runs.entries()) {
+      setDone(k);
+      found.set(id, await outcomeOf(id));
+      setOutcomes(new Map(found));
+      if (!isWanted.current) break;
+    }
+    setDone(null);
+  };
+  return (
+    <Section
+      title="Does every run add up?"
+      aside={
+        done === null ? (
+          <Button onClick={() => void check()}>Check all {runs.length}</Button>
+        ) : (
+          <>
+            <span>
+              {done} of {runs.length}
+            </span>
+            <Progress value={done / runs.length} label="Runs checked" />
+            <Button
+              kind="bare"
+              onClick={() => {
+                isWanted.current = false;
+              }}
+            >
+              Stop
+            </Button>
+          </>
+        )
+      }
+    >
+      <Table
+        label="runs"
+        columns={COLUMNS}
+        rows={runs.map((run): Row => ({ ...run, outcome: outcomes.get(run.index_id) }))}
+        keyOf={({ index_id: id }) => id}
+        addressOf={({ index_id: id }) => `${indexAddress(id)}?tab=risk`}
+        height={400}
+      />
+    </Section>
+  );
+}
+
+async function outcomeOf(id: string): Promise<Outcome> {
+  try {
+    return { view: await service.value.call('reconcileRun', { params: { index_id: id } }), trouble: null };
+  } catch (thrown) {
+    return { view: null, trouble: troubleOf(thrown).message };
+  }
+}
+
+const stateOf = ({ outcome }: Row): string => {
+  if (outcome === undefined) return 'not checked yet';
+  if (outcome.view === null) return outcome.trouble ?? 'cannot be checked';
+  const { checks } = outcome.view;
+  const failed = checks.filter(({ holds }) => !holds);
+  return failed.length === 0
+    ? `all ${checks.length} identities hold`
+    : `${failed.length} of ${checks.length} do not hold: ${failed.map(({ name }) => name).join(', ')}`;
+};
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'index',
+    title: 'Run of',
+    width: 150,
+    grow: 1,
+    value: (row) => row.index_id,
+    show: (row) => <strong>{row.index_id}</strong>,
+  },
+  {
+    id: 'run',
+    title: 'Run at',
+    width: 130,
+    priority: 2,
+    value: (row) => row.run_at,
+    show: (row) => moment(row.run_at),
+  },
+  {
+    id: 'outcome',
+    title: 'Outcome',
+    width: 200,
+    grow: 2,
+    value: stateOf,
+    show: (row) =>
+      row.outcome === undefined ? (
+        <span class="quiet">{stateOf(row)}</span>
+      ) : (
+        <Badge kind={row.outcome.view?.reconciles === true ? 'good' : 'bad'}>{stateOf(row)}</Badge>
+      ),
+  },
+];

@@ -1,0 +1,114 @@
+import type { RunSummaryRow, StoredStrategy } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { runIndex } from '../../state/actions.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { change, counted, decimal, signClass } from '../../words/numbers.js';
+
+/** A strategy with what its stored run tells of it; null before it was run. */
+interface Row {
+  readonly stored: StoredStrategy;
+  readonly run: RunSummaryRow | null;
+}
+
+/** Portfolios that follow an index under terms of their own; nothing where there is none. */
+export function Strategies() {
+  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
+  const all = strategies.data?.strategies ?? [];
+  if (all.length === 0) return null;
+  const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
+  return (
+    <Section title="Strategies">
+      <Table
+        label="strategies"
+        name="strategies"
+        columns={COLUMNS}
+        rows={all.map((stored): Row => ({ stored, run: byId.get(stored.strategy.id) ?? null }))}
+        keyOf={({ stored }) => stored.strategy.id}
+        addressOf={({ stored }) => indexAddress(stored.strategy.id)}
+        sort={{ column: 'strategy', direction: 'asc' }}
+        height={400}
+      />
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'strategy',
+    title: 'Strategy',
+    width: 150,
+    grow: 3,
+    value: ({ stored }) => stored.strategy.id,
+    show: ({ stored: { strategy } }) => (
+      <span class="home-index">
+        <a href={indexAddress(strategy.id)} tabIndex={-1}>
+          {strategy.id}
+        </a>
+        <span class="quiet">{strategy.name}</span>
+      </span>
+    ),
+  },
+  { id: 'index', title: 'Follows', width: 130, priority: 3, value: ({ stored }) => stored.strategy.index_id },
+  {
+    id: 'level',
+    title: 'Level',
+    help: '100 at the start of the run',
+    width: 92,
+    align: 'right',
+    value: ({ run }) => run?.level ?? null,
+    show: ({ run }) => <span class="number">{decimal(run?.level)}</span>,
+  },
+  {
+    id: 'return',
+    title: 'Total',
+    help: 'Return over the whole run',
+    width: 90,
+    priority: 2,
+    align: 'right',
+    value: ({ run }) => run?.total_return ?? null,
+    show: ({ run }) => <span class={`number ${signClass(run?.total_return)}`}>{change(run?.total_return)}</span>,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 150,
+    grow: 1,
+    value: ({ stored, run }) => (stored.problems.length > 0 ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
+    show: ({ stored: { strategy, problems }, run }) => (
+      <span class="home-state">
+        {problems.length > 0 ? (
+          <Badge kind="bad" title={problems.map(({ message }) => message).join(' ')}>
+            {counted(problems.length, 'problem')}
+          </Badge>
+        ) : run === null ? (
+          <Badge>never run</Badge>
+        ) : run.stale === null ? (
+          <Badge kind="good">up to date</Badge>
+        ) : (
+          <Badge kind="warning" title={run.stale.reasons.join(' ')}>
+            stale
+          </Badge>
+        )}
+        {may('run') && problems.length === 0 && run?.stale !== null && (
+          <Button
+            kind="bare"
+            aria-label={`Run ${strategy.id}`}
+            title={`Run ${strategy.id}`}
+            onClick={() => runIndex(strategy.id)}
+          >
+            <Icon name="play" />
+          </Button>
+        )}
+      </span>
+    ),
+  },
+];

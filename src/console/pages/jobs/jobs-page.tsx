@@ -1,0 +1,112 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { JobTable } from '../../components/job-table.js';
+import { Page } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { liveJobs } from '../../state/live.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { KINDS } from '../../words/jobs.js';
+import { JobPanel } from './job-panel.js';
+
+type Kind = JobStatus['kind'];
+type State = JobStatus['status'];
+
+const STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const satisfies readonly State[];
+const FIRST = 100;
+/** What the service lists at once. */
+const MOST = 500;
+
+/** Every job: what waits, runs, ended; any of them opens to what was asked and what came of it. */
+export function JobsPage() {
+  const [limit, setLimit] = useState(FIRST);
+  const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === parameter('kind'));
+  const status = STATES.find((known) => known === parameter('state'));
+  const open = parameter('job');
+  const jobs = useResource(
+    `jobs ${kind} ${status} ${limit}`,
+    (signal) =>
+      service.value.call('listJobs', {
+        query: { limit, kind, status: status === undefined ? undefined : [status] },
+        signal,
+      }),
+    { keeps: true },
+  );
+  return (
+    <Page
+      title="Jobs"
+      subtitle={`${liveJobs.value.length} waiting or running`}
+      actions={
+        <>
+          <Select
+            label="Kind"
+            isLabelShown
+            options={[
+              { value: '', text: 'all' },
+              ...Object.entries(KINDS).map(([value, text]) => ({ value: value as Kind, text })),
+            ]}
+            value={kind ?? ''}
+            onChoose={(chosen) => setParameters({ kind: chosen === '' ? null : chosen })}
+          />
+          <Select
+            label="State"
+            isLabelShown
+            options={[{ value: '', text: 'all' }, ...STATES.map((value) => ({ value, text: value }))]}
+            value={status ?? ''}
+            onChoose={(chosen) => setParameters({ state: chosen === '' ? null : chosen })}
+          />
+        </>
+      }
+    >
+      <Answered resource={jobs} what="the jobs">
+        {({ jobs: all }) =>
+          all.length === 0 ? (
+            <EmptyState title="No job">
+              {kind === undefined && status === undefined
+                ? 'Runs, optimisations, sweeps, reports and refreshes are listed here.'
+                : 'None is of this kind and state.'}
+            </EmptyState>
+          ) : (
+            <>
+              <JobTable
+                jobs={withLive(all, kind, status)}
+                label="jobs"
+                name="jobs"
+                height={680}
+                searches
+                onOpen={(id) => setParameters({ job: id })}
+                openKey={open}
+              />
+              {all.length === limit && limit < MOST && (
+                <div>
+                  <Button onClick={() => setLimit(MOST)}>Older ones</Button>
+                </div>
+              )}
+            </>
+          )
+        }
+      </Answered>
+      {open !== null && <JobPanel key={open} id={open} onClose={() => setParameters({ job: null })} />}
+    </Page>
+  );
+}
+
+/** The list with jobs that began after it was asked for. */
+function withLive(
+  listed: readonly JobStatus[],
+  kind: Kind | undefined,
+  status: State | undefined,
+): readonly JobStatus[] {
+  const ids = new Set(listed.map(({ job_id: id }) => id));
+  const others = liveJobs.value.filter(
+    (job) =>
+      !ids.has(job.job_id) &&
+      (kind === undefined || job.kind === kind) &&
+      (status === undefined || job.status === status),
+  );
+  return [...others, ...listed];
+}

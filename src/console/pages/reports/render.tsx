@@ -1,0 +1,106 @@
+import type { JobStatus, RenderResult } from '#clients/typescript/divisor.js';
+import { useEffect, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Confirm } from '../../components/confirm.js';
+import { Download } from '../../components/download.js';
+import { JobState } from '../../components/job-state.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { attempt } from '../../state/actions.js';
+import { jobOf } from '../../state/live.js';
+import { setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { changed, useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { moment } from '../../words/dates.js';
+import { bytes, counted } from '../../words/numbers.js';
+
+/** A report: its progress, then the PDF itself. */
+export function Render({ ident }: { readonly ident: string }) {
+  const id = `render:${ident}`;
+  const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
+  return (
+    <Answered resource={job} what="the report">
+      {(stored) => {
+        const { status, result } = stored;
+        return status === 'succeeded' && result !== null ? (
+          <Pdf result={result as RenderResult} /> // Jobs of this kind answer it.
+        ) : (
+          <JobState job={(jobOf(id) ?? stored) as JobStatus} />
+        );
+      }}
+    </Answered>
+  );
+}
+
+function Pdf({ result }: { readonly result: RenderResult }) {
+  const { render_id: id, name, pages, bytes: size, rendered_at: at } = result;
+  const pdf = useResource(
+    `pdf ${id}`,
+    (signal) => service.value.call('getRender', { params: { render_id: id }, signal }),
+    {
+      follows: false,
+    },
+  );
+  const address = useAddress(pdf.data);
+  const [isAsking, setAsking] = useState(false);
+  const fileName = `${name.replaceAll(/[^A-Za-z0-9_-]+/g, '-')}.pdf`;
+  const remove = () =>
+    attempt(async () => {
+      await service.value.call('deleteRender', { params: { render_id: id } });
+      setParameters({ render: null });
+      changed();
+    });
+  return (
+    <Section
+      title={name}
+      aside={
+        <>
+          <span>
+            {counted(pages, 'page')}, {bytes(size)}, {moment(at)}
+          </span>
+          {address !== null && (
+            <a class="button plain" href={address} target="_blank" rel="noreferrer">
+              Open
+            </a>
+          )}
+          <Download
+            class="button plain"
+            address={`/reports/renders/${id}`}
+            fileName={fileName}
+            read={() => service.value.call('getRender', { params: { render_id: id } })}
+          >
+            Download
+          </Download>
+          {may('write') && <Button onClick={() => setAsking(true)}>Delete</Button>}
+        </>
+      }
+    >
+      <Answered resource={pdf} what="the PDF">
+        {() => address !== null && <iframe class="report-pdf" src={address} title={`${name}, as PDF`} />}
+      </Answered>
+      {isAsking && (
+        <Confirm
+          title={`Delete ${name}?`}
+          action="Delete"
+          onConfirm={() => void remove()}
+          onClose={() => setAsking(false)}
+        >
+          <p>It can be rendered again from the run that is stored then.</p>
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+/** An address of this page alone for a PDF; it ends with the page. */
+function useAddress(pdf: Uint8Array | undefined): string | null {
+  const [address, setAddress] = useState<string | null>(null);
+  useEffect(() => {
+    if (pdf === undefined) return undefined;
+    const made = URL.createObjectURL(new Blob([pdf as Uint8Array<ArrayBuffer>], { type: 'application/pdf' })); // The client's own bytes.
+    setAddress(made);
+    return () => URL.revokeObjectURL(made);
+  }, [pdf]);
+  return address;
+}

@@ -1,0 +1,167 @@
+import type { JobStatus, ReportTemplateCollection } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { GuideLink } from '../../components/guide-link.js';
+import { JobTable } from '../../components/job-table.js';
+import { Page, Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { start } from '../../state/actions.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { jobIdent } from '../../words/jobs.js';
+import { count } from '../../words/numbers.js';
+import { Render } from './render.js';
+import './reports.css';
+
+/** Reports: one rendered by a click and shown, those rendered before, and the templates. */
+export function ReportsPage() {
+  const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
+  const renders = useResource('jobs render', (signal) =>
+    service.value.call('listJobs', { query: { kind: 'render', limit: 200 }, signal }),
+  );
+  const open = parameter('render');
+  return (
+    <Page title="Reports" subtitle="Rendered as PDF from stored runs">
+      <Answered resource={templates} what="the templates">
+        {(all) => (
+          <>
+            {may('run') && <NewReport templates={all} />}
+            {open !== null && <Render key={open} ident={open} />}
+            <Answered resource={renders} what="the reports">
+              {({ jobs }) => <Renders jobs={jobs} open={open} />}
+            </Answered>
+            <Templates templates={all} />
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function NewReport({ templates: { templates, built_in: builtIn } }: { readonly templates: ReportTemplateCollection }) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
+  const template = parameter('template') ?? builtIn[0] ?? templates[0]?.template_id;
+  const isBuiltIn = template !== undefined && builtIn.includes(template);
+  const asked = parameter('index');
+  const index = asked !== null && ids.includes(asked) ? asked : ids[0];
+  if (template === undefined) return null;
+  if (runs.data !== undefined && ids.length === 0)
+    return (
+      <EmptyState title="No run yet">
+        A report is made from the stored run of an index. <a href="/">All indices</a>
+      </EmptyState>
+    );
+  const render = async () => {
+    const body = { template_id: template, index_id: isBuiltIn ? (index ?? null) : null };
+    const job = await start(() => service.value.call('renderReport', { body }));
+    if (job !== undefined) setParameters({ render: jobIdent(job) });
+  };
+  return (
+    <section class="report-new" aria-label="New report">
+      <Select
+        label="Template"
+        isLabelShown
+        options={[
+          ...builtIn.map((id) => ({ value: id, text: id })),
+          ...templates.map(({ template_id: id, name }) => ({ value: id, text: `${id} ${name}` })),
+        ]}
+        value={template}
+        onChoose={(chosen) => setParameters({ template: chosen })}
+      />
+      {isBuiltIn && index !== undefined && (
+        <Select
+          label="Index"
+          isLabelShown
+          options={ids.map((id) => ({ value: id, text: id }))}
+          value={index}
+          onChoose={(chosen) => setParameters({ index: chosen })}
+        />
+      )}
+      <Button kind="main" disabled={isBuiltIn && index === undefined} onClick={() => void render()}>
+        Render
+      </Button>
+    </section>
+  );
+}
+
+function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly open: string | null }) {
+  if (jobs.length === 0) return null;
+  return (
+    <Section title="Rendered">
+      <JobTable
+        jobs={jobs}
+        label="reports"
+        name="reports"
+        height={360}
+        onOpen={(id) => setParameters({ render: id.slice('render:'.length) })}
+        openKey={open === null ? null : `render:${open}`}
+      />
+    </Section>
+  );
+}
+
+interface TemplateRow {
+  readonly id: string;
+  readonly name: string;
+  readonly blocks: number | null;
+  readonly page: string | null;
+  readonly isBuiltIn: boolean;
+}
+
+function Templates({ templates: { templates, built_in: builtIn } }: { readonly templates: ReportTemplateCollection }) {
+  const rows: readonly TemplateRow[] = [
+    ...builtIn.map((id) => ({ id, name: 'Made from the run of an index', blocks: null, page: null, isBuiltIn: true })),
+    ...templates.map(({ template_id: id, name, blocks, page }) => ({
+      id,
+      name,
+      blocks: blocks.length,
+      page: `${page.size} ${page.orientation}`,
+      isBuiltIn: false,
+    })),
+  ];
+  return (
+    <Section title="Templates" aside={<GuideLink page="reports">How one is written</GuideLink>}>
+      <Table
+        label="templates"
+        columns={TEMPLATE_COLUMNS}
+        rows={rows}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => setParameters({ template: id })}
+        height={320}
+      />
+    </Section>
+  );
+}
+
+const TEMPLATE_COLUMNS: readonly Column<TemplateRow>[] = [
+  {
+    id: 'id',
+    title: 'Template',
+    width: 170,
+    grow: 1,
+    value: ({ id }) => id,
+    show: ({ id, isBuiltIn }) => (
+      <>
+        <strong>{id}</strong> {isBuiltIn && <Badge>built in</Badge>}
+      </>
+    ),
+  },
+  { id: 'name', title: 'Title', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
+  {
+    id: 'blocks',
+    title: 'Blocks',
+    width: 80,
+    align: 'right',
+    priority: 3,
+    value: ({ blocks }) => blocks,
+    show: ({ blocks }) => count(blocks),
+  },
+  { id: 'page', title: 'Page', width: 110, priority: 4, value: ({ page }) => page },
+];

@@ -109,8 +109,10 @@ export interface Lease {
   /** Submission that the attempt is of: an ended job may be submitted again under its id. */
   readonly sequence: number;
   readonly attempt: number;
-  /** Aborted once this process knows that the attempt has been given up: cancelled, or silent for too long. */
-  readonly lost: AbortSignal;
+  /** True once this process knows that the attempt has been given up: cancelled, or silent for too long. */
+  readonly isLost: boolean;
+  /** Calls when it is lost. */
+  onLost(call: () => void): void;
 }
 
 export interface Claim {

@@ -111,19 +111,14 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       log.error({ ...(entry && traced(entry.job)), err: thrown }, 'a change of a job could not be written');
     } finally {
       arriving.delete(arrival);
-      if (entry !== undefined) forget(entry);
+      if (entry !== undefined) running.delete(entry.lease);
     }
-  }
-
-  function forget({ lease, attempt }: Running): void {
-    running.delete(lease);
-    lease.lost.removeEventListener('abort', attempt.end);
   }
 
   /** Begins the attempt of a claim; undefined where there is none to begin. */
   async function begin(claimed: Promise<Claim | undefined>): Promise<Running | undefined> {
     const claim = await claimed;
-    if (claim === undefined || claim.lease.lost.aborted) return undefined;
+    if (claim === undefined || claim.lease.isLost) return undefined;
     const { lease, job } = claim;
     const attempt = isOpen ? attemptOf(claim) : undefined;
     if (attempt === undefined || attempt instanceof Refusal) {
@@ -132,7 +127,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     }
     const entry: Running = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
     running.set(lease, entry);
-    lease.lost.addEventListener('abort', attempt.end, { once: true });
+    lease.onLost(() => running.has(lease) && attempt.end());
     keepTicking();
     return entry;
   }

@@ -99,7 +99,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       const { lease } = await claimed();
       expect(await queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
       expect(await queue.heartbeat(lease)).toBe(false);
-      expect(lease.lost.aborted).toBe(true);
+      expect(lease.isLost).toBe(true);
     });
 
     test('at the instant of success leaves one of the two, and the effect agrees', async () => {
@@ -138,7 +138,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         expect(await queue.heartbeat(alive)).toBe(true);
       }
       await reach('silent', 'pending');
-      expect([await queue.heartbeat(silent), silent.lost.aborted]).toEqual([false, true]);
+      expect([await queue.heartbeat(silent), silent.isLost]).toEqual([false, true]);
       expect(await statusOf('silent')).toMatchObject({ status: 'pending', attempt: 2 });
       expect(await statusOf('alive')).toMatchObject({ status: 'running', attempt: 1 });
     });

@@ -20,7 +20,7 @@ export interface Leases {
 
 interface Held {
   readonly lease: Lease;
-  readonly giveUp: AbortController;
+  giveUp(): void;
   beatMs: number;
 }
 
@@ -34,10 +34,9 @@ export function createLeases(): Leases {
 
   return {
     grant({ identity: { job_id: jobId, sequence }, life: { attempt } }, nowMs) {
-      const giveUp = new AbortController();
-      const lease: Lease = { jobId, sequence, attempt, lost: giveUp.signal };
-      leases.set(jobId, { lease, giveUp, beatMs: nowMs });
-      return lease;
+      const granted = newLease({ jobId, sequence, attempt });
+      leases.set(jobId, { ...granted, beatMs: nowMs });
+      return granted.lease;
     },
     of: ({ identity }) => leases.get(identity.job_id)?.lease,
     isHeld: (lease) => held(lease) !== undefined,
@@ -49,10 +48,29 @@ export function createLeases(): Leases {
     end({ identity }, isLost) {
       const own = leases.get(identity.job_id);
       leases.delete(identity.job_id);
-      if (isLost) own?.giveUp.abort();
+      if (isLost) own?.giveUp();
     },
     get count() {
       return leases.size;
+    },
+  };
+}
+
+/** A lease, and how to give it up: less than an AbortSignal, of which every attempt has one of its own. */
+function newLease(attempt: Pick<Lease, 'jobId' | 'sequence' | 'attempt'>): Omit<Held, 'beatMs'> {
+  const calls: (() => void)[] = [];
+  let isLost = false;
+  return {
+    lease: {
+      ...attempt,
+      get isLost() {
+        return isLost;
+      },
+      onLost: (call) => void calls.push(call),
+    },
+    giveUp() {
+      isLost = true;
+      for (const call of calls) call();
     },
   };
 }

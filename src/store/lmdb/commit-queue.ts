@@ -6,6 +6,8 @@ export type Writes = ReadonlyMap<string, Buffer | null>;
 /** A transaction's view of the keys: what it wrote itself, what the commits before it wrote, what is on disk. */
 export interface KeyView {
   get(key: string): Buffer | undefined;
+  /** Whether a key has on disk what this view has. */
+  isStored(key: string): boolean;
   /** Keys in byte order from `start`, before `end`. */
   keys(start: string, end: string): string[];
   put(key: string, value: Buffer): void;
@@ -59,8 +61,10 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
   let refusal: Refusal | undefined;
 
   async function drain(): Promise<void> {
-    await undefined; // Whatever is submitted in this turn of the event loop joins the first commit.
-    while (waiting.length > 0) await commitNext(waiting.splice(0, BATCH_MAX));
+    do {
+      await endOfTurn();
+      await commitNext(waiting.splice(0, BATCH_MAX));
+    } while (waiting.length > 0);
     draining = undefined;
   }
 
@@ -116,6 +120,12 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
   };
 }
 
+/**
+ * Resolves when this turn of the event loop has run out of work. A commit that began at once would leave behind what
+ * follows from the one before it, such as the starts of the jobs whose predecessors have just ended.
+ */
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
   return {
     get(key) {
@@ -124,6 +134,7 @@ function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer |
       const earlier = before.get(key);
       return earlier === undefined ? port.get(key) : (earlier ?? undefined);
     },
+    isStored: (key) => !staged.has(key) && !before.has(key),
     keys(start, end) {
       const keys = new Set(port.keys(start, end));
       for (const layer of [before, staged]) {

@@ -129,7 +129,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
     transaction(change, { reserve = false } = {}) {
       const events: CommitEvent[] = [];
       const onDurable = (): void => listeners.call(events);
-      return queue.run((view) => change(transactionOver(view, now(), events)), { reserve, onDurable });
+      return queue.run((view) => change(transactionOver(view, { find, time: now(), events })), { reserve, onDurable });
     },
     subscribe: listeners.add,
     referencedArtifacts: () => owners.names(),
@@ -155,13 +155,6 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
   });
 }
 
-function readDocument(kind: DocumentKind, id: string, read: (key: string) => Buffer | undefined): FoundDocument {
-  if (!isDocumentId(id)) return undefined;
-  const key = documentKey(kind, id);
-  const value = read(key);
-  return value === undefined ? undefined : opened(id, key, value);
-}
-
 /** The document of a stored value, or why it cannot be read. */
 function opened(id: string, key: string, value: Buffer): FoundDocument {
   const document = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
@@ -173,9 +166,24 @@ function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[
   return keys(start, end).flatMap((key) => idOf(kind, key) ?? []);
 }
 
-function transactionOver(view: KeyView, time: number, events: CommitEvent[]): DocumentTransaction {
+interface TransactionParts {
+  /** Reads a document as the last commit left it. */
+  readonly find: (kind: DocumentKind, id: string) => FoundDocument;
+  /** Of its writes, ms since 1970. */
+  readonly time: number;
+  /** Receives what it publishes. */
+  readonly events: CommitEvent[];
+}
+
+function transactionOver(view: KeyView, { find, time, events }: TransactionParts): DocumentTransaction {
   return {
-    get: async (kind, id) => readDocument(kind, id, (key) => view.get(key)),
+    async get(kind, id) {
+      if (!isDocumentId(id)) return undefined;
+      const key = documentKey(kind, id);
+      if (view.isStored(key)) return find(kind, id);
+      const value = view.get(key);
+      return value === undefined ? undefined : opened(id, key, value);
+    },
     ids: async (kind) => idsOf(kind, (start, end) => view.keys(start, end)),
     async put(kind, id, body) {
       const key = documentKey(kind, id);

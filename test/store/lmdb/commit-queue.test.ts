@@ -40,6 +40,23 @@ test('changes that come while a commit is on its way share the next one', async 
   expect(commits.length).toBeLessThanOrEqual(2);
 });
 
+test('what follows a commit after some steps joins the change that waited for it', async () => {
+  const commits: string[][] = [];
+  const { queue } = createDisk(async (writes, values) => {
+    commits.push([...writes.keys()].toSorted());
+    await new Promise((resolve) => setImmediate(resolve));
+    await apply(writes, values);
+  });
+  const put = (key: string) => queue.run(async (view) => view.put(key, Buffer.from(key)));
+  const follower = put('job a starts').then(async () => {
+    for (let step = 0; step < 20; step++) await undefined;
+    await put('job a ends');
+  });
+  while (commits.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await Promise.all([put('job b starts'), follower]);
+  expect(commits).toEqual([['job a starts'], ['job a ends', 'job b starts']]);
+});
+
 test('no writer is told before its commit is on disk', async () => {
   let letThrough = (): void => {};
   const { queue } = createDisk(

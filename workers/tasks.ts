@@ -16,6 +16,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   preview: async () => (await import('./preview.js')).preview,
   explain: async () => (await import('./explain.js')).explain,
   whatIf: async () => (await import('./what-if.js')).whatIf,
+  rebalancePack: async () => (await import('./rebalance-pack.js')).rebalancePack,
   render: async () => (await import('./render.js')).render,
   prices: async () => (await import('./prices.js')).prices,
   coverage: async () => (await import('./coverage.js')).coverage,

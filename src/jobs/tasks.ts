@@ -7,6 +7,7 @@ import type {
   EstimateRiskModelInput,
   IndexQuestion,
   OptimiseInput,
+  RebalancePackQuestion,
   RiskModelOutput,
   StoredMatrix,
   WhatIfQuestion,
@@ -66,6 +67,8 @@ export interface Tasks {
   };
   /** What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON. */
   whatIf: { input: WhatIfQuestion; output: AnswerBytes };
+  /** What accounts have to trade to hold an index: a RebalancePack as JSON. */
+  rebalancePack: { input: RebalancePackQuestion; output: AnswerBytes };
   /** A report as a PDF. */
   render: { input: RenderInput; output: RenderOutput };
   /** Prices of one name as the bytes of an answer. */

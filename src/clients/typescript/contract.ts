@@ -1153,6 +1153,13 @@ export interface DatasetCoverage {
   readonly source: string | null;
 }
 
+/** Over the names traded, all accounts together; quantiles of type 7. */
+export interface DaysToTrade {
+  readonly p50: number | null;
+  readonly p90: number | null;
+  readonly max: number | null;
+}
+
 export interface DeletedIndex {
   /** The index removed. */
   readonly index_id: string;
@@ -3085,6 +3092,68 @@ export interface OverviewView {
   readonly end: string;
 }
 
+export interface PackAccount {
+  /** Display name. */
+  readonly name: string;
+  /** In the currency of the index. */
+  readonly cash?: number | undefined;
+  /** Shares held; negative for a short position. */
+  readonly holdings?: readonly {
+    /** Asset identifier. */
+    readonly identifier: string;
+    readonly shares: number;
+  }[] | undefined;
+}
+
+export interface PackCost {
+  /** Whole spread; half is paid. */
+  readonly spread_bps?: number | undefined;
+  /** Impact of a whole day of volume. */
+  readonly impact_bps?: number | undefined;
+}
+
+export interface PackTrade {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Bought or sold. */
+  readonly side: 'buy' | 'sell';
+  readonly shares: number;
+  /** Latest close in the currency of the index. */
+  readonly price: number;
+  /** The value. */
+  readonly value: number;
+  /** Of the value before the trades. */
+  readonly weight_before: number;
+  readonly weight_target: number;
+  /** Of the value behind trades and costs. */
+  readonly weight_after: number;
+  /** Mean volume; null where none is known. */
+  readonly adv_shares: number | null;
+  /** shares / (participation * adv_shares). */
+  readonly days_to_trade: number | null;
+  /** value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000. */
+  readonly cost: number;
+  /** Why. */
+  readonly reason: 'add' | 'delete' | 'reweight';
+}
+
+export interface PackedAccount {
+  /** Display name. */
+  readonly name: string;
+  /** Cash and holdings before the trades, in the currency of the index, as all money here. */
+  readonly value: number;
+  /** Cash behind trades and costs. */
+  readonly cash_after: number;
+  /** Half the value traded over the value. */
+  readonly turnover: number;
+  /** Expected cost of the trades. */
+  readonly cost: number;
+  /** Half the sum of the differences between weights reached and wanted: what lots leave. */
+  readonly drift_after: number;
+  /** By identifier. */
+  readonly trades: readonly PackTrade[];
+}
+
 export interface ParameterSpec {
   /** Display name. */
   readonly name: string;
@@ -3432,6 +3501,50 @@ export interface RebalanceList {
   readonly index_id: string;
   /** In date order, the one in force at the start first. */
   readonly rebalances: readonly RebalanceRow[];
+}
+
+export interface RebalancePack {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Session whose close prices the orders: the latest with data. */
+  readonly as_of: string;
+  /** Effective date of the rebalance on or after it; null where the calendar has none. */
+  readonly effective: string | null;
+  /** Session on which the weights were decided. */
+  readonly decision: string;
+  /** Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve. */
+  readonly basis: 'announced' | 'indicative' | 'in_force';
+  readonly accounts: readonly PackedAccount[];
+  readonly days_to_trade: DaysToTrade;
+  /** Share of the value held by all accounts that is sold within some days. */
+  readonly liquidation: readonly {
+    /** Calendar days. */
+    readonly days: number;
+    readonly share: number;
+  }[];
+  /** AUM whose full purchase takes at most so many days for every name; null where a name has no volume. */
+  readonly capacity: readonly ({
+    /** Calendar days. */
+    readonly days: number;
+    readonly aum: number | null;
+  })[];
+  /** Findings, worst first. */
+  readonly findings: readonly Finding[];
+}
+
+export interface RebalancePackRequest {
+  /** Session whose close prices the orders; default the latest date of the store. */
+  readonly as_of?: string | null | undefined;
+  readonly accounts?: readonly PackAccount[] | undefined;
+  /** A further account of so much cash, AUM: what a purchase of the whole index takes. */
+  readonly aum?: number | null | undefined;
+  /** Shares that orders of a name are multiples of; 1 unless given. */
+  readonly lot_sizes?: Readonly<Record<string, number>> | undefined;
+  /** Share of the daily volume that is traded. */
+  readonly participation?: number | undefined;
+  /** Sessions with a bar in the mean volume. */
+  readonly adv_sessions?: number | undefined;
+  readonly cost?: PackCost | undefined;
 }
 
 export interface RebalancePricingPayload {
@@ -5709,6 +5822,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string } };
     answer: Methodology;
   };
+  /** The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
+  packRebalance: {
+    request: { readonly params: { readonly index_id: string }; readonly body: RebalancePackRequest };
+    answer: RebalancePack;
+  };
   /** Backtest an index, or a strategy, as a job. */
   startBacktest: {
     request: { readonly params: { readonly index_id: string }; readonly body?: BacktestRequest | null | undefined };
@@ -6165,6 +6283,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   previewIndex: 'POST /indices/{index_id}/preview',
   explainName: 'GET /indices/{index_id}/explain/{identifier}',
   getMethodology: 'GET /indices/{index_id}/methodology',
+  packRebalance: 'POST /indices/{index_id}/rebalance-pack',
   startBacktest: 'POST /analytics/{index_id}/backtest',
   listBacktests: 'GET /analytics/backtests',
   compareRuns: 'GET /analytics/compare',

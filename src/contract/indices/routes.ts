@@ -7,6 +7,8 @@ import { SavedIndex, IndexCollection, IndexDeletion, RuleTypes, IndexDocumentBod
 import { PreviewResponse, PreviewRequest, PreviewDocumentRequest } from './preview.js';
 import { IndexExplanation } from './explanation.js';
 import { WhatIfResponse, WhatIfRequest } from './what-if.js';
+import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
+import { RebalancePack } from './rebalance-pack.js';
 import { Methodology } from './methodology.js';
 
 const indexPath = z.strictObject({ index_id: Id });
@@ -143,5 +145,20 @@ export const indexRoutes = routes({
     params: indexPath,
     success: { status: 200, description: 'The methodology.', schema: Methodology },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  packRebalance: {
+    method: 'POST',
+    path: '/indices/{index_id}/rebalance-pack',
+    scope: 'read',
+    tag: 'indices',
+    summary:
+      'The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.',
+    params: indexPath,
+    body: {
+      schema: RebalancePackRequest,
+      example: { accounts: [{ name: 'Fund', cash: 1_000_000 }], participation: 0.1 },
+    },
+    success: { status: 200, description: 'The orders by account.', schema: RebalancePack },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_AT_DATE', ...compositionErrors],
   },
 });

@@ -32,6 +32,9 @@ export function indexHandlers(indices: Indices, questions: IndexQuestions): Hand
         signal,
       ),
     }),
+    packRebalance: async ({ params, body, signal }) => ({
+      bytes: await questions.rebalancePack(params.index_id, body(), signal),
+    }),
     getMethodology: async ({ params }) => ({ json: await questions.methodology(params.index_id) }),
   };
 }

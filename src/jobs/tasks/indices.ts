@@ -1,3 +1,4 @@
+import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
@@ -10,6 +11,11 @@ export interface IndexQuestion {
   readonly market: MarketHandle;
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly indexId: string;
+}
+
+/** What accounts have to trade to hold an index. */
+export interface RebalancePackQuestion extends IndexQuestion {
+  readonly request: RebalancePackRequest;
 }
 
 export interface WhatIfQuestion {

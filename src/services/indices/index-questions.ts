@@ -7,6 +7,7 @@ import { assumptionsOf, validateIndex } from '#domain/documents/validate-index.j
 import { referenceOf } from '#domain/documents/validate-reference.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { checkShape } from '#domain/shape.js';
@@ -30,6 +31,8 @@ export interface IndexQuestions {
   whatIf(body: Body, signal: AbortSignal): Json;
   /** An IndexExplanation. @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
+  /** A RebalancePack. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
+  rebalancePack(indexId: string, request: RebalancePackRequest, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
 }
@@ -130,6 +133,15 @@ export function createIndexQuestions({
       await onMarket(document, market);
       const question = { market: handle, documents: await reached(document), indexId, identifier, asOf: asOf ?? null };
       const { bytes } = await jobs.query('explain', question, signal);
+      return bytes;
+    },
+    async rebalancePack(indexId, request, signal) {
+      const { document } = await requireIndex(documents, indexId);
+      const { handle, market } = markets.require();
+      await checked(document);
+      await onMarket(document, market);
+      const question = { market: handle, documents: await reached(document), indexId, request };
+      const { bytes } = await jobs.query('rebalancePack', question, signal);
       return bytes;
     },
     async methodology(indexId) {

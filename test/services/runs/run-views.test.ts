@@ -201,6 +201,38 @@ test('rows of the optimiser are watched with datapoints of their session; others
     });
 });
 
+test('a pack on the session of a rebalance has its weights; before, those announced or what the rules decide', async () => {
+  const { rebalances } = await client.call('listRebalances', { params });
+  const { date, decision_date } = rebalances.at(-1)!;
+  const body = (as_of: string) => ({ as_of, aum: 1e12, cost: { spread_bps: 0, impact_bps: 0 } });
+  const pack = await client.call('packRebalance', { params, body: body(date) });
+  expect(pack).toMatchObject({ as_of: date, effective: date, decision: decision_date, basis: 'announced' });
+  const { weights } = await client.call('getWeights', { params, query: { as_of: date } });
+  const [account] = pack.accounts;
+  expect(account!.trades.map(({ identifier }) => identifier)).toEqual(
+    weights.map(({ identifier }) => identifier).toSorted(),
+  );
+  for (const { identifier, weight_after } of account!.trades)
+    expect(weight_after).toBeCloseTo(weights.find((held) => held.identifier === identifier)!.weight, 8);
+  const announced = await client.call('packRebalance', { params, body: body(decision_date!) });
+  expect(announced).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
+  const targets = ({ accounts }: typeof pack) =>
+    accounts[0]!.trades.map(({ identifier, weight_target }) => [identifier, weight_target]);
+  expect(targets(announced)).toEqual(targets(pack));
+  const early = await client.call('packRebalance', { params, body: body('2023-10-31') });
+  expect(early).toMatchObject({ effective: date, decision: early.as_of, basis: 'indicative' });
+  const unknown = { ...body(date), accounts: [{ name: 'F', holdings: [{ identifier: 'NOBODY', shares: 1 }] }] };
+  await expect(client.call('packRebalance', { params, body: unknown })).rejects.toMatchObject({
+    detail: {
+      findings: [expect.objectContaining({ code: 'UNKNOWN_IDENTIFIER', path: 'accounts[0].holdings[0].identifier' })],
+    },
+  });
+  await expect(client.call('packRebalance', { params, body: {} })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(client.call('packRebalance', { params, body: body('2001-01-02') })).rejects.toMatchObject({
+    code: 'NO_DATA_AT_DATE',
+  });
+});
+
 test('a stream of all jobs tells the unfinished ones first and every change after, and an etag comes with a document', async () => {
   const seen: string[] = [];
   for await (const { event, data } of client.events('followJobs')) {

@@ -178,6 +178,10 @@ class Operations:
         """The definition in numbered English sentences."""
         return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
 
+    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest) -> c.RebalancePack:
+        """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored."""
+        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body))
+
     def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None) -> Job[c.BacktestRunResult]:
         """Backtest an index, or a strategy, as a job."""
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body))

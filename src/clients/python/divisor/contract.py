@@ -1278,6 +1278,14 @@ class DatasetCoverage(TypedDict):
     source: Optional[str]
 
 
+class DaysToTrade(TypedDict):
+    """Over the names traded, all accounts together; quantiles of type 7."""
+
+    p50: Optional[float]
+    p90: Optional[float]
+    max: Optional[float]
+
+
 class DeletedIndex(TypedDict):
     #: The index removed.
     index_id: str
@@ -3484,6 +3492,73 @@ class OverviewView(_OverviewView, total=False):
     return_variant: Literal["price", "total", "net"]
 
 
+class PackAccountHoldings(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    shares: float
+
+
+class _PackAccount(TypedDict):
+    #: Display name.
+    name: str
+
+
+class PackAccount(_PackAccount, total=False):
+    #: In the currency of the index.
+    cash: float
+    #: Shares held; negative for a short position.
+    holdings: Sequence[PackAccountHoldings]
+
+
+class PackCost(TypedDict, total=False):
+    #: Whole spread; half is paid.
+    spread_bps: float
+    #: Impact of a whole day of volume.
+    impact_bps: float
+
+
+class PackTrade(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Bought or sold.
+    side: Literal["buy", "sell"]
+    shares: float
+    #: Latest close in the currency of the index.
+    price: float
+    #: The value.
+    value: float
+    #: Of the value before the trades.
+    weight_before: float
+    weight_target: float
+    #: Of the value behind trades and costs.
+    weight_after: float
+    #: Mean volume; null where none is known.
+    adv_shares: Optional[float]
+    #: shares / (participation * adv_shares).
+    days_to_trade: Optional[float]
+    #: value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.
+    cost: float
+    #: Why.
+    reason: Literal["add", "delete", "reweight"]
+
+
+class PackedAccount(TypedDict):
+    #: Display name.
+    name: str
+    #: Cash and holdings before the trades, in the currency of the index, as all money here.
+    value: float
+    #: Cash behind trades and costs.
+    cash_after: float
+    #: Half the value traded over the value.
+    turnover: float
+    #: Expected cost of the trades.
+    cost: float
+    #: Half the sum of the differences between weights reached and wanted: what lots leave.
+    drift_after: float
+    #: By identifier.
+    trades: Sequence[PackTrade]
+
+
 class _ParameterSpec(TypedDict):
     #: Display name.
     name: str
@@ -3866,6 +3941,54 @@ class RebalanceList(TypedDict):
     index_id: str
     #: In date order, the one in force at the start first.
     rebalances: Sequence[RebalanceRow]
+
+
+class RebalancePackLiquidation(TypedDict):
+    #: Calendar days.
+    days: int
+    share: float
+
+
+class RebalancePackCapacity(TypedDict):
+    #: Calendar days.
+    days: int
+    aum: Optional[float]
+
+
+class RebalancePack(TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Session whose close prices the orders: the latest with data.
+    as_of: str
+    #: Effective date of the rebalance on or after it; null where the calendar has none.
+    effective: Optional[str]
+    #: Session on which the weights were decided.
+    decision: str
+    #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
+    basis: Literal["announced", "indicative", "in_force"]
+    accounts: Sequence[PackedAccount]
+    days_to_trade: DaysToTrade
+    #: Share of the value held by all accounts that is sold within some days.
+    liquidation: Sequence[RebalancePackLiquidation]
+    #: AUM whose full purchase takes at most so many days for every name; null where a name has no volume.
+    capacity: Sequence[RebalancePackCapacity]
+    #: Findings, worst first.
+    findings: Sequence[Finding]
+
+
+class RebalancePackRequest(TypedDict, total=False):
+    #: Session whose close prices the orders; default the latest date of the store.
+    as_of: Optional[Date]
+    accounts: Sequence[PackAccount]
+    #: A further account of so much cash, AUM: what a purchase of the whole index takes.
+    aum: Optional[float]
+    #: Shares that orders of a name are multiples of; 1 unless given.
+    lot_sizes: Mapping[str, int]
+    #: Share of the daily volume that is traded.
+    participation: float
+    #: Sessions with a bar in the mean volume.
+    adv_sessions: int
+    cost: PackCost
 
 
 class RebalancePricingPayload(TypedDict):

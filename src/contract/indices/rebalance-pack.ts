@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { Finding } from '../common.js';
+
+const number = (description: string) => z.number().meta({ description });
+
+export const RebalancePack = z
+  .strictObject({
+    index_id: z.string(),
+    as_of: z.string().meta({ description: 'Session whose close prices the orders: the latest with data.' }),
+    effective: z
+      .string()
+      .nullable()
+      .meta({ description: 'Effective date of the rebalance on or after it; null where the calendar has none.' }),
+    decision: z.string().meta({ description: 'Session on which the weights were decided.' }),
+    basis: z.enum(['announced', 'indicative', 'in_force']).meta({
+      description:
+        'Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.',
+    }),
+    accounts: z.array(
+      z
+        .strictObject({
+          name: z.string(),
+          value: number('Cash and holdings before the trades, in the currency of the index, as all money here.'),
+          cash_after: number('Cash behind trades and costs.'),
+          turnover: number('Half the value traded over the value.'),
+          cost: number('Expected cost of the trades.'),
+          drift_after: number('Half the sum of the differences between weights reached and wanted: what lots leave.'),
+          trades: z
+            .array(
+              z
+                .strictObject({
+                  identifier: z.string(),
+                  side: z.enum(['buy', 'sell']),
+                  shares: z.number(),
+                  price: number('Latest close in the currency of the index.'),
+                  value: z.number(),
+                  weight_before: number('Of the value before the trades.'),
+                  weight_target: z.number(),
+                  weight_after: number('Of the value behind trades and costs.'),
+                  adv_shares: z.number().nullable().meta({ description: 'Mean volume; null where none is known.' }),
+                  days_to_trade: z.number().nullable().meta({ description: 'shares / (participation * adv_shares).' }),
+                  cost: number('value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.'),
+                  reason: z.enum(['add', 'delete', 'reweight']),
+                })
+                .meta({ id: 'PackTrade' }),
+            )
+            .meta({ description: 'By identifier.' }),
+        })
+        .meta({ id: 'PackedAccount' }),
+    ),
+    days_to_trade: z
+      .strictObject({ p50: z.number().nullable(), p90: z.number().nullable(), max: z.number().nullable() })
+      .meta({ id: 'DaysToTrade', description: 'Over the names traded, all accounts together; quantiles of type 7.' }),
+    liquidation: z
+      .array(z.strictObject({ days: z.int(), share: z.number() }))
+      .meta({ description: 'Share of the value held by all accounts that is sold within some days.' }),
+    capacity: z.array(z.strictObject({ days: z.int(), aum: z.number().nullable() })).meta({
+      description:
+        'AUM whose full purchase takes at most so many days for every name; null where a name has no volume.',
+    }),
+    findings: z.array(Finding),
+  })
+  .meta({ id: 'RebalancePack' });

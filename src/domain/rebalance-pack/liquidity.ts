@@ -1,0 +1,56 @@
+/** A position to be traded. */
+export interface Position {
+  readonly shares: number;
+  readonly price: number;
+  /** Mean daily volume in shares; null or 0 where there is none. */
+  readonly adv: number | null;
+}
+
+/** Days that an order takes at a share of the daily volume; null without one. */
+export function daysToTrade({ shares, adv }: Pick<Position, 'shares' | 'adv'>, participation: number): number | null {
+  return adv === null || adv === 0 ? null : Math.abs(shares) / (participation * adv);
+}
+
+/** A quantile between the order statistics around it (type 7), null of nothing. */
+export function quantile(values: readonly number[], fraction: number): number | null {
+  if (values.length === 0) return null;
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = fraction * (sorted.length - 1);
+  const below = Math.floor(at);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
+}
+
+/** Days at which a liquidation is looked at. */
+const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
+
+/** Share of the value of positions that is sold after some days; what has no volume is not sold. */
+export function liquidationOf(positions: readonly Position[], participation: number) {
+  const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
+  return LIQUIDATION_DAYS.map((days) => ({
+    days,
+    share:
+      total === 0
+        ? 1
+        : positions.reduce(
+            (sum, { shares, price, adv }) =>
+              sum + Math.min(Math.abs(shares), days * participation * (adv ?? 0)) * price,
+            0,
+          ) / total,
+  }));
+}
+
+/** Days for which the capacity is told. */
+const CAPACITY_DAYS = [1, 5, 10] as const;
+
+/** The value whose purchase at the weights takes at most some days for every name; null where a name has no volume. */
+export function capacityOf(
+  names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],
+  participation: number,
+) {
+  const wanted = names.filter(({ weight }) => weight !== 0);
+  const oneDay = wanted.reduce((least, { weight, price, adv }) => {
+    return Math.min(least, (participation * (adv ?? 0) * price) / Math.abs(weight));
+  }, Infinity);
+  return CAPACITY_DAYS.map((days) => ({ days, aum: Number.isFinite(oneDay) && oneDay > 0 ? days * oneDay : null }));
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { AssetIdentifier, IsoDate } from '../shape.js';
+
+const NAMES_MAX = 20_000;
+const ACCOUNTS_MAX = 100;
+const shares = z.number().min(-1e15).max(1e15);
+
+/** What a rebalance is to be carried out for, and on which terms. */
+export const RebalancePackRequest = z
+  .strictObject({
+    as_of: IsoDate.nullable()
+      .default(null)
+      .meta({ description: 'Session whose close prices the orders; default the latest date of the store.' }),
+    accounts: z
+      .array(
+        z
+          .strictObject({
+            name: z.string().min(1).max(100),
+            cash: z.number().min(0).max(1e15).default(0).meta({ description: 'In the currency of the index.' }),
+            holdings: z
+              .array(z.strictObject({ identifier: AssetIdentifier, shares }))
+              .max(NAMES_MAX)
+              .default([])
+              .meta({ description: 'Shares held; negative for a short position.' }),
+          })
+          .meta({ id: 'PackAccount' }),
+      )
+      .max(ACCOUNTS_MAX)
+      .default([]),
+    aum: z
+      .number()
+      .gt(0)
+      .max(1e15)
+      .nullable()
+      .default(null)
+      .meta({ description: 'A further account of so much cash, AUM: what a purchase of the whole index takes.' }),
+    lot_sizes: z
+      .record(AssetIdentifier, z.int().min(1).max(1e9))
+      .default({})
+      .meta({ description: 'Shares that orders of a name are multiples of; 1 unless given.' }),
+    participation: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(0.1)
+      .meta({ description: 'Share of the daily volume that is traded.' }),
+    adv_sessions: z.int().min(1).max(2520).default(20).meta({ description: 'Sessions with a bar in the mean volume.' }),
+    cost: z
+      .strictObject({
+        spread_bps: z.number().min(0).max(10_000).default(5).meta({ description: 'Whole spread; half is paid.' }),
+        impact_bps: z.number().min(0).max(10_000).default(10).meta({ description: 'Impact of a whole day of volume.' }),
+      })
+      .prefault({})
+      .meta({ id: 'PackCost' }),
+  })
+  .superRefine(({ accounts, aum }, context) => {
+    if (accounts.length === 0 && aum === null)
+      context.addIssue({
+        code: 'custom',
+        path: ['accounts'],
+        input: undefined,
+        params: { finding: 'REQUIRED' },
+        message: 'or aum is needed: neither is given',
+      });
+  })
+  .meta({ id: 'RebalancePackRequest' });
+export type RebalancePackRequest = z.output<typeof RebalancePackRequest>;

@@ -1,0 +1,154 @@
+import type { Finding } from '../findings.js';
+import { capacityOf, daysToTrade, liquidationOf, quantile } from './liquidity.js';
+import { orderCost, ordersOf, type Order, type PackName } from './orders.js';
+import type { RebalancePackRequest } from './pack-request.js';
+
+/** What is known of a name on the date of a pack. */
+export interface KnownName {
+  readonly identifier: string;
+  readonly weight: number;
+  /** In the currency of the index. */
+  readonly price: number;
+  readonly adv: number | null;
+}
+
+export interface PackTrade {
+  readonly identifier: string;
+  readonly side: 'buy' | 'sell';
+  readonly shares: number;
+  readonly price: number;
+  readonly value: number;
+  readonly weight_before: number;
+  readonly weight_target: number;
+  readonly weight_after: number;
+  readonly adv_shares: number | null;
+  readonly days_to_trade: number | null;
+  readonly cost: number;
+  readonly reason: 'add' | 'delete' | 'reweight';
+}
+
+export interface PackAccount {
+  readonly name: string;
+  readonly value: number;
+  readonly cash_after: number;
+  readonly turnover: number;
+  readonly cost: number;
+  /** Half the sum of the differences between the weights reached and those wanted. */
+  readonly drift_after: number;
+  readonly trades: readonly PackTrade[];
+}
+
+export interface Pack {
+  readonly accounts: readonly PackAccount[];
+  readonly days_to_trade: { readonly p50: number | null; readonly p90: number | null; readonly max: number | null };
+  readonly liquidation: readonly { readonly days: number; readonly share: number }[];
+  readonly capacity: readonly { readonly days: number; readonly aum: number | null }[];
+  readonly findings: readonly Finding[];
+}
+
+/** Name of the account that `aum` makes. */
+const AUM = 'AUM';
+
+/** @param names of the composition and of the holdings, by identifier; every one with a price */
+export function packOf(names: readonly KnownName[], request: RebalancePackRequest): Pack {
+  const { participation, lot_sizes: lots, cost } = request;
+  const positions = new Map(names.map(({ identifier }, i) => [identifier, i]));
+  const packed = names.map((name): PackName => ({
+    ...name,
+    lot: lots[name.identifier] ?? 1,
+    spreadBps: cost.spread_bps,
+    impactBps: cost.impact_bps,
+  }));
+  const findings: Finding[] = [];
+  const asked = request.aum === null ? [] : [{ name: AUM, cash: request.aum, holdings: [] }];
+  const traded = new Float64Array(names.length);
+  const held = new Float64Array(names.length);
+  const accounts = [...request.accounts, ...asked].map(({ name, cash, holdings }, at): PackAccount => {
+    const shares = new Float64Array(names.length);
+    for (const holding of holdings) shares[positions.get(holding.identifier)!]! += holding.shares;
+    const filled = ordersOf(packed, shares, cash);
+    if (filled.isShort) findings.push(shortOfCash(name, filled.cash, at));
+    shares.forEach((own, i) => (held[i]! += Math.abs(own)));
+    for (const { name: own, before, after } of filled.orders)
+      traded[positions.get(own.identifier)!]! += Math.abs(after - before);
+    const valueAfter = filled.value - filled.cost;
+    const after = Float64Array.from(shares);
+    for (const order of filled.orders) after[positions.get(order.name.identifier)!] = order.after;
+    const reached = packed.map(({ price }, i) => (after[i]! * price) / valueAfter);
+    const { value, turnover } = filled;
+    return {
+      name,
+      value,
+      cash_after: filled.cash,
+      turnover,
+      cost: filled.cost,
+      drift_after: packed.reduce((sum, { weight }, i) => sum + Math.abs(reached[i]! - weight), 0) / 2,
+      trades: filled.orders.map((order) => tradeOf(order, { value, valueAfter, participation })),
+    };
+  });
+  const days = names.flatMap((name, i) =>
+    traded[i] === 0 ? [] : [daysToTrade({ shares: traded[i]!, adv: name.adv }, participation)],
+  );
+  const known = days.filter((value) => value !== null);
+  return {
+    accounts,
+    days_to_trade: { p50: quantile(known, 0.5), p90: quantile(known, 0.9), max: quantile(known, 1) },
+    liquidation: liquidationOf(
+      names.map(({ price, adv }, i) => ({ shares: held[i]!, price, adv })),
+      participation,
+    ),
+    capacity: capacityOf(names, participation),
+    findings: [...findings, ...withoutVolume(names)],
+  };
+}
+
+interface Valued {
+  readonly value: number;
+  readonly valueAfter: number;
+  readonly participation: number;
+}
+
+function tradeOf(order: Order, { value, valueAfter, participation }: Valued): PackTrade {
+  const { name, before, after } = order;
+  const shares = Math.abs(after - before);
+  return {
+    identifier: name.identifier,
+    side: after > before ? 'buy' : 'sell',
+    shares,
+    price: name.price,
+    value: shares * name.price,
+    weight_before: (before * name.price) / value,
+    weight_target: name.weight,
+    weight_after: (after * name.price) / valueAfter,
+    adv_shares: name.adv,
+    days_to_trade: daysToTrade({ shares, adv: name.adv }, participation),
+    cost: orderCost(order),
+    reason: before === 0 ? 'add' : name.weight === 0 ? 'delete' : 'reweight',
+  };
+}
+
+function shortOfCash(account: string, cash: number, position: number): Finding {
+  return {
+    severity: 'warning',
+    code: 'OUT_OF_RANGE',
+    message: `The account ${account} is left with ${cash} of cash, less than 0: its sales do not cover costs and what it owes.`,
+    path: `accounts[${position}].cash`,
+  };
+}
+
+function withoutVolume(names: readonly KnownName[]): Finding[] {
+  const without = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
+  if (without.length === 0) return [];
+  const [first] = without;
+  const others = without.length === 1 ? '' : ` and ${without.length - 1} more`;
+  return [
+    {
+      severity: 'warning',
+      code: 'UNKNOWN_FIELD_NAME',
+      message: `The store has no volume of ${first}${others}: their impact counts as 0, their days to trade are unknown.`,
+      path: '',
+      count: without.length,
+      places: without.slice(0, 5),
+    },
+  ];
+}

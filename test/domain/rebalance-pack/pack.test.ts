@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
+import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
+import { ordersOf, roundHalfEven, type PackName } from '#domain/rebalance-pack/orders.js';
+
+const name = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownName => ({
+  identifier,
+  weight,
+  price,
+  adv,
+});
+const request = (body: object) => RebalancePackRequest.parse(body);
+
+const byHand = () =>
+  packOf(
+    [name('A', 0.5, 10), name('B', 0.5, 20, 400), name('C', 0, 5)],
+    request({
+      accounts: [
+        {
+          name: 'Fund',
+          cash: 100,
+          holdings: [
+            { identifier: 'A', shares: 100 },
+            { identifier: 'C', shares: 180 },
+          ],
+        },
+      ],
+      lot_sizes: { B: 5 },
+      participation: 0.1,
+      cost: { spread_bps: 20, impact_bps: 30 },
+    }),
+  );
+
+test('a pack by hand: an addition, a deletion and a change, at half the spread and the root of the volume taken', () => {
+  const pack = byHand();
+  // 100 + 1,000 + 900 = 2,000; A 100 shares as they are; B 1,000 / 20 = 50 shares; C sold.
+  const sale = 900 * (10 + 30 * Math.sqrt(180 / 1000)) * 1e-4;
+  // After the sale 1,000 less its cost: 50 of B and their cost are too much, 45 are not.
+  const purchase = 900 * (10 + 30 * Math.sqrt(45 / 400)) * 1e-4;
+  const [fund] = pack.accounts;
+  expect(fund).toMatchObject({ name: 'Fund', value: 2000, turnover: (900 + 900) / 2 / 2000 });
+  expect(fund!.cost).toBeCloseTo(sale + purchase, 10);
+  expect(fund!.cash_after).toBeCloseTo(100 + 900 - 900 - sale - purchase, 10);
+  expect(fund!.trades).toMatchObject([
+    {
+      identifier: 'B',
+      side: 'buy',
+      shares: 45,
+      reason: 'add',
+      weight_before: 0,
+      weight_target: 0.5,
+      days_to_trade: 45 / 40,
+    },
+    {
+      identifier: 'C',
+      side: 'sell',
+      shares: 180,
+      reason: 'delete',
+      weight_target: 0,
+      weight_after: 0,
+      days_to_trade: 1.8,
+    },
+  ]);
+  const after = 2000 - sale - purchase;
+  expect(fund!.trades[0]!.weight_after).toBeCloseTo(900 / after, 12);
+  expect(fund!.drift_after).toBeCloseTo((Math.abs(900 / after - 0.5) + Math.abs(1000 / after - 0.5)) / 2, 12);
+});
+
+test('days, liquidation and capacity of that pack, by hand', () => {
+  const pack = byHand();
+  expect(pack.days_to_trade).toEqual({ p50: (1.8 + 1.125) / 2, p90: 1.125 + 0.9 * (1.8 - 1.125), max: 1.8 });
+  // Within a day 100 shares of A (1,000) and 100 of 180 of C (500) of 1,900; within two all of C.
+  expect(pack.liquidation.slice(0, 2)).toEqual([
+    { days: 1, share: 1500 / 1900 },
+    { days: 2, share: 1 },
+  ]);
+  // A: 0.1 * 1,000 * 10 / 0.5 = 2,000 a day; B: 0.1 * 400 * 20 / 0.5 = 1,600.
+  expect(pack.capacity).toEqual([
+    { days: 1, aum: 1600 },
+    { days: 5, aum: 8000 },
+    { days: 10, aum: 16_000 },
+  ]);
+  expect(pack.findings).toEqual([]);
+});
+
+test.each([
+  [0.5, 0],
+  [1.5, 2],
+  [2.5, 2],
+  [-0.5, 0],
+  [-1.5, -2],
+  [2.4999, 2],
+  [7, 7],
+])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
+
+test('AUM is an account of cash; a name without volume has no days and no impact, and is told', () => {
+  const pack = packOf(
+    [name('A', 0.4, 10, null), name('B', 0.6, 10)],
+    request({ aum: 10_000, cost: { spread_bps: 0, impact_bps: 10 } }),
+  );
+  expect(pack.accounts).toMatchObject([{ name: 'AUM', value: 10_000 }]);
+  expect(pack.accounts[0]!.trades[0]).toMatchObject({ identifier: 'A', cost: 0, days_to_trade: null });
+  expect(pack.capacity.map(({ aum }) => aum)).toEqual([null, null, null]);
+  expect(pack.findings).toMatchObject([{ code: 'UNKNOWN_FIELD_NAME', places: ['A'] }]);
+});
+
+/** The contract's words, one lot after the other: the purchase that changes least in proportion gives up a lot. */
+function loweredByHand(names: readonly PackName[], held: Float64Array, cash: number): number[] {
+  const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
+  const after = names.map(({ weight, price, lot }) => roundHalfEven((weight * value) / (price * lot)) * lot);
+  const left = () =>
+    names.reduce((sum, { price, adv, spreadBps, impactBps }, i) => {
+      const shares = Math.abs(after[i]! - held[i]!);
+      const cost = (shares * price * (spreadBps / 2 + impactBps * Math.sqrt(shares / adv!))) / 10_000;
+      return sum - (after[i]! - held[i]!) * price - cost;
+    }, cash);
+  while (left() < 0) {
+    let least = -1;
+    names.forEach(({ lot }, i) => {
+      const lots = (after[i]! - held[i]!) / lot;
+      if (lots > 0 && (least < 0 || lots > (after[least]! - held[least]!) / names[least]!.lot)) least = i;
+    });
+    if (least < 0) break;
+    after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
+  }
+  return after;
+}
+
+test('purchases are lowered as one lot after the other would be; cash is never negative and no lot too many is given up', () => {
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.record({
+          weight: fc.integer({ min: 0, max: 20 }),
+          price: fc.double({ min: 1, max: 200, noNaN: true }),
+          lot: fc.constantFrom(1, 1, 5, 100),
+          held: fc.integer({ min: 0, max: 300 }),
+          adv: fc.integer({ min: 100, max: 100_000 }),
+        }),
+        { minLength: 1, maxLength: 8 },
+      ),
+      fc.integer({ min: 0, max: 50_000 }),
+      fc.constantFrom(0, 30, 500),
+      (rows, cash, spreadBps) => {
+        const total = Math.max(
+          1,
+          rows.reduce((sum, { weight }) => sum + weight, 0),
+        );
+        const names = rows.map(({ weight, price, lot, adv }, i): PackName => ({
+          identifier: `N${i}`,
+          weight: weight / total,
+          price,
+          lot,
+          adv,
+          spreadBps,
+          impactBps: spreadBps,
+        }));
+        const held = Float64Array.from(rows, ({ held: shares }) => shares);
+        const { orders, cash: left, isShort } = ordersOf(names, held, cash);
+        const after = [...held];
+        for (const order of orders) after[names.indexOf(order.name)] = order.after;
+        expect(after).toEqual(loweredByHand(names, held, cash));
+        if (!isShort) expect(left).toBeGreaterThanOrEqual(0);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('without costs the weights reached differ from those wanted by half a lot at most, and by what cash did not buy', () => {
+  const names = Array.from({ length: 50 }, (_, i) => name(`N${i}`, (i + 1) / 1275, 10 + i));
+  const { accounts } = packOf(names, request({ aum: 1e9, cost: { spread_bps: 0, impact_bps: 0 } }));
+  for (const { weight_after, weight_target, price } of accounts[0]!.trades)
+    expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual((2 * price) / 1e9);
+});

@@ -1,0 +1,164 @@
+import { rebalanceDates } from '#domain/schedule/schedule.js';
+import type { Composer } from '#domain/backtest/simulate/compositions.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { compareText, orderFindings, type Finding } from '#domain/findings.js';
+import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { previewRules, sessionWithData } from '#domain/rules/preview.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Task } from '#jobs/tasks.js';
+import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
+import { answerBytes } from './hand-over.js';
+import { composerFor } from './index-composer.js';
+import { onEngine } from './numerics.js';
+import { openedMarket } from './open-markets.js';
+
+/** The orders that bring accounts to an index, as a RebalancePack. */
+export const rebalancePack: Task<'rebalancePack'> = (question, control) =>
+  onEngine((engine) => {
+    const market = openedMarket(question.market);
+    const { documents, indexId, request } = question;
+    const asked = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
+    const composer = composerFor({ market, documents, until: asked, engine }, control);
+    const sm = composer.market(indexId);
+    const session = sessionWithData(sm, asked);
+    if (session < 0) {
+      const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
+      throw new Refusal(
+        'NO_DATA_AT_DATE',
+        `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`,
+      );
+    }
+    const composition = compositionFor(composer, { indexId, session, engine });
+    const pack = packOf(namesOf(sm, { question, session, weights: composition.weights }), request);
+    const { weights: _weights, ...about } = composition;
+    return answerBytes(
+      JSON.stringify({
+        index_id: indexId,
+        as_of: formatDay(sm.sessions[session]!),
+        ...about,
+        ...pack,
+        findings: orderFindings([...composition.findings, ...pack.findings]),
+      }),
+    );
+  });
+
+interface PackComposition {
+  /** Effective date of the rebalance that the pack is for; null where the calendar has none. */
+  readonly effective: string | null;
+  /** Session on which it was decided. */
+  readonly decision: string;
+  readonly basis: 'announced' | 'indicative' | 'in_force';
+  /** By column of the market. */
+  readonly weights: ReadonlyMap<number, number>;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * The composition to be traded: that announced for the next rebalance, on the session itself too; before its announcement what
+ * the rules would decide today; of a derived index what its latest solve holds.
+ */
+function compositionFor(
+  composer: Composer,
+  { indexId, session, engine }: { readonly indexId: string; readonly session: number; readonly engine: Engine },
+): PackComposition {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const day = sm.sessions[session]!;
+  const next = nextRebalance(composer, indexId, day);
+  const isDerived = isDerivedDocument(document);
+  const isAnnounced = next !== undefined && next.decision <= day && (!isDerived || next.session === day);
+  const decided = isAnnounced ? next.decision : day;
+  const preview = isDerived
+    ? asRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
+    : previewRules(composer, indexId, decided);
+  const decision = preview.resolved?.decision;
+  if (decision?.kind !== 'decided')
+    throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
+  return {
+    effective: next === undefined ? null : formatDay(next.date),
+    decision: formatDay(preview.resolved!.sm.sessions[preview.resolved!.session]!),
+    basis: isAnnounced ? 'announced' : isDerived ? 'in_force' : 'indicative',
+    weights: new Map(Array.from(decision.columns, (column, i) => [column, decision.weights[i]!])),
+    findings: decision.findings,
+  };
+}
+
+/** The first rebalance that takes effect on a day or after it, of the document whose schedule an index follows. */
+function nextRebalance(composer: Composer, indexId: string, day: Day) {
+  const document = composer.document(indexId);
+  if (isDerivedDocument(document)) return nextRebalance(composer, document.derivation.source_index_id, day);
+  const { calendar } = composer.market(indexId);
+  return rebalanceDates({
+    rebalance: document.rebalance,
+    calendar,
+    baseDay: dayFrom(document.base_date),
+    from: day,
+    to: calendar.coverage.to,
+  })[0];
+}
+
+interface PackMarket {
+  readonly question: RebalancePackQuestion;
+  readonly session: number;
+  readonly weights: ReadonlyMap<number, number>;
+}
+
+/** What is traded or held, by identifier. @throws Refusal VALIDATION_FAILED for holdings without a price, FX_MISSING */
+function namesOf(sm: SessionMarket, { question, session, weights }: PackMarket): KnownName[] {
+  const { documents, indexId, request } = question;
+  const findings: Finding[] = [];
+  const columns = new Set(weights.keys());
+  request.accounts.forEach(({ holdings }, a) =>
+    holdings.forEach(({ identifier }, h) => {
+      const column = sm.columnOf(identifier);
+      if (column >= 0 && Number.isFinite(sm.carriedClose(session, column))) columns.add(column);
+      else
+        findings.push(
+          unpriced(identifier, `accounts[${a}].holdings[${h}].identifier`, column >= 0, sm.sessions[session]!),
+        );
+    }),
+  );
+  if (findings.length > 0) throw refuseWithFindings('body', findings);
+  const rates = exchangeRates(sm, documents[indexId]!.currency);
+  return [...columns]
+    .map((column): KnownName => {
+      requireRate(rates, sm, session, column);
+      return {
+        identifier: sm.identifiers[column]!,
+        weight: weights.get(column) ?? 0,
+        price: sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
+        adv: meanVolume(sm, { session, column, sessions: request.adv_sessions }),
+      };
+    })
+    .toSorted((a, b) => compareText(a.identifier, b.identifier));
+}
+
+function unpriced(identifier: string, path: string, isKnown: boolean, day: Day): Finding {
+  const message = isKnown
+    ? `The served store has no price of ${identifier} on or before ${formatDay(day)}.`
+    : `The served store does not hold ${identifier}.`;
+  return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path, value: identifier };
+}
+
+/** Mean VOLUME of the last sessions that have one, null without any. */
+function meanVolume(
+  sm: SessionMarket,
+  { session, column, sessions }: { readonly session: number; readonly column: number; readonly sessions: number },
+): number | null {
+  const volumes = sm.market.fields.get('VOLUME');
+  if (volumes === undefined) return null;
+  let sum = 0;
+  let count = 0;
+  for (let at = session; at >= 0 && count < sessions; at--) {
+    const volume = sm.valueAt(volumes, at, column);
+    if (Number.isNaN(volume)) continue;
+    sum += volume;
+    count++;
+  }
+  return count === 0 ? null : sum / count;
+}

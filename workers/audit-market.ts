@@ -15,7 +15,10 @@ export const auditMarket: Task<'audit-market'> = ({ market }, control) =>
   audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
 
 /** Writes a market as a store of its own, with repairs applied. */
-export const repairMarket: Task<'repair-market'> = async ({ market, repairs, folder, storeId, calendars }, control) => {
+export const repairMarket: Task<'repair-market'> = async (
+  { market, repairs, folder, datasetId, calendars },
+  control,
+) => {
   const content = applyRepairs(openedMarket(market), repairs);
   const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
   const problems = createProblems();
@@ -25,7 +28,7 @@ export const repairMarket: Task<'repair-market'> = async ({ market, repairs, fol
   return {
     handle: shareMarket({
       ...content,
-      storeId,
+      datasetId,
       adjustment: market.adjustment,
       currency: market.currency ?? null,
       contentHash: hash,

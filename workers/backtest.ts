@@ -42,7 +42,7 @@ function wholeRun(
   fullRunReason: FullRunReason | null,
 ): TaskOutput<'backtest'> {
   const { plan, engineVersion, market: handle } = input;
-  const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(
+  const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForDataset(
     engine,
     { ...input, extension: { extendedFrom: null, fullRunReason } },
     control,
@@ -107,7 +107,7 @@ export type RunOrder = Omit<TaskInput<'backtest'>, 'stored'> & {
 };
 
 /** Runs a plan and serialises everything that is stored of it. */
-export function runForStore(
+export function runForDataset(
   engine: Engine,
   { market: handle, plan, engineVersion, stamp: given, extension = {} }: RunOrder,
   control: TaskControl,

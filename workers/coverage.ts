@@ -11,7 +11,7 @@ export const coverage: Task<'coverage'> = ({ market: handle }) => {
   const { priced, expected } = coverageHistory(market);
   const json = createJsonWriter(256 + market.dates.length * 28);
   json.value({
-    store_id: market.storeId,
+    store_id: market.datasetId,
     dates: Array.from(market.dates, (day) => formatDay(day)),
     priced: [...priced],
     expected: [...expected],

@@ -45,7 +45,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
           ...(before.series === undefined ? {} : { series: before.series }),
         }
       : {}),
-    storeId: held.storeId,
+    datasetId: held.datasetId,
     adjustment: held.adjustment,
     currency: held.currency ?? null,
     contentHash: hash,

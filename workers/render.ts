@@ -39,11 +39,11 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, marke
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 
 /** What cannot be estimated is reported in the report, which is drawn all the same. */
-async function riskOf({ columns, isOtherStore }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
+async function riskOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk is estimated from the data store being served; none is.' };
-  if (isOtherStore)
+  if (isOtherDataset)
     return {
-      missing: `Risk is estimated from the data store being served, ${handle.storeId}; the run was made on another.`,
+      missing: `Risk is estimated from the data store being served, ${handle.datasetId}; the run was made on another.`,
     };
   const held = withRunFile(columns, (run) => readHeld(run, null));
   try {

@@ -7,7 +7,7 @@ import type { ReplayInput } from '#jobs/tasks/runs.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { replayView } from '#views/replay-view.js';
 import { withInset } from '#views/run-json.js';
-import { runForStore } from './backtest.js';
+import { runForDataset } from './backtest.js';
 import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
@@ -27,7 +27,11 @@ export const replay: Task<'replay'> = (input, control) =>
       extendedFrom: stored.extendedFrom,
       fullRunReason: stored.fullRunReason,
     };
-    const { outputs, runHash, storeContentHash } = runForStore(engine, { market, plan, engineVersion, stamp }, control);
+    const { outputs, runHash, storeContentHash } = runForDataset(
+      engine,
+      { market, plan, engineVersion, stamp },
+      control,
+    );
     const json = createJsonWriter();
     json.value(
       replayView({
@@ -41,7 +45,7 @@ export const replay: Task<'replay'> = (input, control) =>
     return outputBytes(json.bytes());
   });
 
-type Outputs = ReturnType<typeof runForStore>['outputs'];
+type Outputs = ReturnType<typeof runForDataset>['outputs'];
 
 function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference | null {
   if (!isEqual(readStored(paths.columns), outputs.columns)) {

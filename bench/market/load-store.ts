@@ -27,7 +27,7 @@ for (let load = 0; load < loads; load++) {
   const watch = watchLoop();
   const start = performance.now();
   const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
-  const result = await runMarketTask('readFiles', { files }, { load: { storeId: 'bench', adjustment: 'none' } });
+  const result = await runMarketTask('readFiles', { files }, { load: { datasetId: 'bench', adjustment: 'none' } });
   if (result.kind !== 'accepted' || result.handle === null) throw new Error(JSON.stringify(result));
   served = await servedMarket(result.handle, '');
   const ms = performance.now() - start;

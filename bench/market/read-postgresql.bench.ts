@@ -34,7 +34,7 @@ if (hasPostgresql) {
       const result = await runMarketTask(
         'readDatabase',
         { place, tables: {} },
-        { load: { storeId: 'bench', adjustment: 'none' } },
+        { load: { datasetId: 'bench', adjustment: 'none' } },
       );
       times.push(performance.now() - start);
       if (result.kind !== 'accepted') throw new Error(JSON.stringify(result.findings[0]));

@@ -9,7 +9,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { sessionsBetween } from '#services/datasets/synthetic-store.js';
+import { sessionsBetween } from '#services/datasets/synthetic-dataset.js';
 
 /**
  * A running service over Parquet folders of 500 names and 20 years: how long a refresh takes that appends one day, and what

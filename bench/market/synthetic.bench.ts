@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runMarketTask } from '#market/process/market-process.js';
-import { sessionsBetween } from '#services/datasets/synthetic-store.js';
+import { sessionsBetween } from '#services/datasets/synthetic-dataset.js';
 
 /** A synthetic market of 500 names and 20 years from the request to panels that can be served, written to disk on the way. */
 const REPEATS = 3;
@@ -33,7 +33,7 @@ try {
     const result = await runMarketTask(
       'generate',
       { spec, folder: join(folder, String(repeat)) },
-      { load: { storeId: 'bench', adjustment: 'none' } },
+      { load: { datasetId: 'bench', adjustment: 'none' } },
     );
     times.push(performance.now() - start);
     if (result.kind === 'accepted') rows = result.summary.rows.market;

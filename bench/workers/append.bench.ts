@@ -243,7 +243,7 @@ function seededMarket(): MarketData {
     identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [identifier, `S${i % 11}`, 'USD'] }]]),
   );
   return {
-    storeId: 'bench',
+    datasetId: 'bench',
     contentHash: 'bench',
     adjustment: 'none',
     identifiers,

@@ -45,7 +45,7 @@ function randomMarket(names: number, days: number): MarketData {
   const close = new Float64Array(names * days).fill(100);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + moves[at]!);
   return {
-    storeId: `bench-${names}`,
+    datasetId: `bench-${names}`,
     contentHash: '',
     adjustment: 'none',
     identifiers: Array.from({ length: names }, (_, i) => nameOf(i)),

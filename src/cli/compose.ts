@@ -5,7 +5,7 @@ import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
 import type { JobHandlers } from '#jobs/job-kind.js';
-import { relocateStores } from '#services/datasets/relocate.js';
+import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { composeIndices } from './compose/indices.js';
@@ -62,7 +62,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const startedAt = new Date();
   const stopping = new AbortController();
   const rooms = await openRooms({ home, settings, log, onDefect, open });
-  const { documents, jobs, stores, markets, metrics, version } = rooms;
+  const { documents, jobs, markets, metrics, version } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
   open.push(await openKeyDoor(home.path, keys));
 
@@ -84,11 +84,11 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   };
 
   jobs.register(kinds);
-  await relocateStores(documents, home.stores);
+  await relocateDatasets(documents, home.stores);
   await jobs.start();
   // The market served before is read again in the background; requests that need it are told to come back.
-  await stores.announce();
-  const resumed = stores.resume();
+  await rooms.datasets.announce();
+  const resumed = rooms.datasets.resume();
   resumed.catch(onDefect);
   const app = createApp({
     ...(settings.console

@@ -13,7 +13,7 @@ export interface CommitEvents {
     readonly loaded_at: string;
   };
   /** A dataset declares another price basis or currency of the same content. */
-  'market-declared': Pick<MarketIdentity, 'storeId' | 'adjustment' | 'currency'>;
+  'market-declared': Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'>;
   /** The data of a managed dataset lies in another folder now. */
   'folder-replaced': {
     readonly store_id: string;

@@ -2,7 +2,7 @@ import type { Body, Route } from '#contract/route.js';
 import { nonFiniteFindings } from '#domain/finite.js';
 import type { ParsedJson } from '#domain/parse-json.js';
 import { checkShape } from '#domain/shape.js';
-import { isStoreLoading } from '#domain/market/store-loading.js';
+import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import { readBody } from './body.js';
@@ -50,7 +50,7 @@ export function createOperation(
   /** A request that came before the data of the last process is tried once more when that has settled: nothing was done for it. */
   const runSettled = (exchange: Exchange, principal: Principal, json: ParsedJson | undefined) => {
     const again = async (failure: unknown) => {
-      if (!isStoreLoading(failure)) throw failure;
+      if (!isDatasetLoading(failure)) throw failure;
       await dataSettled();
       return run(exchange, principal, json);
     };
@@ -58,7 +58,7 @@ export function createOperation(
       const reply = run(exchange, principal, json);
       return reply instanceof Promise ? reply.catch(again) : reply;
     } catch (failure) {
-      if (isStoreLoading(failure)) return again(failure);
+      if (isDatasetLoading(failure)) return again(failure);
       throw failure;
     }
   };

@@ -127,8 +127,10 @@ async function must(answer: Promise<Answer>): Promise<Answer['body']> {
   return body;
 }
 
-const imports = (subject: Subject, storeId: string, names: readonly string[], activate: boolean) =>
-  must(subject.ask('POST', '/data/import', { store_id: storeId, name: storeId, tables: bars(names, 10), activate }));
+const imports = (subject: Subject, datasetId: string, names: readonly string[], activate: boolean) =>
+  must(
+    subject.ask('POST', '/data/import', { store_id: datasetId, name: datasetId, tables: bars(names, 10), activate }),
+  );
 
 async function backtest(subject: Subject, id: string, costs: number): Promise<Answer> {
   await must(subject.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: costs }));

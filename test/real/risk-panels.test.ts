@@ -102,7 +102,7 @@ function windowOf(file: string) {
   );
   const market = narrowMarket(
     {
-      storeId: 'real',
+      datasetId: 'real',
       contentHash: '',
       adjustment: 'total',
       identifiers,

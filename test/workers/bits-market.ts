@@ -7,7 +7,7 @@ export function market(names: number, days: number): MarketData {
   const close = new Float64Array(names * days).fill(50);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + 0.01 * random.normal());
   return {
-    storeId: `bits ${names}`,
+    datasetId: `bits ${names}`,
     contentHash: 'bits',
     adjustment: 'none',
     identifiers: namesOf(names),

@@ -61,7 +61,7 @@ const firstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 async function loaded(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
-  return { storeId: 's', contentHash: hash, adjustment: 'none', digests, ...(await handedOver([path], content)) };
+  return { datasetId: 's', contentHash: hash, adjustment: 'none', digests, ...(await handedOver([path], content)) };
 }
 
 const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) =>

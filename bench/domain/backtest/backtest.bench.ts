@@ -163,7 +163,7 @@ function seededMarket({ names, sessions }: { readonly names: number; readonly se
     }
   });
   return {
-    storeId: 'bench',
+    datasetId: 'bench',
     contentHash: `bench-${names}`,
     adjustment: 'none',
     identifiers,

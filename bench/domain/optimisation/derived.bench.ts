@@ -92,7 +92,7 @@ function seededMarket(): MarketData {
     }
   }
   return {
-    storeId: 'bench',
+    datasetId: 'bench',
     contentHash: '',
     adjustment: 'none',
     identifiers,

@@ -197,7 +197,7 @@ function randomMarket(names: number, sessions: number, missing = 0.01): MarketDa
     }
   }
   return {
-    storeId: 'bench',
+    datasetId: 'bench',
     contentHash: 'bench',
     adjustment: 'none',
     identifiers,

@@ -6,10 +6,10 @@ import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
-import { followStoreEvents } from '#services/datasets/events.js';
-import { createStoreJobs, type StoreJobs } from '#services/datasets/jobs.js';
-import { createStoreLoading } from '#services/datasets/loading.js';
-import { createStores, type Stores } from '#services/datasets/stores.js';
+import { followDatasetEvents } from '#services/datasets/events.js';
+import { createDatasetJobs, type DatasetJobs } from '#services/datasets/jobs.js';
+import { createDatasetLoading } from '#services/datasets/loading.js';
+import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
 import type { Home } from '#store/home/home.js';
 import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -17,10 +17,10 @@ import type { Settings } from '../settings.js';
 
 export interface MarketRooms {
   readonly markets: ServedMarkets;
-  readonly stores: Stores;
+  readonly datasets: Datasets;
   readonly data: Data;
   /** Handlers of the jobs that change them. */
-  readonly jobKinds: StoreJobs;
+  readonly jobKinds: DatasetJobs;
 }
 
 /** The served market and the stores behind it. */
@@ -38,12 +38,20 @@ export function composeMarket(rooms: {
   const locations = createLocations([...settings.dataRoots, home.stores]);
   const folders = createManagedFolders(home.stores);
   const markets = createServedMarkets(onServe);
-  followStoreEvents({ documents, markets, folders });
+  followDatasetEvents({ documents, markets, folders });
   const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
   const inUse = () => calendarsInUse(documents);
-  const loading = createStoreLoading({ locations, databases, calendarsInUse: inUse, timestamp });
-  const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, calendarsInUse: inUse, timestamp });
-  const stores = createStores({
+  const loading = createDatasetLoading({ locations, databases, calendarsInUse: inUse, timestamp });
+  const kinds = createDatasetJobs({
+    documents,
+    markets,
+    loading,
+    folders,
+    calendars,
+    calendarsInUse: inUse,
+    timestamp,
+  });
+  const datasets = createDatasets({
     documents,
     jobs,
     kinds,
@@ -56,6 +64,6 @@ export function composeMarket(rooms: {
     calendarsInUse: inUse,
     timestamp,
   });
-  const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
-  return { markets, stores, data, jobKinds: kinds };
+  const data = createData({ markets, jobs, served: () => datasets.servedDataset(), now: Date.now });
+  return { markets, datasets, data, jobKinds: kinds };
 }

@@ -6,7 +6,7 @@ import { healthHandlers } from '#http/routes/health.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
 import { principalHandlers } from '#http/routes/principal.js';
-import { storeHandlers } from '#http/routes/stores.js';
+import { datasetHandlers } from '#http/routes/stores.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
 import { createChangelog } from '#services/operations/changelog.js';
@@ -23,7 +23,7 @@ export function composeDatasets(rooms: Rooms) {
   return {
     kinds: rooms.jobKinds,
     handlers: {
-      ...storeHandlers(rooms.stores),
+      ...datasetHandlers(rooms.datasets),
       ...dataHandlers(rooms.data),
       ...watchlistHandlers(createWatchlists(rooms)),
     },
@@ -40,13 +40,13 @@ export interface OperationsInput {
 
 /** Health, metrics, jobs, the changelog and the documentation. */
 export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModels }: OperationsInput) {
-  const { version, jobs, stores, checks, metrics, artifacts } = rooms;
+  const { version, jobs, datasets, checks, metrics, artifacts } = rooms;
   const health = createHealth({
     version,
     startedAt,
     monotonic: () => performance.now(),
     draining: () => stopping.aborted,
-    store: () => stores.health(),
+    store: () => datasets.health(),
     jobs: () => jobs.counts(),
     checks,
   });

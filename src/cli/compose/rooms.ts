@@ -86,7 +86,7 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
   });
   open.push({ close: () => jobs.stop() });
   const market = composeMarket({ home, settings, documents, jobs, calendars, onServe: () => warmUp?.wake() });
-  open.push(market.stores);
+  open.push(market.datasets);
   const { markets } = market;
   if (settings.warmUp) warmUp = openWarmUp({ settings, log, store, markets, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
@@ -163,8 +163,8 @@ function awaitedMarket(markets: MarketRooms['markets']): Check {
     name: 'data',
     unready: 'STORE_UNAVAILABLE',
     look() {
-      const storeId = markets.awaited();
-      return storeId === undefined ? undefined : `The data store ${storeId} is being read after a restart.`;
+      const datasetId = markets.awaited();
+      return datasetId === undefined ? undefined : `The data store ${datasetId} is being read after a restart.`;
     },
   };
 }

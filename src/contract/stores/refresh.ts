@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { STORE_DATASETS } from '#domain/documents/store-document.js';
+import { STORE_DATASETS } from '#domain/documents/dataset-document.js';
 import { IsoDate } from '#domain/shape.js';
 import { Finding } from '../common.js';
 import { jobStatus } from '../jobs.js';

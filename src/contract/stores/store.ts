@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Adjustment, DeclaredCurrency, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
+import { Adjustment, DeclaredCurrency, DATASET_KINDS, TableNames } from '#domain/documents/dataset-document.js';
 import { DerivedActions, Mapping } from '#domain/documents/mapping.js';
 import { Id } from '#domain/shape.js';
 import { ErrorDetail, Finding, skippedFields } from '../common.js';
@@ -10,7 +10,7 @@ export const DataStore = z
   .strictObject({
     store_id: z.string(),
     name: z.string(),
-    kind: z.enum(STORE_KINDS),
+    kind: z.enum(DATASET_KINDS),
     managed: z.boolean().meta({ description: 'The engine created the folder and deletes it with the store.' }),
     active: z.boolean().meta({ description: 'The store being served; at most one.' }),
     status: z

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../shape.js';
 import { Mapping } from './mapping.js';
-import { Adjustment, DeclaredCurrency } from './store-document.js';
+import { Adjustment, DeclaredCurrency } from './dataset-document.js';
 
 /** A table as a request carries it. Its rows are checked where they are read: each problem at its own row. */
 export interface ImportTable {

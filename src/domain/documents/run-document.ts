@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FULL_RUN_REASON_NAMES } from '../backtest/extend/reasons.js';
 import { CurrencyCode } from '../shape.js';
-import { Adjustment } from './store-document.js';
+import { Adjustment } from './dataset-document.js';
 
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);

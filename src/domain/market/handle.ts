@@ -13,7 +13,7 @@ import type { PriceSeries } from './series.js';
  * Sending a handle copies nothing but a few names, whatever the size of the store.
  */
 export interface MarketHandle {
-  readonly storeId: string;
+  readonly datasetId: string;
   readonly contentHash: string;
   readonly adjustment: Adjustment;
   /** As `MarketData.currency`. */
@@ -36,16 +36,16 @@ export interface MarketHandle {
 }
 
 /** What distinguishes one market from another: its content, and what its store declares of it. */
-export type MarketIdentity = Pick<MarketHandle, 'storeId' | 'adjustment' | 'currency' | 'contentHash'>;
+export type MarketIdentity = Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency' | 'contentHash'>;
 
 /** An identity as a key: equal for markets on which everything is computed alike. */
-export function marketKey({ storeId, adjustment, currency = null, contentHash }: MarketIdentity): string {
-  return JSON.stringify([storeId, adjustment, currency, contentHash]);
+export function marketKey({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): string {
+  return JSON.stringify([datasetId, adjustment, currency, contentHash]);
 }
 
 /** What a market is, without its content. */
-export function identityOf({ storeId, adjustment, currency = null, contentHash }: MarketIdentity): MarketIdentity {
-  return { storeId, adjustment, currency, contentHash };
+export function identityOf({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): MarketIdentity {
+  return { datasetId, adjustment, currency, contentHash };
 }
 
 /** SHA-256 of the parts that a content hash is made of. */
@@ -84,7 +84,7 @@ export type SharedTables = Pick<MarketHandle, 'tables' | 'actionPlaces'>;
 /** The handle of a market. Panels that already lie in shared memory are not copied. @param shared its tables, where they are shared already */
 export function shareMarket(market: MarketData, shared: SharedTables = shareTables(market)): MarketHandle {
   return {
-    storeId: market.storeId,
+    datasetId: market.datasetId,
     contentHash: market.contentHash,
     adjustment: market.adjustment,
     currency: market.currency ?? null,
@@ -286,15 +286,15 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
 
 type PanelsOfMarket = Pick<
   MarketData,
-  'storeId' | 'contentHash' | 'adjustment' | 'currency' | 'identifiers' | 'dates' | 'fields'
+  'datasetId' | 'contentHash' | 'adjustment' | 'currency' | 'identifiers' | 'dates' | 'fields'
 >;
 
 function openPanels(handle: MarketHandle, identifiers: readonly string[]): PanelsOfMarket {
-  const { storeId, contentHash, adjustment, currency = null } = handle;
+  const { datasetId, contentHash, adjustment, currency = null } = handle;
   const dates = new Int32Array(handle.dates);
   const cells = dates.length * identifiers.length;
   return {
-    storeId,
+    datasetId,
     contentHash,
     adjustment,
     currency,

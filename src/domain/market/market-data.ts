@@ -13,7 +13,7 @@ export type ReturnVariant = (typeof RETURN_VARIANTS)[number];
  * Immutable by convention: the panels lie in shared memory that every worker reads.
  */
 export interface MarketData {
-  readonly storeId: string;
+  readonly datasetId: string;
   /** SHA-256 over the canonical content; changes exactly when a value changes. */
   readonly contentHash: string;
   readonly adjustment: Adjustment;

@@ -10,7 +10,7 @@ export interface RepairMarketInput {
   readonly repairs: readonly Repair[];
   /** Folder to write to, and the store it is for. */
   readonly folder: string;
-  readonly storeId: string;
+  readonly datasetId: string;
   /** Codes of the calendars that stored indices are on. */
   readonly calendars: readonly string[];
 }

@@ -56,7 +56,7 @@ export interface RenderedRun {
   readonly terms: RunTerms;
   readonly stale: StaleState | null;
   /** Whether the market is of another store than the run: it says nothing about its risk then. */
-  readonly isOtherStore: boolean;
+  readonly isOtherDataset: boolean;
 }
 
 export interface RenderOutput {

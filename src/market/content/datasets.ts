@@ -1,4 +1,4 @@
-import { STORE_DATASETS } from '#domain/documents/store-document.js';
+import { STORE_DATASETS } from '#domain/documents/dataset-document.js';
 
 /** The datasets of a store, in the order in which they are read and reported. */
 export const DATASETS = STORE_DATASETS;

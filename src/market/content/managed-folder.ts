@@ -13,14 +13,14 @@ const DRAFT = '.draft-';
 /** Folders that the engine makes for stores, below one folder of its home. */
 export interface ManagedFolders {
   /** A new marked folder for a version of a store; an older version stays where it is. */
-  create(storeId: string): Promise<string>;
+  create(datasetId: string): Promise<string>;
   /** Removes a folder that carries the mark of the store, and nothing else. @returns whether it did */
-  remove(folder: string, storeId: string): Promise<boolean>;
+  remove(folder: string, datasetId: string): Promise<boolean>;
   /**
    * Removes the folder of work that failed, unless its document may be on disk all the same: whether a failed commit is, is not
    * known before the next start, which removes what no store names. Never rejects.
    */
-  discardFailed(folder: string, storeId: string, failure: unknown): Promise<void>;
+  discardFailed(folder: string, datasetId: string, failure: unknown): Promise<void>;
   /** At start: removes every marked folder that no store names, as a crash leaves them, but for those made here since. */
   sweep(named: ReadonlySet<string>): Promise<void>;
 }
@@ -36,21 +36,21 @@ export function createManagedFolders(root: string): ManagedFolders {
     await rm(trash, { recursive: true, force: true });
   }
 
-  async function remove(folder: string, storeId: string): Promise<boolean> {
-    if (dirname(folder) !== root || (await markedFor(folder)) !== storeId) return false;
+  async function remove(folder: string, datasetId: string): Promise<boolean> {
+    if (dirname(folder) !== root || (await markedFor(folder)) !== datasetId) return false;
     await discard(folder);
     return true;
   }
 
   return {
-    async create(storeId) {
+    async create(datasetId) {
       const suffix = randomBytes(4).toString('hex');
-      const folder = join(root, `${storeId}.${suffix}`);
+      const folder = join(root, `${datasetId}.${suffix}`);
       const draft = join(root, `${DRAFT}${suffix}`);
       if (!isSwept) own.add(folder).add(draft);
       try {
         await mkdir(draft, { recursive: true, mode: 0o700 });
-        await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: storeId }), {
+        await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: datasetId }), {
           mode: 0o600,
           flush: true,
         });
@@ -63,9 +63,9 @@ export function createManagedFolders(root: string): ManagedFolders {
       return folder;
     },
     remove,
-    async discardFailed(folder, storeId, failure) {
+    async discardFailed(folder, datasetId, failure) {
       if (failure instanceof Refusal && failure.code === 'STORE_UNAVAILABLE') return;
-      await remove(folder, storeId).catch(() => false);
+      await remove(folder, datasetId).catch(() => false);
     },
     async sweep(named) {
       for (const name of await readdir(root).catch(() => [])) {

@@ -25,7 +25,7 @@ const FOLDER_PREFIX = 'divisor-';
 
 export interface MarketTaskOptions {
   /** Identity of the market to load into shared memory; null when only the check is wanted. */
-  readonly load: Pick<MarketHandle, 'storeId' | 'adjustment' | 'currency'> | null;
+  readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
   /** Bytes of a request that the process reads. */
   readonly body?: Uint8Array;
   /** Says what to do with an import by its header. What it throws ends the process and the task. */

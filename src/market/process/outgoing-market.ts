@@ -93,7 +93,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     const shared = shareMarket({
       ...tables,
       dates,
-      storeId: '',
+      datasetId: '',
       contentHash: '',
       adjustment: 'none',
       fields: new Map(),

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommitEvent, CommitEvents } from '#domain/commit-events.js';
 import { identityOf, marketKey, openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
-import { storeLoading } from '#domain/market/store-loading.js';
+import { datasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, type ErrorDetail } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
@@ -11,7 +11,7 @@ import { weighPanels } from '../process/gc-pressure.js';
 
 /** A store that was to be served and could not be read. */
 export interface FailedLoad {
-  readonly storeId: string;
+  readonly datasetId: string;
   readonly error: ErrorDetail;
 }
 
@@ -26,7 +26,7 @@ export interface ServedMarkets extends Markets {
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /** Announces the store of before a restart: until it is served or `settle` is called, no answer says that there is no data. */
-  expect(storeId: string): void;
+  expect(datasetId: string): void;
   /** Id of that store until then. */
   awaited(): string | undefined;
   /** Reports that the first load is over, and why the store of before could not be read. */
@@ -47,7 +47,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 
   function servedOrNone(): ServedMarket | undefined {
     const coming = awaited();
-    if (coming !== undefined) throw storeLoading(coming);
+    if (coming !== undefined) throw datasetLoading(coming);
     return current;
   }
 
@@ -68,8 +68,8 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     },
     awaited,
     settled: () => settled,
-    expect(storeId) {
-      expected = storeId;
+    expect(datasetId) {
+      expected = datasetId;
     },
     activation(market) {
       contents.add(market);
@@ -80,8 +80,8 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       if (content === undefined) throw new Error(`no content of ${marketKey(market)} is in this process`);
       serve(content);
     },
-    declare({ storeId, adjustment, currency = null }) {
-      if (current?.identity.storeId !== storeId) return;
+    declare({ datasetId, adjustment, currency = null }) {
+      if (current?.identity.datasetId !== datasetId) return;
       const { handle, market, identity } = current;
       if (identity.adjustment === adjustment && (identity.currency ?? null) === currency) return;
       const declared = { adjustment, currency };
@@ -103,11 +103,11 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 
 function noDataSource(failed: FailedLoad | undefined): Refusal {
   if (failed === undefined) return new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
-  const { storeId, error } = failed;
+  const { datasetId, error } = failed;
   return new Refusal(
     'NO_DATA_SOURCE',
-    `The active data store ${storeId} could not be read: ${error.message} Mend its source and activate it again, or activate another.`,
-    { store_id: storeId, error },
+    `The active data store ${datasetId} could not be read: ${error.message} Mend its source and activate it again, or activate another.`,
+    { store_id: datasetId, error },
   );
 }
 

@@ -13,7 +13,7 @@ export function corporateActionsOf(
   identifier: string,
   query: ActionsQuery,
 ): CorporateActionsResponse {
-  if (!lookupOf(market).holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
+  if (!lookupOf(market).holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
   const { start, end } = window(query);
   const all = lookupOf(market).actionsOf(identifier);
   const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));

@@ -1,12 +1,12 @@
 import type { CoverageResponse } from '#contract/coverage.js';
 import { type Day, formatDay } from '#domain/days.js';
-import type { StoreKind } from '#domain/documents/store-document.js';
+import type { DatasetKind } from '#domain/documents/dataset-document.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
 /** What is known of the served store besides its values. */
-export interface ServedStore {
-  readonly kind: StoreKind;
+export interface ServedDataset {
+  readonly kind: DatasetKind;
   readonly sizeBytes: number | null;
   /** Its files: those of a dataset are labelled by it, as `market` or `market/2024.parquet`. */
   readonly files: readonly { readonly label: string; readonly bytes: number }[];
@@ -15,7 +15,7 @@ export interface ServedStore {
 /** Four days: a long weekend does not make daily data stale. */
 const MARKET_STALE_SECONDS = 345_600;
 
-const SOURCES: Record<StoreKind, string> = {
+const SOURCES: Record<DatasetKind, string> = {
   folder: 'local',
   database: 'database',
   imported: 'imported',
@@ -25,7 +25,7 @@ const SOURCES: Record<StoreKind, string> = {
 /** What the served store holds, by dataset. @param now ms since 1970 */
 export function coverageOf(
   current: ServedMarket | undefined,
-  about: ServedStore | undefined,
+  about: ServedDataset | undefined,
   now: number,
 ): CoverageResponse {
   if (current === undefined) {
@@ -76,7 +76,7 @@ export function coverageOf(
 }
 
 /** Bytes on disk of a dataset; those of the whole store where its datasets are not files of their own. */
-function bytesOf(store: ServedStore | undefined, dataset: 'market' | 'reference'): number | null {
+function bytesOf(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
   const own = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
   return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);
 }

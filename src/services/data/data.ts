@@ -22,7 +22,7 @@ import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
 import { unknownIdentifier, window, assertKnown } from './window.js';
 import { referenceOf, referenceBatchOf } from './reference.js';
 import { corporateActionsOf } from './actions.js';
-import { type ServedStore, coverageOf } from './coverage.js';
+import { type ServedDataset, coverageOf } from './coverage.js';
 import { fieldsOf } from './fields.js';
 import { searchNames, searchSeries } from './search.js';
 
@@ -30,7 +30,7 @@ export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
   /** What is known of the served store besides its values. */
-  readonly served: () => Promise<ServedStore | undefined>;
+  readonly served: () => Promise<ServedDataset | undefined>;
   /** ms since 1970. */
   readonly now: () => number;
 }
@@ -76,7 +76,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     const { market, handle } = markets.require();
     const lookup = lookupOf(market);
     const series = market.series?.get(identifier);
-    if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
+    if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
     const held = series === undefined ? heldColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
       ...window(query),

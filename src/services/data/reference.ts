@@ -17,7 +17,7 @@ export function referenceOf(
   { as_of, today }: { readonly as_of?: string | undefined; readonly today: Day },
 ): ReferenceResponse {
   const lookup = lookupOf(market);
-  if (!lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
+  if (!lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
   const day = as_of === undefined ? LATEST : dayFrom(as_of);
   return {
     identifier,

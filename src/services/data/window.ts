@@ -4,8 +4,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 /** Later than any day that data is of. */
 export const LATEST: Day = dayFrom('9999-12-31');
 
-export function unknownIdentifier(identifier: string, storeId: string): Refusal {
-  return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${storeId} does not hold ${identifier}.`);
+export function unknownIdentifier(identifier: string, datasetId: string): Refusal {
+  return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${datasetId} does not hold ${identifier}.`);
 }
 
 /** The dates of a window. @throws Refusal INVALID_RANGE */

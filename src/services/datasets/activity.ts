@@ -1,79 +1,86 @@
 import type { DataStore } from '#contract/stores/store.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { asFindings } from './refused-data.js';
-import { readStore, requireStore, storeNotFound, toDataStore, type Activity, type StoredStore } from './documents.js';
+import {
+  readDataset,
+  requireDataset,
+  datasetNotFound,
+  toDataStore,
+  type Activity,
+  type StoredStore,
+} from './documents.js';
 
 /** What is being done to each store at the moment, and what may therefore not be done to it. */
-export interface StoreActivity {
+export interface DatasetActivity {
   /** What is being done to a store, undefined when nothing is. */
-  of(storeId: string): Promise<Activity | undefined>;
+  of(datasetId: string): Promise<Activity | undefined>;
   /** Stores that are read outside a job: by a registration, an import or at start. */
   readonly reading: Set<string>;
-  isServed(storeId: string): boolean;
+  isServed(datasetId: string): boolean;
   /** Whether a store was to be generated and never will be. */
-  isAbandoned(document: StoreDocument): Promise<boolean>;
+  isAbandoned(document: DatasetDocument): Promise<boolean>;
   /** A store as the wire shows it now. */
-  view(document: StoreDocument): Promise<DataStore>;
+  view(document: DatasetDocument): Promise<DataStore>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
-  requireKnown(storeId: string): Promise<StoredStore>;
+  requireKnown(datasetId: string): Promise<StoredStore>;
   /** @throws Refusal STORE_LOADING, STORE_REFRESHING */
-  assertIdle(storeId: string): Promise<void>;
+  assertIdle(datasetId: string): Promise<void>;
   /** One store is loaded at a time, so that two never race for being served. @throws Refusal STORE_LOADING */
   assertNoneLoads(): Promise<void>;
   /** Begins a load where none is under way: nothing comes between the look and `begin`. @throws Refusal STORE_LOADING */
   admitLoad<T>(begin: () => Promise<T>): Promise<T>;
   /** Adds a store to those that are read outside a job; `isLoad` where it is to be served. @throws Refusal STORE_LOADING */
-  beginReading(storeId: string, options: { readonly isLoad: boolean }): Promise<void>;
+  beginReading(datasetId: string, options: { readonly isLoad: boolean }): Promise<void>;
   /** @param reader a transaction that writes the store; the stored documents unless given @throws Refusal STORE_EXISTS */
-  assertFree(storeId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
+  assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
   /** Runs work with the first free id of a stem and a number, which nobody else is given meanwhile. */
-  withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T>;
+  withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
   /** Runs work on a store as the one load of the moment. */
-  asReader<T>(storeId: string, work: () => Promise<T>): Promise<T>;
+  asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;
 }
 
-export interface StoreActivityDependencies {
+export interface DatasetActivityDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Pick<Jobs, 'ids' | 'isLive'>;
   readonly markets: Pick<Markets, 'served'>;
 }
 
-export function createStoreActivity({ documents, jobs, markets }: StoreActivityDependencies): StoreActivity {
+export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
   const reading = new Set<string>();
   /** Ids that were given out and have no document yet. */
   const reserved = new Set<string>();
   /** Admissions of loads follow each other. */
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
-  async function activityOf(storeId: string): Promise<Activity | undefined> {
-    if (reading.has(storeId) || (await jobs.isLive(`load:${storeId}`))) return 'loading';
-    return (await jobs.isLive(`refresh:${storeId}`)) || (await jobs.isLive(`sync:${storeId}`))
+  async function activityOf(datasetId: string): Promise<Activity | undefined> {
+    if (reading.has(datasetId) || (await jobs.isLive(`load:${datasetId}`))) return 'loading';
+    return (await jobs.isLive(`refresh:${datasetId}`)) || (await jobs.isLive(`sync:${datasetId}`))
       ? 'refreshing'
       : undefined;
   }
 
-  const isServed = (storeId: string) => markets.served()?.handle.storeId === storeId;
-  const isAbandoned = async ({ store_id, writing }: StoreDocument) =>
+  const isServed = (datasetId: string) => markets.served()?.handle.datasetId === datasetId;
+  const isAbandoned = async ({ store_id, writing }: DatasetDocument) =>
     writing && !(await jobs.isLive(`generate:${store_id}`));
-  const viewOf = async (document: StoreDocument) =>
+  const viewOf = async (document: DatasetDocument) =>
     toDataStore(document, { isServed: isServed(document.store_id), activity: await activityOf(document.store_id) });
 
-  async function requireKnown(storeId: string) {
-    const stored = await requireStore(documents, storeId);
-    if (await isAbandoned(stored.document)) throw storeNotFound(storeId);
+  async function requireKnown(datasetId: string) {
+    const stored = await requireDataset(documents, datasetId);
+    if (await isAbandoned(stored.document)) throw datasetNotFound(datasetId);
     return stored;
   }
 
-  async function assertIdle(storeId: string): Promise<void> {
-    const activity = await activityOf(storeId);
-    if (activity === 'loading' || (await jobs.isLive(`generate:${storeId}`)))
-      throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+  async function assertIdle(datasetId: string): Promise<void> {
+    const activity = await activityOf(datasetId);
+    if (activity === 'loading' || (await jobs.isLive(`generate:${datasetId}`)))
+      throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
     if (activity === 'refreshing')
-      throw new Refusal('STORE_REFRESHING', `The data store ${storeId} is being refreshed.`);
+      throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`);
   }
 
   async function assertNoneLoads(): Promise<void> {
@@ -99,40 +106,40 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
       return begin();
     });
 
-  const beginReading = (storeId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
+  const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
     inTurn(async () => {
-      if (reading.has(storeId))
-        throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+      if (reading.has(datasetId))
+        throw new Refusal('STORE_LOADING', `The data store ${datasetId} is being read or written.`);
       if (isLoad) await assertNoneLoads();
-      reading.add(storeId);
+      reading.add(datasetId);
     });
 
-  async function assertFree(storeId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
-    const stored = await reader.get('store', storeId);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+  async function assertFree(datasetId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
+    const stored = await reader.get('store', datasetId);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
     if (stored === undefined || (document !== undefined && (await isAbandoned(document)))) return;
-    throw new Refusal('STORE_EXISTS', `A data store is already registered under the id ${storeId}.`);
+    throw new Refusal('STORE_EXISTS', `A data store is already registered under the id ${datasetId}.`);
   }
 
-  async function asReader<T>(storeId: string, work: () => Promise<T>): Promise<T> {
-    reading.add(storeId);
+  async function asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
+    reading.add(datasetId);
     try {
       return await asFindings('location', work());
     } finally {
-      reading.delete(storeId);
+      reading.delete(datasetId);
     }
   }
 
-  async function withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T> {
+  async function withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
     const taken = new Set([...(await documents.ids('store')), ...reserved]);
     let n = 1;
     while (taken.has(`${stem}-${n}`)) n += 1;
-    const storeId = `${stem}-${n}`;
-    reserved.add(storeId);
+    const datasetId = `${stem}-${n}`;
+    reserved.add(datasetId);
     try {
-      return await work(storeId);
+      return await work(datasetId);
     } finally {
-      reserved.delete(storeId);
+      reserved.delete(datasetId);
     }
   }
 

@@ -1,7 +1,7 @@
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusal.js';
@@ -10,23 +10,23 @@ import type { Repair } from '#market/audit/doubt.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 
-export interface StoreAuditsDependencies {
+export interface DatasetAuditsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly folders: ManagedFolders;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
   /** The panels of a store: those served, or read for the occasion. @throws Refusal VALIDATION_FAILED when it cannot be read */
-  readonly panelsOf: (document: StoreDocument) => Promise<MarketHandle>;
+  readonly panelsOf: (document: DatasetDocument) => Promise<MarketHandle>;
   /** Registers the store that repairs made, and serves it when asked. @returns it as the wire shows it */
   readonly register: (made: Repaired) => Promise<DataStore>;
 }
 
 /** A store that repairs made, before it is registered. */
 export interface Repaired {
-  readonly storeId: string;
+  readonly datasetId: string;
   readonly name: string;
-  readonly adjustment: StoreDocument['adjustment'];
-  readonly currency: StoreDocument['currency'];
+  readonly adjustment: DatasetDocument['adjustment'];
+  readonly currency: DatasetDocument['currency'];
   readonly folder: string;
   readonly summary: ContentSummary;
   /** Its panels, when it is to be served. */
@@ -34,19 +34,19 @@ export interface Repaired {
 }
 
 /** Looks through stores for what is probably wrong, and writes repaired ones. */
-export interface StoreAudits {
-  audit(document: StoreDocument, signal: AbortSignal): Promise<DataAudit>;
+export interface DatasetAudits {
+  audit(document: DatasetDocument, signal: AbortSignal): Promise<DataAudit>;
   /** @throws Refusal VALIDATION_FAILED for doubts that are none, or have no repair */
-  repair(document: StoreDocument, request: RepairRequest & { readonly store_id: string }): Promise<ImportResult>;
+  repair(document: DatasetDocument, request: RepairRequest & { readonly store_id: string }): Promise<ImportResult>;
 }
 
-export function createStoreAudits({
+export function createDatasetAudits({
   jobs,
   folders,
   calendarsInUse,
   panelsOf,
   register,
-}: StoreAuditsDependencies): StoreAudits {
+}: DatasetAuditsDependencies): DatasetAudits {
   return {
     async audit(document, signal) {
       const market = await panelsOf(document);
@@ -69,12 +69,12 @@ export function createStoreAudits({
           market,
           repairs,
           folder,
-          storeId: request.store_id,
+          datasetId: request.store_id,
           calendars: await calendarsInUse(),
         });
         const name = request.name ?? `${document.name}, repaired`;
         const store = await register({
-          storeId: request.store_id,
+          datasetId: request.store_id,
           name: name.slice(0, 200),
           adjustment: document.adjustment,
           currency: document.currency,

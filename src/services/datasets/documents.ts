@@ -1,12 +1,12 @@
 import type { DataStore } from '#contract/stores/store.js';
-import { StoreDocument } from '#domain/documents/store-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 
 /** A stored data store with the etag of its document. */
 export interface StoredStore {
-  readonly document: StoreDocument;
+  readonly document: DatasetDocument;
   readonly etag: string;
 }
 
@@ -14,50 +14,50 @@ export interface StoredStore {
 export type Activity = 'loading' | 'refreshing';
 
 /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
-export async function requireStore(
+export async function requireDataset(
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
-  storeId: string,
+  datasetId: string,
 ): Promise<StoredStore> {
-  const stored = await reader.get('store', storeId);
-  if (stored === undefined) throw storeNotFound(storeId);
-  const document = 'unreadable' in stored ? undefined : readStore(stored.body);
+  const stored = await reader.get('store', datasetId);
+  if (stored === undefined) throw datasetNotFound(datasetId);
+  const document = 'unreadable' in stored ? undefined : readDataset(stored.body);
   if (document === undefined)
-    throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${storeId} cannot be read; it can still be deleted.`);
+    throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`);
   return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
 }
 
-export function storeNotFound(storeId: string): Refusal {
-  return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${storeId}.`);
+export function datasetNotFound(datasetId: string): Refusal {
+  return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
 }
 
 /** The document of a body, undefined when it is none. */
-export function readStore(body: unknown): StoreDocument | undefined {
-  const parsed = StoreDocument.safeParse(body);
+export function readDataset(body: unknown): DatasetDocument | undefined {
+  const parsed = DatasetDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
 }
 
 /** Every readable data store. */
-export async function allStores(
+export async function allDatasets(
   reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>,
-): Promise<StoreDocument[]> {
-  const stores: StoreDocument[] = [];
+): Promise<DatasetDocument[]> {
+  const documents: DatasetDocument[] = [];
   for (const id of await reader.ids('store')) {
     const stored = await reader.get('store', id);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
-    if (document !== undefined) stores.push(document);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+    if (document !== undefined) documents.push(document);
   }
-  return stores;
+  return documents;
 }
 
 /** Whether a refresh has anything to take data from. */
-export function isRefreshable({ kind, source, writing, synthetic }: StoreDocument): boolean {
+export function isRefreshable({ kind, source, writing, synthetic }: DatasetDocument): boolean {
   if (writing) return false;
   return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;
 }
 
 /** A store as the wire shows it. */
 export function toDataStore(
-  document: StoreDocument,
+  document: DatasetDocument,
   state: { readonly isServed: boolean; readonly activity: Activity | undefined },
 ): DataStore {
   const {
@@ -86,7 +86,7 @@ export function toDataStore(
 }
 
 /** A store as listings show it: without what only one store's own route is read for. */
-export function toListedStore({ files: _files, findings: _findings, ...listed }: DataStore): DataStore {
+export function toListedDataset({ files: _files, findings: _findings, ...listed }: DataStore): DataStore {
   return listed;
 }
 
@@ -100,7 +100,7 @@ export function withoutPassword(location: string): string {
 }
 
 /** The fields of a store that a load fills in. */
-export const blankStore = {
+export const blankDataset = {
   last_loaded_at: null,
   identifiers: null,
   start: null,

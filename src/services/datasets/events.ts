@@ -2,17 +2,17 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 
-export interface StoreEventsDependencies {
+export interface DatasetEventsDependencies {
   readonly documents: Pick<DocumentStore, 'subscribe'>;
   readonly markets: Pick<ServedMarkets, 'activate' | 'declare'>;
   readonly folders: Pick<ManagedFolders, 'remove'>;
 }
 
 /** What follows from commits that change stores: another market is served, a folder that was replaced is removed. */
-export function followStoreEvents({ documents, markets, folders }: StoreEventsDependencies): void {
+export function followDatasetEvents({ documents, markets, folders }: DatasetEventsDependencies): void {
   documents.subscribe('market-activated', markets.activate);
   documents.subscribe('market-declared', markets.declare);
-  documents.subscribe('folder-replaced', ({ store_id: storeId, folder }) => {
-    folders.remove(folder, storeId).catch(() => {}); // What is left is removed at the next start.
+  documents.subscribe('folder-replaced', ({ store_id: datasetId, folder }) => {
+    folders.remove(folder, datasetId).catch(() => {}); // What is left is removed at the next start.
   });
 }

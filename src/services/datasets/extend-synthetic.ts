@@ -1,38 +1,38 @@
-import { StoreDocument } from '#domain/documents/store-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import { servedFields } from './served-content.js';
-import { requireStore } from './documents.js';
+import { requireDataset } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
-import { type GenerateRequest, syntheticSpec } from './synthetic-store.js';
-import type { RefreshPayload, StoreJobsDependencies } from './job-terms.js';
+import { type GenerateRequest, syntheticSpec } from './synthetic-dataset.js';
+import type { RefreshPayload, DatasetJobsDependencies } from './job-terms.js';
 
 /** Extends a synthetic market by later sessions. */
-export function createExtension(dependencies: StoreJobsDependencies) {
+export function createExtension(dependencies: DatasetJobsDependencies) {
   const { markets, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
 
   /** Makes the same market again with later sessions: its earlier bars come out the same. */
   async function extendSynthetic(
-    document: StoreDocument,
-    { store_id: storeId, until }: RefreshPayload,
+    document: DatasetDocument,
+    { store_id: datasetId, until }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
     const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
     const lastDay = until ?? timestamp().slice(0, 10);
     const end = lastDay > document.end! ? lastDay : document.end!;
     const served = markets.served();
-    const isServed = served?.handle.storeId === storeId;
+    const isServed = served?.handle.datasetId === datasetId;
     const held = isServed ? served : (await heldVersion(document, attempt)).served!;
-    const folder = await folders.create(storeId);
+    const folder = await folders.create(datasetId);
     try {
       const spec = syntheticSpec({ ...request, end }, calendars);
       const made = await runMarketTask(
         'generate',
         { spec, folder },
         {
-          load: { storeId, adjustment: document.adjustment, currency: document.currency },
+          load: { datasetId, adjustment: document.adjustment, currency: document.currency },
           onProgress: (fraction, message) => attempt.report(0.8 * fraction, message),
           signal: attempt.signal,
         },
@@ -49,7 +49,7 @@ export function createExtension(dependencies: StoreJobsDependencies) {
         0.2,
       );
       const at = timestamp();
-      const changes: Partial<StoreDocument> = {
+      const changes: Partial<DatasetDocument> = {
         ...loadedFields({ ...made.summary, warnings }, at),
         last_refreshed_at: at,
         location: folder,
@@ -57,22 +57,26 @@ export function createExtension(dependencies: StoreJobsDependencies) {
       };
       const next = isServed ? await servedMarket(made.handle!, at) : undefined;
       return {
-        result: { value: { store_id: storeId, ...report } },
+        result: { value: { store_id: datasetId, ...report } },
         async effect(tx) {
-          const { document: stored } = await requireStore(tx, storeId);
-          await tx.put('store', storeId, { ...stored, ...changes, ...(next === undefined ? {} : servedFields(next)) });
+          const { document: stored } = await requireDataset(tx, datasetId);
+          await tx.put('store', datasetId, {
+            ...stored,
+            ...changes,
+            ...(next === undefined ? {} : servedFields(next)),
+          });
           if (next !== undefined && stored.active) tx.publish(markets.activation(next));
           if (document.location !== null)
-            tx.publish({ type: 'folder-replaced', store_id: storeId, folder: document.location });
+            tx.publish({ type: 'folder-replaced', store_id: datasetId, folder: document.location });
         },
       };
     } catch (failure) {
-      await folders.remove(folder, storeId);
+      await folders.remove(folder, datasetId);
       throw failure;
     }
   }
 
-  async function heldVersion(document: StoreDocument, attempt: Attempt) {
+  async function heldVersion(document: DatasetDocument, attempt: Attempt) {
     const read = await loading.read(document, { serve: true, signal: attempt.signal });
     if (read.kind === 'refused') throw readFailed(read.findings, 'location');
     return read;

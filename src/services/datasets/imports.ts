@@ -1,7 +1,7 @@
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { folderFiles, type DatasetFiles } from '#market/sources/folder.js';
@@ -14,15 +14,15 @@ import { servedMarket, type ServedMarkets } from '#market/serving/served-markets
 import type { DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { placedAt, refusedData, asFindings } from './refused-data.js';
-import type { StoreActivity } from './activity.js';
+import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
-import { blankStore, requireStore, slugOf, toDataStore } from './documents.js';
+import { blankDataset, requireDataset, slugOf, toDataStore } from './documents.js';
 import { activateIn } from './activate.js';
 import { loadedFields } from './loading.js';
 
-export interface StoreImportsDependencies {
+export interface DatasetImportsDependencies {
   readonly documents: DocumentStore;
-  readonly activity: StoreActivity;
+  readonly activity: DatasetActivity;
   readonly markets: ServedMarkets;
   readonly locations: Locations;
   readonly folders: ManagedFolders;
@@ -36,14 +36,14 @@ export interface StoreImportsDependencies {
 }
 
 /** Stores whose data the service keeps itself: those that are imported, and those that repairs make. */
-export interface StoreImports {
+export interface DatasetImports {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: Uint8Array): Promise<ImportResult>;
   /** Registers the store that repairs made, and serves it when its panels came with it. */
   register(made: Repaired): Promise<DataStore>;
 }
 
-export function createStoreImports(dependencies: StoreImportsDependencies): StoreImports {
+export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
   const { documents, activity, markets, locations, folders, readers, closing, calendarsInUse, timestamp } =
     dependencies;
 
@@ -51,18 +51,18 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     let work:
       | {
           readonly header: ImportHeader;
-          readonly storeId: string;
+          readonly datasetId: string;
           readonly folder: string;
-          readonly previous: StoreDocument | undefined;
+          readonly previous: DatasetDocument | undefined;
         }
       | undefined;
     const onImport = async (header: ImportHeader) => {
-      const storeId = header.store_id ?? slugOf(header.name);
-      const previous = await previousOf(storeId, header);
-      const load = header.activate || (previous !== undefined && activity.isServed(storeId));
+      const datasetId = header.store_id ?? slugOf(header.name);
+      const previous = await previousOf(datasetId, header);
+      const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
       const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
-      await activity.beginReading(storeId, { isLoad: load });
-      work = { header, storeId, previous, folder: await folders.create(storeId) };
+      await activity.beginReading(datasetId, { isLoad: load });
+      work = { header, datasetId, previous, folder: await folders.create(datasetId) };
       return { folder: work.folder, held, load };
     };
     try {
@@ -74,50 +74,50 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
           runMarketTask(
             'importBody',
             {},
-            { load: { storeId: '', adjustment: 'none' }, body, onImport, calendars, signal: closing },
+            { load: { datasetId: '', adjustment: 'none' }, body, onImport, calendars, signal: closing },
           ),
         ),
       );
       if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
-      const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
-      const document = importedStore(storeId, header, previous, folder, result.summary);
+      const { header, datasetId, previous, folder } = work!; // answered, or nothing would have been accepted
+      const document = importedDataset(datasetId, header, previous, folder, result.summary);
       const handle =
         result.handle === null
           ? null
-          : { ...result.handle, storeId, adjustment: document.adjustment, currency: document.currency };
+          : { ...result.handle, datasetId, adjustment: document.adjustment, currency: document.currency };
       await commit(document, handle, previous);
       return importResult(
-        toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined }),
+        toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined }),
         result.summary,
       );
     } catch (failure) {
-      if (work !== undefined) await folders.discardFailed(work.folder, work.storeId, failure);
+      if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
       throw failure;
     } finally {
-      if (work !== undefined) activity.reading.delete(work.storeId);
+      if (work !== undefined) activity.reading.delete(work.datasetId);
     }
   }
 
   /** The store that an import replaces or appends to. */
   async function previousOf(
-    storeId: string,
+    datasetId: string,
     { on_exists, adjustment, currency }: ImportHeader,
-  ): Promise<StoreDocument | undefined> {
+  ): Promise<DatasetDocument | undefined> {
     if (on_exists === 'refuse') {
-      await activity.assertFree(storeId);
+      await activity.assertFree(datasetId);
       return undefined;
     }
-    if ((await documents.get('store', storeId)) === undefined) return undefined;
-    const { document } = await requireStore(documents, storeId);
+    if ((await documents.get('store', datasetId)) === undefined) return undefined;
+    const { document } = await requireDataset(documents, datasetId);
     if (await activity.isAbandoned(document)) return undefined;
-    await activity.assertIdle(storeId);
+    await activity.assertIdle(datasetId);
     if (document.kind !== 'imported')
       throw new Refusal(
         'STORE_EXISTS',
-        `The data store ${storeId} is of kind ${document.kind}; only an imported one is replaced or appended to.`,
+        `The data store ${datasetId} is of kind ${document.kind}; only an imported one is replaced or appended to.`,
       );
     if (on_exists === 'append' && adjustment !== document.adjustment) {
-      const message = `The data store ${storeId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
+      const message = `The data store ${datasetId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
       throw refuseWithFindings('request', [
         {
           severity: 'error',
@@ -130,7 +130,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       ]);
     }
     if (on_exists === 'append' && currency !== undefined && currency !== document.currency) {
-      const message = `The data store ${storeId} holds prices in ${document.currency ?? 'no declared currency'}; prices in ${currency ?? 'no declared currency'} cannot be appended.`;
+      const message = `The data store ${datasetId} holds prices in ${document.currency ?? 'no declared currency'}; prices in ${currency ?? 'no declared currency'} cannot be appended.`;
       throw refuseWithFindings('request', [
         {
           severity: 'error',
@@ -146,23 +146,23 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
   }
 
   /** The files of a managed store. */
-  async function filesOf({ location }: StoreDocument): Promise<DatasetFiles> {
+  async function filesOf({ location }: DatasetDocument): Promise<DatasetFiles> {
     const problems = createProblems();
     const files = await folderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refusedData(problems.findings());
     return files;
   }
 
-  function importedStore(
-    storeId: string,
+  function importedDataset(
+    datasetId: string,
     header: ImportHeader,
-    previous: StoreDocument | undefined,
+    previous: DatasetDocument | undefined,
     folder: string,
     summary: ContentSummary,
-  ): StoreDocument {
+  ): DatasetDocument {
     const at = timestamp();
     return {
-      store_id: storeId,
+      store_id: datasetId,
       name: header.name,
       kind: 'imported',
       managed: true,
@@ -177,16 +177,16 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       created_at: previous?.created_at ?? at,
       last_refreshed_at: previous === undefined ? null : at,
       synthetic: null,
-      ...blankStore,
+      ...blankDataset,
       ...loadedFields(summary, at),
     };
   }
 
   /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
   async function commit(
-    document: StoreDocument,
+    document: DatasetDocument,
     handle: MarketHandle | null,
-    previous: StoreDocument | undefined,
+    previous: DatasetDocument | undefined,
   ): Promise<void> {
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
     await documents.transaction(async (tx) => {
@@ -199,7 +199,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
   }
 
   async function register({
-    storeId,
+    datasetId,
     name,
     adjustment,
     currency,
@@ -208,7 +208,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     handle,
   }: Repaired): Promise<DataStore> {
     const header = {
-      store_id: storeId,
+      store_id: datasetId,
       name,
       adjustment,
       currency,
@@ -217,9 +217,9 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       activate: handle !== null,
       on_exists: 'refuse',
     } as const;
-    const document = importedStore(storeId, header, undefined, folder, summary);
+    const document = importedDataset(datasetId, header, undefined, folder, summary);
     await commit(document, handle, undefined);
-    return toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined });
+    return toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined });
   }
 
   return { importData, register };

@@ -2,7 +2,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import type { StoreLoading } from './loading.js';
+import type { DatasetLoading } from './loading.js';
 
 export interface RefreshPayload {
   readonly store_id: string;
@@ -15,10 +15,10 @@ export interface LoadPayload {
   readonly store_id: string;
 }
 
-export interface StoreJobsDependencies {
+export interface DatasetJobsDependencies {
   readonly documents: DocumentStore;
   readonly markets: ServedMarkets;
-  readonly loading: StoreLoading;
+  readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */

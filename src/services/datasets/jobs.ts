@@ -1,19 +1,19 @@
-import { StoreDocument } from '#domain/documents/store-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, Completion, JobKind } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { reloadedFields } from './served-content.js';
-import { requireStore, toDataStore } from './documents.js';
+import { requireDataset, toDataStore } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
-import { type GeneratePayload, writingStore, forgetUnwritten, syntheticSpec } from './synthetic-store.js';
+import { type GeneratePayload, writingDataset, forgetUnwritten, syntheticSpec } from './synthetic-dataset.js';
 import { createRefresh } from './refresh-job.js';
-import type { RefreshPayload, LoadPayload, StoreJobsDependencies } from './job-terms.js';
+import type { RefreshPayload, LoadPayload, DatasetJobsDependencies } from './job-terms.js';
 
 /** Kinds of job that change stores. */
-export interface StoreJobs {
+export interface DatasetJobs {
   readonly load: JobKind<LoadPayload>;
   readonly generate: JobKind<GeneratePayload>;
   readonly refresh: JobKind<RefreshPayload>;
@@ -21,11 +21,11 @@ export interface StoreJobs {
   readonly sync: JobKind<RefreshPayload>;
 }
 
-export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs {
+export function createDatasetJobs(dependencies: DatasetJobsDependencies): DatasetJobs {
   const { documents, markets, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
 
-  async function runLoad({ store_id: storeId }: LoadPayload, attempt: Attempt): Promise<Completion> {
-    const { document } = await requireStore(documents, storeId);
+  async function runLoad({ store_id: datasetId }: LoadPayload, attempt: Attempt): Promise<Completion> {
+    const { document } = await requireDataset(documents, datasetId);
     try {
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
       if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
@@ -35,22 +35,22 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
         async effect(tx) {
-          const document = { ...(await requireStore(tx, storeId)).document, ...fields };
+          const document = { ...(await requireDataset(tx, datasetId)).document, ...fields };
           await activateIn(tx, { document, served: served!, markets });
         },
       };
     } catch (failure) {
-      if (failure instanceof Refusal && !attempt.signal.aborted) await noteFailure(documents, storeId, failure);
+      if (failure instanceof Refusal && !attempt.signal.aborted) await noteFailure(documents, datasetId, failure);
       throw failure;
     }
   }
 
   async function runGenerate(payload: GeneratePayload, attempt: Attempt): Promise<Completion> {
-    const { store_id: storeId, request } = payload;
-    const folder = await folders.create(storeId);
+    const { store_id: datasetId, request } = payload;
+    const folder = await folders.create(datasetId);
     try {
       const spec = syntheticSpec(request, calendars);
-      const load = request.activate ? { storeId, adjustment: 'none' as const, currency: request.currency } : null;
+      const load = request.activate ? { datasetId, adjustment: 'none' as const, currency: request.currency } : null;
       const result = await runMarketTask(
         'generate',
         { spec, folder },
@@ -59,8 +59,8 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       if (result.kind === 'refused') throw readFailed(result.findings, 'location');
       const at = timestamp();
       const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
-      const after: StoreDocument = {
-        ...writingStore(payload),
+      const after: DatasetDocument = {
+        ...writingDataset(payload),
         ...loadedFields(result.summary, at),
         writing: false,
         location: folder,
@@ -69,13 +69,13 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       return {
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         async effect(tx) {
-          if (served === undefined) await tx.put('store', storeId, after);
+          if (served === undefined) await tx.put('store', datasetId, after);
           else await activateIn(tx, { document: after, served, markets });
         },
       };
     } catch (failure) {
-      await folders.remove(folder, storeId);
-      await forgetUnwritten(documents, storeId);
+      await folders.remove(folder, datasetId);
+      await forgetUnwritten(documents, datasetId);
       throw failure;
     }
   }
@@ -90,14 +90,14 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
 }
 
 /** Remembers why a store could not be read; what it held before is still there to be reported. */
-async function noteFailure(documents: DocumentStore, storeId: string, failure: Refusal): Promise<void> {
+async function noteFailure(documents: DocumentStore, datasetId: string, failure: Refusal): Promise<void> {
   await documents.transaction(
     async (tx) => {
-      const stored = await tx.get('store', storeId);
+      const stored = await tx.get('store', datasetId);
       const document =
-        stored === undefined || 'unreadable' in stored ? undefined : StoreDocument.safeParse(stored.body).data;
+        stored === undefined || 'unreadable' in stored ? undefined : DatasetDocument.safeParse(stored.body).data;
       if (document !== undefined)
-        await tx.put('store', storeId, {
+        await tx.put('store', datasetId, {
           ...document,
           error: { code: failure.code, message: failure.message, detail: failure.detail },
         });

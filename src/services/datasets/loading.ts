@@ -1,5 +1,5 @@
 import { formatDay, type Day } from '#domain/days.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
@@ -18,7 +18,7 @@ import { placedAt } from './refused-data.js';
 
 /** What a store's place is read as. */
 export type Source = Pick<
-  StoreDocument,
+  DatasetDocument,
   'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping'
 >;
 
@@ -60,7 +60,7 @@ export interface Addition {
   readonly files: readonly KnownFile[];
 }
 
-export interface StoreLoadingDependencies {
+export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   /** Codes of the calendars that stored indices are on. */
@@ -68,7 +68,7 @@ export interface StoreLoadingDependencies {
   readonly timestamp: () => string;
 }
 
-export interface StoreLoading {
+export interface DatasetLoading {
   /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: Source, options: LoadOptions): Promise<Loaded>;
   /**
@@ -78,12 +78,12 @@ export interface StoreLoading {
   readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
 
-export function createStoreLoading({
+export function createDatasetLoading({
   locations,
   databases,
   calendarsInUse,
   timestamp,
-}: StoreLoadingDependencies): StoreLoading {
+}: DatasetLoadingDependencies): DatasetLoading {
   async function listedFiles(
     { location, tables, mapping }: Source,
     problems: Problems,
@@ -157,7 +157,7 @@ export function createStoreLoading({
     source: Source,
     { lastDay, known }: AdditionOptions,
     options: MarketTaskOptions,
-  ): ReturnType<StoreLoading['readAddition']> {
+  ): ReturnType<DatasetLoading['readAddition']> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
@@ -206,7 +206,7 @@ export function createStoreLoading({
     { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>,
   ): Promise<MarketTaskOptions> => ({
     calendars: await calendarsInUse(),
-    load: serve ? { storeId: source.store_id, adjustment: source.adjustment, currency: source.currency } : null,
+    load: serve ? { datasetId: source.store_id, adjustment: source.adjustment, currency: source.currency } : null,
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),
   });
@@ -264,7 +264,7 @@ function inOrder(
 }
 
 /** What a load changes in a store's document. */
-export function loadedFields(summary: ContentSummary, at: string): Partial<StoreDocument> {
+export function loadedFields(summary: ContentSummary, at: string): Partial<DatasetDocument> {
   return {
     last_loaded_at: at,
     identifiers: summary.identifiers,

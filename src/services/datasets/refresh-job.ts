@@ -1,37 +1,37 @@
 import { dayFrom } from '#domain/days.js';
 import { orderFindings } from '#domain/findings.js';
-import { StoreDocument } from '#domain/documents/store-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { type Dataset, datasetRows } from '#market/content/datasets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { servedAgain, servedMarket } from '#market/serving/served-markets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { requireStore } from './documents.js';
+import { requireDataset } from './documents.js';
 import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
 import { createExtension } from './extend-synthetic.js';
-import type { RefreshPayload, StoreJobsDependencies } from './job-terms.js';
+import type { RefreshPayload, DatasetJobsDependencies } from './job-terms.js';
 
 /** The job that brings a store up to date: later sessions of a source, or of a synthetic market. */
-export function createRefresh(dependencies: StoreJobsDependencies) {
+export function createRefresh(dependencies: DatasetJobsDependencies) {
   const { documents, markets, loading, calendarsInUse, timestamp } = dependencies;
   const extendSynthetic = createExtension(dependencies);
 
   async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
     await markets.settled();
-    const { document } = await requireStore(documents, payload.store_id);
+    const { document } = await requireDataset(documents, payload.store_id);
     return document.kind === 'synthetic'
       ? extendSynthetic(document, payload, attempt)
       : refreshFromSource(document, payload, attempt);
   }
 
   async function refreshFromSource(
-    document: StoreDocument,
-    { store_id: storeId, until, full }: RefreshPayload,
+    document: DatasetDocument,
+    { store_id: datasetId, until, full }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
-    const held = servedVersion(storeId);
+    const held = servedVersion(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
     const lastDay = until === null ? null : dayFrom(until);
     const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute(
@@ -45,7 +45,7 @@ export function createRefresh(dependencies: StoreJobsDependencies) {
       0.3,
     );
     const at = timestamp();
-    const changes: Partial<StoreDocument> = {
+    const changes: Partial<DatasetDocument> = {
       ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...warnings]) }, at),
       last_refreshed_at: at,
       location: document.source,
@@ -61,10 +61,10 @@ export function createRefresh(dependencies: StoreJobsDependencies) {
     );
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     return {
-      result: { value: { store_id: storeId, ...report } },
+      result: { value: { store_id: datasetId, ...report } },
       async effect(tx) {
-        const { document: stored } = await requireStore(tx, storeId);
-        if (!stored.active) throw notServed(storeId); // another store was activated in the meantime
+        const { document: stored } = await requireDataset(tx, datasetId);
+        if (!stored.active) throw notServed(datasetId); // another store was activated in the meantime
         await activateIn(tx, { document: { ...stored, ...changes }, served, markets });
       },
     };
@@ -94,9 +94,9 @@ export function createRefresh(dependencies: StoreJobsDependencies) {
   }
 
   /** The served version of a store. @throws Refusal STORE_NOT_SERVED */
-  function servedVersion(storeId: string): ServedMarket {
+  function servedVersion(datasetId: string): ServedMarket {
     const held = markets.served();
-    if (held?.handle.storeId !== storeId) throw notServed(storeId);
+    if (held?.handle.datasetId !== datasetId) throw notServed(datasetId);
     return held;
   }
 
@@ -107,10 +107,10 @@ type FreshData = Omit<Addition, 'kind'>;
 
 /** Rows of each dataset after a refresh: tables that were not read again have those they had. */
 function rowsAfter(
-  { rows }: StoreDocument,
+  { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,
   { datasets }: RefreshReport,
-): StoreDocument['rows'] {
+): DatasetDocument['rows'] {
   const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
   const rowsOf = (dataset: Dataset) =>
     unchangedTables.includes(dataset) ? before(dataset) : (summary.rows[dataset] ?? 0);
@@ -119,5 +119,5 @@ function rowsAfter(
   );
 }
 
-const notServed = (storeId: string) =>
-  new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+const notServed = (datasetId: string) =>
+  new Refusal('STORE_NOT_SERVED', `The data store ${datasetId} is not being served; it is read afresh on activation.`);

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
@@ -13,25 +13,25 @@ import type { DocumentReader, DocumentStore } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
-import type { StoreActivity } from './activity.js';
+import type { DatasetActivity } from './activity.js';
 import {
-  allStores,
-  blankStore,
-  readStore,
-  requireStore,
+  allDatasets,
+  blankDataset,
+  readDataset,
+  requireDataset,
   slugOf,
-  storeNotFound,
+  datasetNotFound,
   toDataStore,
   withoutPassword,
 } from './documents.js';
 import { activateIn } from './activate.js';
-import { loadedFields, type StoreLoading } from './loading.js';
+import { loadedFields, type DatasetLoading } from './loading.js';
 
-export interface StoreRegistrationDependencies {
+export interface DatasetRegistrationDependencies {
   readonly documents: DocumentStore;
-  readonly activity: StoreActivity;
+  readonly activity: DatasetActivity;
   readonly markets: ServedMarkets;
-  readonly loading: StoreLoading;
+  readonly loading: DatasetLoading;
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   readonly folders: ManagedFolders;
@@ -43,31 +43,31 @@ export interface StoreRegistrationDependencies {
 }
 
 /** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
-export interface StoreRegistration {
+export interface DatasetRegistration {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate): Promise<DataStore>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED */
   update(
-    storeId: string,
+    datasetId: string,
     request: DataStoreUpdate,
     ifMatch: Precondition | undefined,
   ): Promise<{ readonly store: DataStore; readonly etag: string }>;
   /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  remove(storeId: string, ifMatch: Precondition | undefined): Promise<void>;
+  remove(datasetId: string, ifMatch: Precondition | undefined): Promise<void>;
 }
 
-export function createStoreRegistration(dependencies: StoreRegistrationDependencies): StoreRegistration {
+export function createDatasetRegistration(dependencies: DatasetRegistrationDependencies): DatasetRegistration {
   const { documents, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } =
     dependencies;
 
   async function create(request: DataStoreCreate): Promise<DataStore> {
-    const storeId = request.store_id ?? slugOf(request.name);
-    await activity.assertFree(storeId);
+    const datasetId = request.store_id ?? slugOf(request.name);
+    await activity.assertFree(datasetId);
     const location = await placeOf(request.kind, request.location, 'location');
     await assertUnregistered({ ...request, location }, documents);
-    await activity.beginReading(storeId, { isLoad: true });
+    await activity.beginReading(datasetId, { isLoad: true });
     const source = {
-      store_id: storeId,
+      store_id: datasetId,
       kind: request.kind,
       location,
       tables: request.tables,
@@ -75,11 +75,11 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
       currency: request.currency,
       mapping: request.mapping,
     };
-    return activity.asReader(storeId, async () => {
+    return activity.asReader(datasetId, async () => {
       const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing }));
       if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
       const at = timestamp();
-      const document: StoreDocument = {
+      const document: DatasetDocument = {
         ...source,
         name: request.name,
         managed: false,
@@ -89,13 +89,13 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         created_at: at,
         last_refreshed_at: null,
         synthetic: null,
-        ...blankStore,
+        ...blankDataset,
         ...loadedFields(loaded.summary, at),
       };
       await documents.transaction(async (tx) => {
-        await activity.assertFree(storeId, tx);
+        await activity.assertFree(datasetId, tx);
         await assertUnregistered(source, tx);
-        if (loaded.served === undefined) await tx.put('store', storeId, document);
+        if (loaded.served === undefined) await tx.put('store', datasetId, document);
         else await activateIn(tx, { document, served: loaded.served, markets });
       });
       return toDataStore(document, { isServed: request.activate, activity: undefined });
@@ -116,11 +116,11 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
 
   /** Refuses a folder, or tables of a database, that another store reads: two stores of one place would be told apart by nobody. */
   async function assertUnregistered(
-    { kind, location, tables }: Pick<StoreDocument, 'kind' | 'location' | 'tables'>,
+    { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
     reader: DocumentReader,
     own?: string,
   ): Promise<void> {
-    const holder = (await allStores(reader)).find(
+    const holder = (await allDatasets(reader)).find(
       (other) =>
         other.store_id !== own &&
         (other.location === location || other.source === location) &&
@@ -133,18 +133,18 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     });
   }
 
-  async function update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
-    await activity.requireKnown(storeId);
-    await activity.assertIdle(storeId);
+  async function update(datasetId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
+    await activity.requireKnown(datasetId);
+    await activity.assertIdle(datasetId);
     const source =
       request.source == null
         ? request.source
-        : await sourceOf((await activity.requireKnown(storeId)).document, request.source);
+        : await sourceOf((await activity.requireKnown(datasetId)).document, request.source);
     const { after, etag } = await documents.transaction(async (tx) => {
-      await assertPrecondition(tx, 'store', storeId, ifMatch);
-      const { document } = await requireStore(tx, storeId);
-      if (typeof source === 'string') await assertUnregistered({ ...document, location: source }, tx, storeId);
-      const changed: StoreDocument = {
+      await assertPrecondition(tx, 'store', datasetId, ifMatch);
+      const { document } = await requireDataset(tx, datasetId);
+      if (typeof source === 'string') await assertUnregistered({ ...document, location: source }, tx, datasetId);
+      const changed: DatasetDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
         ...(source === undefined ? {} : { source }),
@@ -153,13 +153,13 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         ...(request.mapping === undefined ? {} : { mapping: request.mapping }),
       };
       const { adjustment, currency } = changed;
-      tx.publish({ type: 'market-declared', storeId, adjustment, currency });
-      return { after: changed, etag: await tx.put('store', storeId, changed) };
+      tx.publish({ type: 'market-declared', datasetId, adjustment, currency });
+      return { after: changed, etag: await tx.put('store', datasetId, changed) };
     });
     return { store: await activity.view(after), etag };
   }
 
-  async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {
+  async function sourceOf({ kind }: DatasetDocument, source: string): Promise<string> {
     const refused = (finding: Omit<Finding, 'severity'>) =>
       refuseWithFindings('request', [{ severity: 'error', ...finding }]);
     if (kind === 'synthetic' || kind === 'imported') {
@@ -172,28 +172,28 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     return placeOf(kind, source, 'source');
   }
 
-  async function remove(storeId: string, ifMatch: Precondition | undefined): Promise<void> {
-    const stored = await documents.get('store', storeId);
-    const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+  async function remove(datasetId: string, ifMatch: Precondition | undefined): Promise<void> {
+    const stored = await documents.get('store', datasetId);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
     if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
-      throw storeNotFound(storeId);
-    if (activity.isServed(storeId))
-      throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is being served; activate another one first.`);
-    await activity.assertIdle(storeId);
+      throw datasetNotFound(datasetId);
+    if (activity.isServed(datasetId))
+      throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`);
+    await activity.assertIdle(datasetId);
     await documents.transaction(async (tx) => {
-      await assertPrecondition(tx, 'store', storeId, ifMatch);
-      await tx.delete('store', storeId);
+      await assertPrecondition(tx, 'store', datasetId, ifMatch);
+      await tx.delete('store', datasetId);
     });
     // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.
     if (document?.managed === true && document.location !== null)
-      await folders.remove(document.location, storeId).catch(() => false);
+      await folders.remove(document.location, datasetId).catch(() => false);
   }
 
   return { create, update, remove };
 }
 
 /** Whether two stores read the same tables of a database; a dataset without a name has that of the dataset. */
-function haveSameTables(a: StoreDocument['tables'], b: StoreDocument['tables']): boolean {
+function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
   return DATASETS.every((dataset) => (a[dataset] ?? dataset) === (b[dataset] ?? dataset));
 }
 

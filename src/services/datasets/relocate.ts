@@ -1,15 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { DocumentStore } from '#store/port.js';
-import { allStores } from './documents.js';
+import { allDatasets } from './documents.js';
 
 /**
  * Lets managed stores lie where the folder of stores is now: a home that was moved, mounted elsewhere or restored still names
  * the old place. Called before folders that no store names are removed.
  * @param folder  the home's folder of managed stores
  */
-export async function relocateStores(documents: DocumentStore, folder: string): Promise<void> {
-  for (const store of await allStores(documents)) {
+export async function relocateDatasets(documents: DocumentStore, folder: string): Promise<void> {
+  for (const store of await allDatasets(documents)) {
     if (!store.managed || store.location === null || dirname(store.location) === folder) continue;
     const location = join(folder, basename(store.location));
     const isHere = await stat(location).then(

@@ -1,4 +1,4 @@
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal, type ErrorDetail } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
@@ -6,18 +6,18 @@ import { sweepSharedFolders } from '#market/process/market-process.js';
 import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { resumedFields } from './served-content.js';
-import type { StoreActivity } from './activity.js';
-import { allStores, requireStore } from './documents.js';
-import { forgetUnwritten } from './synthetic-store.js';
+import type { DatasetActivity } from './activity.js';
+import { allDatasets, requireDataset } from './documents.js';
+import { forgetUnwritten } from './synthetic-dataset.js';
 import { activateIn } from './activate.js';
-import { readFailed, type StoreLoading } from './loading.js';
+import { readFailed, type DatasetLoading } from './loading.js';
 
-export interface StoreResumptionDependencies {
+export interface DatasetResumptionDependencies {
   readonly documents: DocumentStore;
-  readonly activity: StoreActivity;
+  readonly activity: DatasetActivity;
   readonly jobs: Pick<Jobs, 'isLive'>;
   readonly markets: ServedMarkets;
-  readonly loading: StoreLoading;
+  readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
@@ -25,18 +25,18 @@ export interface StoreResumptionDependencies {
 }
 
 /** What is done to stores once after a start. */
-export interface StoreResumption {
+export interface DatasetResumption {
   /** Before the first request: the store that was served before is on its way. */
   announce(): Promise<void>;
   /** What a crash left behind goes, and what was served is served again. */
   resume(): Promise<void>;
 }
 
-export function createStoreResumption(dependencies: StoreResumptionDependencies): StoreResumption {
+export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
   const { documents, activity, jobs, markets, loading, folders, closing, timestamp } = dependencies;
 
   async function announce(): Promise<void> {
-    const active = (await allStores(documents)).find((store) => store.active);
+    const active = (await allDatasets(documents)).find((store) => store.active);
     if (active !== undefined) markets.expect(active.store_id);
   }
 
@@ -44,13 +44,13 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     let failure: FailedLoad | undefined;
     try {
       await sweepSharedFolders();
-      for (const { store_id, writing } of await allStores(documents))
+      for (const { store_id, writing } of await allDatasets(documents))
         if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
-      const named = await allStores(documents);
+      const named = await allDatasets(documents);
       // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
       if (named.length === (await documents.ids('store')).length)
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
-      const active = (await allStores(documents)).find((store) => store.active);
+      const active = (await allDatasets(documents)).find((store) => store.active);
       if (active !== undefined && markets.served() === undefined) failure = await readAgain(active);
     } finally {
       markets.settle(failure);
@@ -58,14 +58,14 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
   }
 
   /** Serves the store that was served before; a failure is returned, reported by its status, and tried again at the next start. */
-  async function readAgain(active: StoreDocument): Promise<FailedLoad | undefined> {
-    const failedBy = (error: ErrorDetail): FailedLoad => ({ storeId: active.store_id, error });
+  async function readAgain(active: DatasetDocument): Promise<FailedLoad | undefined> {
+    const failedBy = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
     activity.reading.add(active.store_id);
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
       await documents.transaction(async (tx) => {
-        const { document } = await requireStore(tx, active.store_id);
+        const { document } = await requireDataset(tx, active.store_id);
         if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
@@ -80,7 +80,7 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
       if (!(failure instanceof Refusal)) throw failure;
       await documents.transaction(async (tx) =>
         tx.put('store', active.store_id, {
-          ...(await requireStore(tx, active.store_id)).document,
+          ...(await requireDataset(tx, active.store_id)).document,
           error: failure.toDetail(),
         }),
       );

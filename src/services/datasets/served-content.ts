@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/days.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { orderFindings, type Finding, type FindingCode } from '#domain/findings.js';
 import { DATASETS } from '#market/content/datasets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -11,17 +11,17 @@ import { loadedFields } from './loading.js';
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>(['HISTORY_CHANGED', 'DATES_ADDED']);
 
 /** What a store's document remembers of the market that is served of it. @cost a pass over fewer than 64 days and over the tables */
-export function servedFields({ market, handle: { digests } }: ServedMarket): Pick<StoreDocument, 'served'> {
+export function servedFields({ market, handle: { digests } }: ServedMarket): Pick<DatasetDocument, 'served'> {
   const last = market.dates.at(-1);
   return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
 }
 
 /** What a store's document holds once it has been read again: the findings tell whether that is what it held before. */
 export function reloadedFields(
-  before: StoreDocument,
+  before: DatasetDocument,
   { summary, served }: { readonly summary: ContentSummary; readonly served: ServedMarket },
   at: string,
-): Partial<StoreDocument> {
+): Partial<DatasetDocument> {
   const change = changeOf(before, summary, served);
   return loadedFields(
     { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
@@ -31,10 +31,10 @@ export function reloadedFields(
 
 /** As `reloadedFields`, with what was found about changes before while nothing else has changed: a restart must not make anyone miss it. */
 export function resumedFields(
-  before: StoreDocument,
+  before: DatasetDocument,
   loaded: { readonly summary: ContentSummary; readonly served: ServedMarket },
   at: string,
-): Partial<StoreDocument> {
+): Partial<DatasetDocument> {
   const fields = reloadedFields(before, loaded, at);
   const { findings = [] } = fields;
   if (findings.some(({ code }) => CHANGE_CODES.has(code))) return fields;
@@ -42,7 +42,7 @@ export function resumedFields(
 }
 
 function changeOf(
-  before: StoreDocument,
+  before: DatasetDocument,
   summary: ContentSummary,
   { market, handle: { digests } }: ServedMarket,
 ): Finding | undefined {

@@ -3,7 +3,7 @@ import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -13,16 +13,16 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
-import type { StoreActivity } from './activity.js';
+import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from './documents.js';
-import type { StoreJobs } from './jobs.js';
-import { sessionsBetween, writingStore, type GeneratePayload, type GenerateRequest } from './synthetic-store.js';
+import type { DatasetJobs } from './jobs.js';
+import { sessionsBetween, writingDataset, type GeneratePayload, type GenerateRequest } from './synthetic-dataset.js';
 
-export interface StoreSubmissionsDependencies {
+export interface DatasetSubmissionsDependencies {
   readonly documents: DocumentStore;
-  readonly activity: StoreActivity;
+  readonly activity: DatasetActivity;
   readonly jobs: Jobs;
-  readonly kinds: StoreJobs;
+  readonly kinds: DatasetJobs;
   readonly markets: Pick<Markets, 'require'>;
   readonly calendars: Calendars;
   readonly timestamp: () => string;
@@ -32,30 +32,30 @@ export interface StoreSubmissionsDependencies {
 const READER_BYTES = 512 << 20;
 
 /** Work on stores that is asked for and done as a job. */
-export interface StoreSubmissions {
+export interface DatasetSubmissions {
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  activate(storeId: string, origin: Origin | null): Promise<JobStatus>;
+  activate(datasetId: string, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
   generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING, STORE_REFRESHING */
-  refresh(storeId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+  refresh(datasetId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
   sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
-export function createStoreSubmissions(dependencies: StoreSubmissionsDependencies): StoreSubmissions {
+export function createDatasetSubmissions(dependencies: DatasetSubmissionsDependencies): DatasetSubmissions {
   const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
 
-  async function activate(storeId: string, origin: Origin | null): Promise<JobStatus> {
-    const { document } = await activity.requireKnown(storeId);
-    if (activity.isServed(storeId))
-      throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
-    await activity.assertIdle(storeId);
+  async function activate(datasetId: string, origin: Origin | null): Promise<JobStatus> {
+    const { document } = await activity.requireKnown(datasetId);
+    if (activity.isServed(datasetId))
+      throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is already being served.`);
+    await activity.assertIdle(datasetId);
     const submit = () =>
       jobs.submit({
         kind: kinds.load,
-        ident: storeId,
-        payload: { store_id: storeId },
+        ident: datasetId,
+        payload: { store_id: datasetId },
         request: null,
         estimatedBytes: READER_BYTES,
         message: 'waiting to be read',
@@ -65,18 +65,18 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
   }
 
   async function submitRefresh(
-    kind: StoreJobs['refresh'],
-    storeId: string,
+    kind: DatasetJobs['refresh'],
+    datasetId: string,
     { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null },
   ): Promise<JobStatus> {
-    const { document } = await activity.requireKnown(storeId);
-    await activity.assertIdle(storeId);
+    const { document } = await activity.requireKnown(datasetId);
+    await activity.assertIdle(datasetId);
     if (!isRefreshable(document))
-      throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} ${whyNothing(document)}.`);
-    if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
+      throw new Refusal('NOTHING_TO_REFRESH', `The data store ${datasetId} ${whyNothing(document)}.`);
+    if (document.kind !== 'synthetic' && !activity.isServed(datasetId)) {
       throw new Refusal(
         'STORE_NOT_SERVED',
-        `The data store ${storeId} is not being served; it is read afresh on activation.`,
+        `The data store ${datasetId} is not being served; it is read afresh on activation.`,
       );
     }
     if (document.kind === 'synthetic' && request.until !== null && request.until > document.end!) {
@@ -88,8 +88,8 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     }
     return jobs.submit({
       kind,
-      ident: storeId,
-      payload: { store_id: storeId, until: request.until, full: request.full },
+      ident: datasetId,
+      payload: { store_id: datasetId, until: request.until, full: request.full },
       request,
       estimatedBytes: READER_BYTES,
       message: 'waiting to be refreshed',
@@ -131,9 +131,14 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
     assertGeneratable(full, calendars, 'end');
-    const make = (storeId: string) =>
+    const make = (datasetId: string) =>
       generateAs(
-        { store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full },
+        {
+          store_id: datasetId,
+          name: name ?? `Synthetic market ${request.seed}`,
+          created_at: timestamp(),
+          request: full,
+        },
         request,
         origin,
       );
@@ -145,12 +150,12 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     request: GenerateSyntheticRequest,
     origin: Origin | null,
   ): Promise<JobStatus> {
-    const { store_id: storeId } = payload;
-    await activity.assertFree(storeId);
+    const { store_id: datasetId } = payload;
+    await activity.assertFree(datasetId);
     if (request.activate) await activity.assertNoneLoads();
     const status = await jobs.submit({
       kind: kinds.generate,
-      ident: storeId,
+      ident: datasetId,
       payload,
       request,
       estimatedBytes: READER_BYTES,
@@ -159,8 +164,8 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     });
     // The job may have ended already; its own outcome is then what is stored.
     await documents.transaction(async (tx) => {
-      if ((await tx.get('store', storeId)) === undefined && (await isLiveIn(tx, `generate:${storeId}`)))
-        await tx.put('store', storeId, writingStore(payload));
+      if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
+        await tx.put('store', datasetId, writingDataset(payload));
     });
     return status;
   }
@@ -168,13 +173,13 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
   return {
     activate,
     generate,
-    refresh: (storeId, request, origin) => submitRefresh(kinds.refresh, storeId, { request, origin }),
-    sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.storeId, { request, origin }),
+    refresh: (datasetId, request, origin) => submitRefresh(kinds.refresh, datasetId, { request, origin }),
+    sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin }),
   };
 }
 
 /** Why a store has nothing to refresh from. */
-function whyNothing({ kind, synthetic }: StoreDocument): string {
+function whyNothing({ kind, synthetic }: DatasetDocument): string {
   switch (kind) {
     case 'imported':
       return 'holds what was imported, which has no source; an import with on_exists append or replace changes it';

@@ -26,7 +26,7 @@ export interface RenderJobDependencies {
   readonly artifacts: ArtifactStore;
   /** The served market, which risk is estimated from. */
   readonly markets: Markets;
-  readonly states: Pick<RunStates, 'staleOf' | 'isOtherStore'>;
+  readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
   readonly timestamp: () => string;
 }
 
@@ -74,7 +74,7 @@ export function createRenderJob({
 
   async function toRendered(run: RunDocument): Promise<RenderedRun> {
     const { overview, columns } = run.artifacts;
-    const state = { stale: await states.staleOf(run), isOtherStore: await states.isOtherStore(run) };
+    const state = { stale: await states.staleOf(run), isOtherDataset: await states.isOtherDataset(run) };
     const paths = { overview: artifacts.path(overview), columns: artifacts.path(columns) };
     return { indexId: run.run_id, terms: termsOf(run), ...paths, ...state };
   }

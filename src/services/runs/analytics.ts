@@ -148,7 +148,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     });
   /** A market for a view that tells less without it: none where it is of another store than the run. */
   const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> =>
-    (await states.isOtherStore(run, market)) ? undefined : market;
+    (await states.isOtherDataset(run, market)) ? undefined : market;
 
   /** What a request comes to, after every check that needs no run. */
   async function runnable(

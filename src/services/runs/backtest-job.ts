@@ -212,7 +212,7 @@ export function createBacktestJob({
         start: output.start,
         end: output.end,
         run_hash: output.runHash,
-        store_id: handle.storeId,
+        store_id: handle.datasetId,
         adjustment: handle.adjustment,
         store_content_hash: output.storeContentHash,
         declared_currency: handle.currency ?? null,

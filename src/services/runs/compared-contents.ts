@@ -14,6 +14,6 @@ export function contentFindings(runs: readonly RunDocument[]): Finding[] {
 /** Digits of a hash that tell contents apart in a sentence. */
 const HASH_DIGITS = 12;
 
-function contentOf({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
-  return `${storeId === undefined ? 'content' : `${storeId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
+function contentOf({ store_id: datasetId, store_content_hash: hash }: RunDocument): string {
+  return `${datasetId === undefined ? 'content' : `${datasetId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
 }

@@ -41,7 +41,7 @@ export interface ExportsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'path'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Pick<Markets, 'served'>;
-  readonly states: Pick<RunStates, 'staleOf' | 'isOtherStore'>;
+  readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
 }
 
 /** Changes with what an export of the same run is made of. */
@@ -64,7 +64,7 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
   async function marketOf(run: RunDocument, table: ExportTableName): Promise<MarketHandle | null> {
     if (exportTable(table).readsMarket !== true) return null;
     const served = markets.served();
-    return served === undefined || (await states.isOtherStore(run, served)) ? null : served.handle;
+    return served === undefined || (await states.isOtherDataset(run, served)) ? null : served.handle;
   }
 
   /** Opens the files of a run, or of the one that took its place meanwhile. */

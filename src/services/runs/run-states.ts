@@ -12,7 +12,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { readStore } from '../datasets/documents.js';
+import { readDataset } from '../datasets/documents.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
 export interface RunStatesDependencies {
@@ -33,7 +33,7 @@ export interface RunStates {
   /** The same, undefined while no store is served. @throws Refusal STORE_MISMATCH */
   servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
   /** Whether a market, the served one unless another is given, is of another store than the run: for views that tell less without it. */
-  isOtherStore(run: RunDocument, market?: ServedMarket): Promise<boolean>;
+  isOtherDataset(run: RunDocument, market?: ServedMarket): Promise<boolean>;
 }
 
 /** Kinds of document that definitions are made of. */
@@ -42,7 +42,7 @@ const DEFINING = ['index', 'strategy', 'constraint-set'] as const satisfies read
 /** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */
 const REMEMBERED_MAX = 10_000;
 
-interface KnownStores {
+interface KnownDatasets {
   /** Of the documents, when they were read. */
   readonly revision: number;
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
@@ -127,50 +127,53 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
   }
 
   /** The store of a run; of one stored before it was remembered, the store that has its content, if any. */
-  async function storeOf({ store_id: storeId, store_content_hash: hash }: RunDocument): Promise<string | undefined> {
-    if (storeId !== undefined) return storeId;
+  async function datasetOf({
+    store_id: datasetId,
+    store_content_hash: hash,
+  }: RunDocument): Promise<string | undefined> {
+    if (datasetId !== undefined) return datasetId;
     const served = markets.served()?.handle;
-    if (served?.contentHash === hash) return served.storeId;
-    return (await knownStores()).contents.find(({ contentHash }) => contentHash === hash)?.storeId;
+    if (served?.contentHash === hash) return served.datasetId;
+    return (await knownDatasets()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
   }
 
-  let stores: KnownStores | undefined;
+  let datasets: KnownDatasets | undefined;
 
   /** What stores held when they were read last. */
-  async function knownStores(): Promise<KnownStores> {
+  async function knownDatasets(): Promise<KnownDatasets> {
     const revision = await documents.revision('store');
-    if (stores?.revision === revision) return stores;
-    const { documents: all } = await documents.list('store', readStore);
+    if (datasets?.revision === revision) return datasets;
+    const { documents: all } = await documents.list('store', readDataset);
     const contents = all.flatMap(
-      ({ store_id: storeId, content_hash: contentHash, adjustment, currency, active: isActive }) =>
-        contentHash === null ? [] : [{ storeId, contentHash, adjustment, currency, isActive }],
+      ({ store_id: datasetId, content_hash: contentHash, adjustment, currency, active: isActive }) =>
+        contentHash === null ? [] : [{ datasetId, contentHash, adjustment, currency, isActive }],
     );
     const known = { revision, contents };
-    stores = known;
+    datasets = known;
     return known;
   }
 
   /** What runs are made on: the served content, or that of the active store while it is not served yet. */
   async function currentContent(): Promise<MarketIdentity | undefined> {
-    return markets.served()?.handle ?? (await knownStores()).contents.find(({ isActive }) => isActive);
+    return markets.served()?.handle ?? (await knownDatasets()).contents.find(({ isActive }) => isActive);
   }
 
-  async function assertSameStore(run: RunDocument, served: ServedMarket | undefined): Promise<void> {
-    const servedStore = served?.handle.storeId;
-    const runStore = await storeOf(run);
-    if (servedStore === undefined || runStore === undefined || runStore === servedStore) return;
-    const message = `The run of ${run.run_id} was made on the store ${runStore}; ${servedStore} is served. Activate ${runStore}, or backtest again.`;
-    throw new Refusal('STORE_MISMATCH', message, { store_id: runStore, served_store_id: servedStore });
+  async function assertSameDataset(run: RunDocument, served: ServedMarket | undefined): Promise<void> {
+    const servedDataset = served?.handle.datasetId;
+    const runDataset = await datasetOf(run);
+    if (servedDataset === undefined || runDataset === undefined || runDataset === servedDataset) return;
+    const message = `The run of ${run.run_id} was made on the store ${runDataset}; ${servedDataset} is served. Activate ${runDataset}, or backtest again.`;
+    throw new Refusal('STORE_MISMATCH', message, { store_id: runDataset, served_store_id: servedDataset });
   }
 
   async function dataReasons(run: RunDocument): Promise<string[]> {
     const content = await currentContent();
     if (content === undefined) return [];
-    const { storeId, contentHash, adjustment, currency = null } = content;
-    const runStore = (await storeOf(run)) ?? storeId;
-    if (runStore !== storeId) return [`The run was made on the store ${runStore}; ${storeId} is active.`];
+    const { datasetId, contentHash, adjustment, currency = null } = content;
+    const runDataset = (await datasetOf(run)) ?? datasetId;
+    if (runDataset !== datasetId) return [`The run was made on the store ${runDataset}; ${datasetId} is active.`];
     if (contentHash !== run.store_content_hash)
-      return [`The store ${storeId} holds other content than the run was made on.`];
+      return [`The store ${datasetId} holds other content than the run was made on.`];
     const declared = [
       { of: 'adjustment', was: run.adjustment, is: adjustment },
       { of: 'currency', was: run.declared_currency, is: currency },
@@ -179,7 +182,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
       was === undefined || was === is
         ? []
         : [
-            `The store ${storeId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`,
+            `The store ${datasetId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`,
           ],
     );
   }
@@ -201,17 +204,17 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     },
     async requireMarket(run) {
       const served = markets.require();
-      await assertSameStore(run, served);
+      await assertSameDataset(run, served);
       return served;
     },
     async servedMarket(run) {
       const served = markets.served();
-      await assertSameStore(run, served);
+      await assertSameDataset(run, served);
       return served;
     },
-    async isOtherStore(run, market = markets.served()) {
-      const runStore = await storeOf(run);
-      return market !== undefined && runStore !== undefined && runStore !== market.handle.storeId;
+    async isOtherDataset(run, market = markets.served()) {
+      const runDataset = await datasetOf(run);
+      return market !== undefined && runDataset !== undefined && runDataset !== market.handle.datasetId;
     },
   };
 }

@@ -135,7 +135,7 @@ async function verifyStores(
     const present = new Set(await readdir(join(folder, store.folder)).catch(() => []));
     for (const expected of store.files) {
       const file = [expected.label, `${expected.label}.parquet`].find((name) => present.has(name));
-      onProgress(`${store.storeId} ${expected.label}`);
+      onProgress(`${store.datasetId} ${expected.label}`);
       const found =
         file === undefined ? undefined : await digestFile(join(folder, store.folder, file)).catch(() => undefined);
       count++;
@@ -143,7 +143,7 @@ async function verifyStores(
       const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
       const entry = reader.entry(key);
       const isStill = entry !== undefined && managedStoreOf(entry)?.folder === store.folder;
-      if (reason !== undefined && isStill) damaged.push({ name: `${store.storeId}/${expected.label}`, reason });
+      if (reason !== undefined && isStill) damaged.push({ name: `${store.datasetId}/${expected.label}`, reason });
     }
   }
   return { part: 'stores', count, bytes, damaged };

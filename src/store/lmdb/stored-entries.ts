@@ -88,7 +88,7 @@ function isArtifactRef(value: object): value is ArtifactRef {
 
 /** A folder of the home's own that a market store names, and what its files were when it was written. */
 export interface ManagedStore {
-  readonly storeId: string;
+  readonly datasetId: string;
   /** Name of the folder below the home's stores. */
   readonly folder: string;
   readonly files: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[];
@@ -105,7 +105,7 @@ export function managedStoreOf({ kind, id, body }: StoredEntry): ManagedStore | 
   if (managed !== true || typeof location !== 'string') return undefined;
   // Written by the engine under the schema of a store's document.
   return {
-    storeId: id,
+    datasetId: id,
     folder: location.slice(location.lastIndexOf('/') + 1),
     files: Array.isArray(files) ? (files as ManagedStore['files']) : [],
   };

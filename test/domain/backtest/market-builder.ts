@@ -49,7 +49,7 @@ export function buildMarket({
     Float64Array.from(dates.flatMap((_, t) => identifiers.map((name) => values[name]?.[t] ?? Number.NaN)));
   const columns = [...new Set(Object.values(reference).flatMap((row) => Object.keys(row)))];
   return {
-    storeId: 'test',
+    datasetId: 'test',
     contentHash: `test-${built++}`,
     adjustment,
     identifiers,

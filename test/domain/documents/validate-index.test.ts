@@ -131,7 +131,7 @@ describe('a good document', () => {
 
   test('what the served market lacks is a warning at the field that names it', () => {
     const market = {
-      storeId: 's',
+      datasetId: 's',
       contentHash: 'h',
       adjustment: 'none' as const,
       identifiers: ['A', 'B'],

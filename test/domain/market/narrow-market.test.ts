@@ -12,7 +12,7 @@ const action = {
   subscriptionPrice: null,
 } as const;
 const market: MarketData = {
-  storeId: 'm',
+  datasetId: 'm',
   contentHash: 'h',
   adjustment: 'none',
   identifiers: ['A', 'B', 'C'],

@@ -11,7 +11,7 @@ function marketOf(
   rows: Readonly<Record<string, readonly ReferenceRow[]>>,
 ): MarketData {
   return {
-    storeId: 'T',
+    datasetId: 'T',
     contentHash: 'T',
     adjustment: 'none',
     identifiers,

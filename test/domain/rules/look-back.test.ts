@@ -17,7 +17,7 @@ const CALENDARS = openCalendars();
 const XNYS = CALENDARS.get('XNYS')!;
 const SESSIONS = XNYS.sessions.filter((day) => day > 16_500).slice(0, 900);
 const MARKET = withIssuers({
-  storeId: 'test',
+  datasetId: 'test',
   contentHash: 'look-back',
   adjustment: 'none',
   ...generateMarket(

@@ -62,7 +62,7 @@ export function marketOf({
     return values.every((value) => value === null) ? [] : [[identifier, [{ validFrom: null, values }]]];
   });
   return {
-    storeId: 'test',
+    datasetId: 'test',
     contentHash: 'test',
     adjustment,
     identifiers,

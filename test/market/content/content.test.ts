@@ -88,7 +88,7 @@ test('a content has another hash when values lie on other days, or end earlier',
 });
 
 test('a market that is opened in steps is the one that was shared, and others get their turn', async () => {
-  const market = { ...contentOf(200), storeId: 's', contentHash: 'h', adjustment: 'none' as const, currency: null };
+  const market = { ...contentOf(200), datasetId: 's', contentHash: 'h', adjustment: 'none' as const, currency: null };
   const handle = shareMarket(market);
   let turns = 0;
   const opened = await openMarketGently(handle, async () => {

@@ -69,7 +69,7 @@ describe('series of a folder', () => {
     const written = await folderFor();
     expect((await writeMarket(written, held, () => {})).map(({ label }) => label)).toEqual(['market', 'series']);
     expect(await contentOf(written)).toEqual(held);
-    const market = { ...held, storeId: 's', contentHash: hash, adjustment: 'none' as const, currency: null };
+    const market = { ...held, datasetId: 's', contentHash: hash, adjustment: 'none' as const, currency: null };
     expect(openMarket(shareMarket(market)).series).toEqual(held.series);
     const frame = (text: string) => {
       const [columns, ...rows] = text
@@ -153,7 +153,7 @@ test('a market tells another history of a day when a series does', async () => {
     const held = await content(series);
     const { hash, digests } = await digestContent(held);
     return prefixOf(
-      { ...held, storeId: 's', contentHash: hash, adjustment: 'none', currency: null },
+      { ...held, datasetId: 's', contentHash: hash, adjustment: 'none', currency: null },
       digests,
       day(until),
     );

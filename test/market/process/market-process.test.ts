@@ -21,7 +21,7 @@ async function readSmall() {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n' });
   const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
-  return runMarketTask('readFiles', { files }, { load: { storeId: 's', adjustment: 'none' } });
+  return runMarketTask('readFiles', { files }, { load: { datasetId: 's', adjustment: 'none' } });
 }
 
 /** What tasks of this process have left in the places they hand markets over through. */
@@ -51,7 +51,7 @@ test('a process that is killed while it waits for an answer fails its task and l
     'importBody',
     {},
     {
-      load: { storeId: '', adjustment: 'none' },
+      load: { datasetId: '', adjustment: 'none' },
       body,
       onImport: () => {
         for (const pid of readersOf(process.pid)) process.kill(pid, 'SIGKILL');
@@ -91,7 +91,7 @@ test('a task that is cancelled rejects with the reason and leaves nothing behind
     'generate',
     { spec, folder: join(await folderFor(), 'made') },
     {
-      load: { storeId: 's', adjustment: 'none' },
+      load: { datasetId: 's', adjustment: 'none' },
       signal: cancelling.signal,
       onProgress: () => cancelling.abort(reason),
     },

@@ -98,7 +98,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
     (adjust) => {
       for (const adjustment of ['none', 'splits', 'total'] as const) {
         const { worst, steps } = disagreement(
-          { storeId: 's', contentHash: 'h', adjustment, ...content },
+          { datasetId: 's', contentHash: 'h', adjustment, ...content },
           adjust,
           XNYS,
           openCalendars(),
@@ -172,7 +172,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
             })
             .sort(compareActions);
           const market: MarketData = {
-            storeId: 's',
+            datasetId: 's',
             contentHash: 'h',
             adjustment,
             identifiers: ['A', 'B'],

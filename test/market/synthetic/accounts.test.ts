@@ -235,7 +235,7 @@ describe('the accounts of a synthetic market', () => {
 
   test('are chosen by a rule as they were published on its day and no later', () => {
     const sm = alignMarket({
-      market: { storeId: 's', contentHash: 'h', adjustment: 'none', ...market },
+      market: { datasetId: 's', contentHash: 'h', adjustment: 'none', ...market },
       calendar,
       calendars,
     });

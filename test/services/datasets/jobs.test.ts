@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { StoreDocument } from '#domain/documents/store-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { emptyPanel } from '#market/serving/panels.js';
 import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
-import { followStoreEvents } from '#services/datasets/events.js';
-import { createStoreJobs } from '#services/datasets/jobs.js';
-import type { StoreLoading } from '#services/datasets/loading.js';
+import { followDatasetEvents } from '#services/datasets/events.js';
+import { createDatasetJobs } from '#services/datasets/jobs.js';
+import type { DatasetLoading } from '#services/datasets/loading.js';
 import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -19,9 +19,9 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 const newFolder = temporaryFolders();
 const AT = '2024-01-05T00:00:00.000Z';
 
-function handleOf(storeId: string, price: number): MarketHandle {
+function handleOf(datasetId: string, price: number): MarketHandle {
   const content = {
-    storeId,
+    datasetId,
     contentHash: String(price).padStart(64, '0'),
     adjustment: 'none' as const,
     identifiers: ['A'],
@@ -36,15 +36,15 @@ function handleOf(storeId: string, price: number): MarketHandle {
   });
 }
 
-const documentOf = (storeId: string, active: boolean): StoreDocument => ({
-  store_id: storeId,
-  name: storeId,
+const documentOf = (datasetId: string, active: boolean): DatasetDocument => ({
+  store_id: datasetId,
+  name: datasetId,
   kind: 'folder',
   managed: false,
   active,
   writing: false,
-  location: `/data/${storeId}`,
-  source: `/data/${storeId}`,
+  location: `/data/${datasetId}`,
+  source: `/data/${datasetId}`,
   tables: {},
   mapping: null,
   derived_actions: null,
@@ -70,7 +70,7 @@ async function withJobs(
   work: (parts: {
     readonly store: Store;
     readonly markets: ReturnType<typeof createServedMarkets>;
-    readonly jobs: ReturnType<typeof createStoreJobs>;
+    readonly jobs: ReturnType<typeof createDatasetJobs>;
     readonly folder: string;
   }) => Promise<void>,
 ) {
@@ -89,7 +89,7 @@ async function withJobs(
     files: [],
     warnings: [],
   };
-  const loading: StoreLoading = {
+  const loading: DatasetLoading = {
     async read({ store_id }) {
       return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), AT) };
     },
@@ -98,8 +98,8 @@ async function withJobs(
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
-  followStoreEvents({ documents: store.documents, markets, folders });
-  const jobs = createStoreJobs({
+  followDatasetEvents({ documents: store.documents, markets, folders });
+  const jobs = createDatasetJobs({
     documents: store.documents,
     markets,
     loading,
@@ -164,20 +164,20 @@ const GENERATE = {
 };
 
 const bodyOf = async (store: Store, id: string) =>
-  StoreDocument.parse(((await store.documents.get('store', id)) as { readonly body: unknown }).body);
+  DatasetDocument.parse(((await store.documents.get('store', id)) as { readonly body: unknown }).body);
 
 test('a load whose end cannot be written leaves the served store in memory and on disk as they were', () =>
   withJobs(async ({ store, markets, jobs }) => {
     const completion = await jobs.load.run({ store_id: 'new' }, attempt());
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
     expect([
-      markets.served()?.handle.storeId,
+      markets.served()?.handle.datasetId,
       (await bodyOf(store, 'old')).active,
       (await bodyOf(store, 'new')).active,
     ]).toEqual(['old', true, false]);
     await end(store, completion);
     expect([
-      markets.served()?.handle.storeId,
+      markets.served()?.handle.datasetId,
       (await bodyOf(store, 'old')).active,
       (await bodyOf(store, 'new')).active,
     ]).toEqual(['new', false, true]);
@@ -218,7 +218,7 @@ test('a refresh whose end cannot be written serves the version before it, and on
     const late = await refresh();
     await end(store, await jobs.load.run({ store_id: 'new' }, attempt()));
     await expect(end(store, late)).rejects.toMatchObject({ code: 'STORE_NOT_SERVED' });
-    expect([markets.served()?.handle.storeId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
+    expect([markets.served()?.handle.datasetId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
   }));
 
 test('a synthetic refresh removes the folder it replaced once the new one is the store, and only then', () =>
@@ -258,7 +258,7 @@ test('a refresh that fills the disk says so, removes what it had written, and th
       expect(await bodyOf(store, 'made')).toEqual(before);
       expect(readdirSync(stores).map((name) => join(stores, name))).toEqual([before.location]);
       expect(existsSync(join(before.location!, 'market.parquet'))).toBe(true);
-      expect(markets.served()?.handle.storeId).toBe('old');
+      expect(markets.served()?.handle.datasetId).toBe('old');
     } finally {
       execFileSync('umount', ['-l', stores]);
     }

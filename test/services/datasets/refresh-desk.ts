@@ -1,6 +1,6 @@
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StoreDocument } from '#domain/documents/store-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RefreshMarketInput } from '#jobs/tasks/markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -9,9 +9,9 @@ import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
-import { followStoreEvents } from '#services/datasets/events.js';
-import { createStoreJobs } from '#services/datasets/jobs.js';
-import { createStoreLoading } from '#services/datasets/loading.js';
+import { followDatasetEvents } from '#services/datasets/events.js';
+import { createDatasetJobs } from '#services/datasets/jobs.js';
+import { createDatasetLoading } from '#services/datasets/loading.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/refresh-market.js';
@@ -22,9 +22,9 @@ const newFolder = temporaryFolders();
 /** Later than anything a test writes: every file has been left alone for long. */
 export const AT = '2100-01-04T00:00:00.000Z';
 
-const documentOf = (storeId: string, location: string): StoreDocument => ({
-  store_id: storeId,
-  name: storeId,
+const documentOf = (datasetId: string, location: string): DatasetDocument => ({
+  store_id: datasetId,
+  name: datasetId,
   kind: 'folder',
   managed: false,
   active: false,
@@ -67,9 +67,9 @@ interface Desk {
   /** Content hash of the version that is served. */
   served(): string | undefined;
   /** The store as its document tells of it. */
-  store(): Promise<StoreDocument>;
+  store(): Promise<DatasetDocument>;
   /** What the document of a store of a copy of the folder tells, read whole. */
-  readWhole(): Promise<StoreDocument>;
+  readWhole(): Promise<DatasetDocument>;
 }
 
 /** A served folder with the jobs of stores over it, everything but the queue. */
@@ -80,15 +80,15 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
   const markets = createServedMarkets();
   markets.settle();
   const locations = createLocations([base]);
-  const loading = createStoreLoading({
+  const loading = createDatasetLoading({
     locations,
     databases: createDatabasePlaces({ locations, hosts: [] }),
     calendarsInUse: async () => [],
     timestamp: () => AT,
   });
   const folders = createManagedFolders(join(base, 'stores'));
-  followStoreEvents({ documents, markets, folders });
-  const jobs = createStoreJobs({
+  followDatasetEvents({ documents, markets, folders });
+  const jobs = createDatasetJobs({
     documents,
     markets,
     loading,
@@ -119,7 +119,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
     return 'value' in result ? result.value : undefined;
   }
   const bodyOf = async (id: string) =>
-    StoreDocument.parse(((await documents.get('store', id)) as { readonly body: unknown }).body);
+    DatasetDocument.parse(((await documents.get('store', id)) as { readonly body: unknown }).body);
   const put = (id: string, place: string) => documents.transaction((tx) => tx.put('store', id, documentOf(id, place)));
 
   try {
@@ -162,7 +162,7 @@ export const bars = (day: string, rows: readonly string[], columns = 'CLOSE') =>
 export const actions = (...rows: readonly string[]) => ({
   'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
 });
-export const contentOf = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: StoreDocument) => ({
+export const contentOf = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: DatasetDocument) => ({
   content_hash,
   rows,
   files,

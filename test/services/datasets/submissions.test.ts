@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
-import type { StoreActivity } from '#services/datasets/activity.js';
-import { createStoreSubmissions, type StoreSubmissionsDependencies } from '#services/datasets/submissions.js';
+import type { DatasetActivity } from '#services/datasets/activity.js';
+import { createDatasetSubmissions, type DatasetSubmissionsDependencies } from '#services/datasets/submissions.js';
 
 const AT = '2024-01-05T00:00:00.000Z';
 
-const DOCUMENT: StoreDocument = {
+const DOCUMENT: DatasetDocument = {
   store_id: 'old',
   name: 'old',
   kind: 'synthetic',
@@ -35,13 +35,13 @@ const DOCUMENT: StoreDocument = {
   synthetic: { generator: GENERATOR - 1, request: {} },
 };
 
-const refusalOf = async (document: StoreDocument) => {
-  const activity: Partial<StoreActivity> = {
+const refusalOf = async (document: DatasetDocument) => {
+  const activity: Partial<DatasetActivity> = {
     requireKnown: async () => ({ document, etag: '"x"' }),
     assertIdle: async () => {},
     isServed: () => true,
   };
-  const { refresh } = createStoreSubmissions({ activity, kinds: {} } as StoreSubmissionsDependencies); // it is refused before anything else is asked
+  const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies); // it is refused before anything else is asked
   return refresh('old', { until: null, full: false }, null).catch((refusal: unknown) => refusal);
 };
 

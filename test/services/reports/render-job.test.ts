@@ -69,7 +69,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
         throw new Error('not asked for');
       },
     },
-    states: { staleOf: async () => null, isOtherStore: async () => false },
+    states: { staleOf: async () => null, isOtherDataset: async () => false },
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
   });
   return { completion: await job.run(payload, attempt), drawn };

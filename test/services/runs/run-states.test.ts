@@ -37,9 +37,9 @@ const STORED = {
 const REQUEST = { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 };
 const PLAN = { runId: 'X', name: 'X', indexId: 'X', documents: { X: STORED }, request: REQUEST };
 
-const storeDocument = (storeId: string, contentHash: string, active = false) => ({
-  store_id: storeId,
-  name: storeId,
+const storeDocument = (datasetId: string, contentHash: string, active = false) => ({
+  store_id: datasetId,
+  name: datasetId,
   kind: 'imported',
   managed: true,
   active,
@@ -68,7 +68,7 @@ interface World {
   readonly plan?: object | null;
   readonly stores?: readonly object[];
   readonly served?: {
-    readonly storeId: string;
+    readonly datasetId: string;
     readonly contentHash: string;
     readonly adjustment?: string;
     readonly currency?: string;
@@ -81,7 +81,7 @@ function world({
   run: rest = {},
   plan = PLAN,
   stores = [],
-  served = { storeId: 'desk', contentHash: 'h' },
+  served = { datasetId: 'desk', contentHash: 'h' },
   engine = '0.1.0',
 }: World) {
   const bodies = new Map<string, object>([
@@ -195,7 +195,7 @@ describe('a stored run', () => {
   test('is stale by every cause at once', async () => {
     const { run, states, change } = world({
       run: { store_id: 'desk', engine_version: '0.0.9' },
-      served: { storeId: 'desk', contentHash: 'later' },
+      served: { datasetId: 'desk', contentHash: 'later' },
     });
     change({ ...INDEX, base_value: 7 });
     expect(await states.staleOf(run)).toEqual({
@@ -212,7 +212,7 @@ describe('a stored run', () => {
 
   test('is stale when its store declares another price basis', async () => {
     const run = { store_id: 'desk', adjustment: 'none' } as const;
-    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', adjustment: 'total' } })).toMatchObject({
+    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', adjustment: 'total' } })).toMatchObject({
       data: true,
       reasons: ['The store desk declares the adjustment total; the run was made on none.'],
     });
@@ -220,12 +220,12 @@ describe('a stored run', () => {
 
   test('is stale when its store declares another currency, or none any more', async () => {
     const run = { store_id: 'desk', declared_currency: 'USD' };
-    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
-    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({
+    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
+    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({
       data: true,
       reasons: ['The store desk declares the currency EUR; the run was made on USD.'],
     });
-    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h' } })).toMatchObject({
+    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h' } })).toMatchObject({
       data: true,
       reasons: ['The store desk declares no currency; the run was made on USD.'],
     });
@@ -244,7 +244,7 @@ describe('a stored run', () => {
 describe('the store of a run', () => {
   test('is the one that was remembered', async () => {
     const { run, states } = world({ run: { store_id: 'other' } });
-    expect(await states.isOtherStore(run)).toBe(true);
+    expect(await states.isOtherDataset(run)).toBe(true);
     await expect(states.requireMarket(run)).rejects.toMatchObject({
       code: 'STORE_MISMATCH',
       detail: { store_id: 'other', served_store_id: 'desk' },
@@ -253,13 +253,13 @@ describe('the store of a run', () => {
   });
 
   test('is the one that holds its content where none was remembered, and any other where none does', async () => {
-    const served = { storeId: 'desk', contentHash: 'later' };
-    expect(await world({ served, stores: [storeDocument('archive', 'h')] }).states.isOtherStore(world({}).run)).toBe(
+    const served = { datasetId: 'desk', contentHash: 'later' };
+    expect(await world({ served, stores: [storeDocument('archive', 'h')] }).states.isOtherDataset(world({}).run)).toBe(
       true,
     );
-    expect(await world({ served, stores: [storeDocument('archive', 'x')] }).states.isOtherStore(world({}).run)).toBe(
+    expect(await world({ served, stores: [storeDocument('archive', 'x')] }).states.isOtherDataset(world({}).run)).toBe(
       false,
     );
-    expect(await world({ stores: [storeDocument('archive', 'h')] }).states.isOtherStore(world({}).run)).toBe(false);
+    expect(await world({ stores: [storeDocument('archive', 'h')] }).states.isOtherDataset(world({}).run)).toBe(false);
   });
 });

@@ -23,14 +23,14 @@ const SET = {
 let service: LiveService;
 
 /** A folder as a store, served. */
-async function serve(storeId: string, seed: number): Promise<void> {
-  const location = writeWalks(join(service.folder, storeId), { names: NAMES, sessions: 80, seed });
-  await service.ok('POST', '/data/stores', { store_id: storeId, name: storeId, kind: 'folder', location });
-  await activate(storeId);
+async function serve(datasetId: string, seed: number): Promise<void> {
+  const location = writeWalks(join(service.folder, datasetId), { names: NAMES, sessions: 80, seed });
+  await service.ok('POST', '/data/stores', { store_id: datasetId, name: datasetId, kind: 'folder', location });
+  await activate(datasetId);
 }
 
-async function activate(storeId: string): Promise<void> {
-  await service.job(`/data/stores/${storeId}/activate`);
+async function activate(datasetId: string): Promise<void> {
+  await service.job(`/data/stores/${datasetId}/activate`);
 }
 
 const backtest = (id: string, request: object = {}) =>

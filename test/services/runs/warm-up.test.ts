@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 function marketOf(contentHash: string, { dates = 10, sectors = true } = {}): ServedMarket {
-  const handle = { storeId: 'store', adjustment: 'none', contentHash } as MarketHandle; // What else a handle has, workers see.
+  const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle; // What else a handle has, workers see.
   const market = {
     dates: new Int32Array(dates),
     identifiers: ['A', 'B'],

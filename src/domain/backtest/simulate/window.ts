@@ -39,11 +39,11 @@ export interface RangeInput {
 export function requestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
   const base = dayFrom(document.base_date);
   const start = request.start === null ? base : Math.max(base, dayFrom(request.start));
-  const storeStart = dates[0];
-  const storeEnd = dates.at(-1);
-  if (storeStart === undefined || storeEnd === undefined)
+  const datasetStart = dates[0];
+  const datasetEnd = dates.at(-1);
+  if (datasetStart === undefined || datasetEnd === undefined)
     throw new Refusal('NO_DATA_IN_RANGE', 'The served store holds no price at all.');
-  const end = request.end === null ? Math.max(storeEnd, start) : dayFrom(request.end);
+  const end = request.end === null ? Math.max(datasetEnd, start) : dayFrom(request.end);
   const started =
     start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
   if (end < start)
@@ -59,11 +59,11 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
       `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, nothing of ${asked}.`,
     );
   }
-  const held = `The served store holds prices from ${formatDay(storeStart)} to ${formatDay(storeEnd)}`;
-  if (end < storeStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
-  if (start > storeEnd) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
-  const heldFrom = Math.max(start, storeStart);
-  const heldTo = Math.min(end, storeEnd);
+  const held = `The served store holds prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
+  if (end < datasetStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
+  if (start > datasetEnd) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
+  const heldFrom = Math.max(start, datasetStart);
+  const heldTo = Math.min(end, datasetEnd);
   const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
   if (count < 2) {
     throw new Refusal(

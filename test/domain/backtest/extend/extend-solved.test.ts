@@ -78,7 +78,7 @@ function longMarket(calendars: Calendars) {
     .sessions.filter((day) => day > 15_000)
     .slice(0, 1300);
   const market: MarketData = {
-    storeId: 'test',
+    datasetId: 'test',
     contentHash: 'long',
     adjustment: 'none',
     ...generateMarket(

@@ -1,7 +1,7 @@
 import type { GenerateSyntheticRequest } from '#contract/stores/synthetic.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom } from '#domain/days.js';
-import { StoreDocument } from '#domain/documents/store-document.js';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
@@ -18,7 +18,7 @@ export interface GeneratePayload {
 export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
 
 /** The document of a synthetic store before its data is there. */
-export function writingStore({ store_id, name, created_at, request }: GeneratePayload): StoreDocument {
+export function writingDataset({ store_id, name, created_at, request }: GeneratePayload): DatasetDocument {
   return {
     store_id,
     name,
@@ -50,16 +50,16 @@ export function writingStore({ store_id, name, created_at, request }: GeneratePa
 }
 
 /** Removes the document of a store whose data was never completed. */
-export async function forgetUnwritten(documents: DocumentStore, storeId: string): Promise<void> {
+export async function forgetUnwritten(documents: DocumentStore, datasetId: string): Promise<void> {
   await documents.transaction(
     async (tx) => {
-      const stored = await tx.get('store', storeId);
+      const stored = await tx.get('store', datasetId);
       if (
         stored !== undefined &&
         !('unreadable' in stored) &&
-        StoreDocument.safeParse(stored.body).data?.writing === true
+        DatasetDocument.safeParse(stored.body).data?.writing === true
       )
-        await tx.delete('store', storeId);
+        await tx.delete('store', datasetId);
     },
     { reserve: true },
   );

@@ -6,8 +6,8 @@ import { CurrencyCode, Id } from '../shape.js';
  * A data store as the engine remembers it. Not a client's document: its fields are what the wire shows, and what only the
  * engine needs beside them.
  */
-export const STORE_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
-export type StoreKind = (typeof STORE_KINDS)[number];
+export const DATASET_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
+export type DatasetKind = (typeof DATASET_KINDS)[number];
 
 export const Adjustment = z
   .enum(['none', 'splits', 'total'])
@@ -36,10 +36,10 @@ const FindingBody = z.looseObject({
   path: z.string(),
 });
 
-export const StoreDocument = z.strictObject({
+export const DatasetDocument = z.strictObject({
   store_id: Id,
   name: z.string(),
-  kind: z.enum(STORE_KINDS),
+  kind: z.enum(DATASET_KINDS),
   managed: z.boolean(),
   /** The store to serve: loaded again at start. */
   active: z.boolean(),
@@ -73,4 +73,4 @@ export const StoreDocument = z.strictObject({
   /** The request that synthetic data was made by. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 });
-export type StoreDocument = z.infer<typeof StoreDocument>;
+export type DatasetDocument = z.infer<typeof DatasetDocument>;

@@ -3,7 +3,7 @@ import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/days.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -13,25 +13,25 @@ import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import type { ServedStore } from '../data/coverage.js';
+import type { ServedDataset } from '../data/coverage.js';
 import { createGate } from '../shared/gate.js';
 import { placedAt, refusedData } from './refused-data.js';
-import { createStoreActivity } from './activity.js';
-import { createStoreAudits } from './audits.js';
-import { readStore, toListedStore } from './documents.js';
-import { createStoreImports } from './imports.js';
-import type { StoreJobs } from './jobs.js';
-import type { StoreLoading } from './loading.js';
-import { createStoreRegistration, type StoreRegistration } from './registration.js';
-import { createStoreResumption } from './resumption.js';
-import { createStoreSubmissions, type StoreSubmissions } from './submissions.js';
+import { createDatasetActivity } from './activity.js';
+import { createDatasetAudits } from './audits.js';
+import { readDataset, toListedDataset } from './documents.js';
+import { createDatasetImports } from './imports.js';
+import type { DatasetJobs } from './jobs.js';
+import type { DatasetLoading } from './loading.js';
+import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
+import { createDatasetResumption } from './resumption.js';
+import { createDatasetSubmissions, type DatasetSubmissions } from './submissions.js';
 
-export interface StoresDependencies {
+export interface DatasetsDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
-  readonly kinds: StoreJobs;
+  readonly kinds: DatasetJobs;
   readonly markets: ServedMarkets;
-  readonly loading: StoreLoading;
+  readonly loading: DatasetLoading;
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   readonly folders: ManagedFolders;
@@ -41,13 +41,13 @@ export interface StoresDependencies {
   readonly timestamp: () => string;
 }
 
-export interface Stores extends StoreRegistration, StoreSubmissions {
+export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   list(query: {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
   }): Promise<DataStoreCollection>;
   /** @returns the store, with its document's etag while nothing is being done to it. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
-  get(storeId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
+  get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: Uint8Array): Promise<ImportResult>;
   /** The blank template of an import. */
@@ -57,9 +57,9 @@ export interface Stores extends StoreRegistration, StoreSubmissions {
     readonly name: string;
   };
   /** What is probably wrong in a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
-  audit(storeId: string, signal: AbortSignal): Promise<DataAudit>;
+  audit(datasetId: string, signal: AbortSignal): Promise<DataAudit>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
-  repair(storeId: string, request: RepairRequest): Promise<ImportResult>;
+  repair(datasetId: string, request: RepairRequest): Promise<ImportResult>;
   /**
    * After the jobs have begun: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
@@ -70,7 +70,7 @@ export interface Stores extends StoreRegistration, StoreSubmissions {
   /** Ends what is being read outside a job. */
   close(): Promise<void>;
   /** What is known of the served store besides its values. */
-  servedStore(): Promise<ServedStore | undefined>;
+  servedDataset(): Promise<ServedDataset | undefined>;
   /** The served store in the words of health. */
   health(): Promise<{ readonly active: string | null; readonly status: string | null; readonly end: string | null }>;
 }
@@ -79,21 +79,21 @@ export interface Stores extends StoreRegistration, StoreSubmissions {
 const READERS_MAX = 2;
 const READERS_WAITING_MAX = 8;
 
-export function createStores(dependencies: StoresDependencies): Stores {
+export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const { documents, jobs, markets, loading, folders } = dependencies;
   const closing = new AbortController();
-  const activity = createStoreActivity(dependencies);
+  const activity = createDatasetActivity(dependencies);
   const readers = createGate({ name: 'imports', runningMax: READERS_MAX, waitingMax: READERS_WAITING_MAX });
   const shared = { ...dependencies, activity, readers, closing: closing.signal };
-  const registration = createStoreRegistration(shared);
-  const imports = createStoreImports(shared);
-  const submissions = createStoreSubmissions(shared);
-  const resumption = createStoreResumption(shared);
+  const registration = createDatasetRegistration(shared);
+  const imports = createDatasetImports(shared);
+  const submissions = createDatasetSubmissions(shared);
+  const resumption = createDatasetResumption(shared);
   let resuming: Promise<void> = Promise.resolve();
 
-  async function panelsOf(document: StoreDocument): Promise<MarketHandle> {
+  async function panelsOf(document: DatasetDocument): Promise<MarketHandle> {
     const held = markets.served();
-    if (held?.handle.storeId === document.store_id) return held.handle;
+    if (held?.handle.datasetId === document.store_id) return held.handle;
     await activity.assertIdle(document.store_id);
     const loaded = await activity.asReader(document.store_id, () =>
       readers(() => loading.read(document, { serve: true, signal: closing.signal })),
@@ -102,7 +102,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     return loaded.served!.handle;
   }
 
-  const audits = createStoreAudits({
+  const audits = createDatasetAudits({
     jobs,
     folders,
     calendarsInUse: dependencies.calendarsInUse,
@@ -110,44 +110,44 @@ export function createStores(dependencies: StoresDependencies): Stores {
     register: imports.register,
   });
 
-  async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
-    const { document } = await activity.requireKnown(storeId);
+  async function repair(datasetId: string, request: RepairRequest): Promise<ImportResult> {
+    const { document } = await activity.requireKnown(datasetId);
     if (request.activate) await activity.assertNoneLoads();
     const repairAs = async (newId: string) => {
       await activity.assertFree(newId);
       return audits.repair(document, { ...request, store_id: newId });
     };
     return request.store_id === undefined
-      ? activity.withFreeId(`${storeId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))
+      ? activity.withFreeId(`${datasetId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))
       : await repairAs(request.store_id);
   }
 
   return {
     async list({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = await documents.list('store', readStore);
+      const { documents: all, skipped, skipped_causes } = await documents.list('store', readDataset);
       const stores: DataStoreCollection['stores'] = [];
       for (const document of all) {
         if (stores.length === limit) break;
         if ((after !== undefined && document.store_id <= after) || (await activity.isAbandoned(document))) continue;
-        stores.push(toListedStore(await activity.view(document)));
+        stores.push(toListedDataset(await activity.view(document)));
       }
       return {
         stores,
-        active: markets.served()?.handle.storeId ?? null,
+        active: markets.served()?.handle.datasetId ?? null,
         skipped,
         skipped_causes,
       };
     },
-    async get(storeId) {
-      const { document, etag } = await activity.requireKnown(storeId);
-      const isAtRest = (await activity.of(storeId)) === undefined && !document.writing;
+    async get(datasetId) {
+      const { document, etag } = await activity.requireKnown(datasetId);
+      const isAtRest = (await activity.of(datasetId)) === undefined && !document.writing;
       return { store: await activity.view(document), etag: isAtRest ? etag : undefined };
     },
     ...registration,
     ...submissions,
     importData: imports.importData,
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
-    audit: async (storeId, signal) => audits.audit((await activity.requireKnown(storeId)).document, signal),
+    audit: async (datasetId, signal) => audits.audit((await activity.requireKnown(datasetId)).document, signal),
     repair,
     announce: resumption.announce,
     resume() {
@@ -158,10 +158,10 @@ export function createStores(dependencies: StoresDependencies): Stores {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
       await resuming.catch(() => {}); // told by whoever awaits the resumption
     },
-    async servedStore() {
-      const storeId = markets.served()?.handle.storeId;
-      const stored = storeId === undefined ? undefined : await documents.get('store', storeId);
-      const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+    async servedDataset() {
+      const datasetId = markets.served()?.handle.datasetId;
+      const stored = datasetId === undefined ? undefined : await documents.get('store', datasetId);
+      const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },
     async health() {
@@ -169,8 +169,8 @@ export function createStores(dependencies: StoresDependencies): Stores {
       if (served !== undefined) {
         const end = served.market.dates.at(-1);
         return {
-          active: served.handle.storeId,
-          status: (await activity.of(served.handle.storeId)) ?? 'ready',
+          active: served.handle.datasetId,
+          status: (await activity.of(served.handle.datasetId)) ?? 'ready',
           end: end === undefined ? null : formatDay(end),
         };
       }

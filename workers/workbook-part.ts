@@ -25,7 +25,7 @@ const opened = new Map<string, OpenWorkbook>();
 /** Bytes of a part, about: what some fifty milliseconds compress. */
 const PART_BYTES = 1 << 18;
 
-/** The bytes of a workbook from a position on: it is a stream, which the thread goes on with where it stopped. */
+/** The bytes of a workbook from a position on: the thread resumes its stream where it stopped. */
 export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosition | null> {
   const { exportId, from, sink } = input;
   const workbook = opened.get(exportId) ?? startWorkbook(input);

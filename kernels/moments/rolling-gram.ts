@@ -44,7 +44,7 @@ const UPDATES_MAX = 12;
  * Keeps the moments of a rolling window.
  *
  * @param engine  Engine that multiplies.
- * @param past    Windows to go on from; they are gone over again when the first call needs it.
+ * @param past    Windows to resume from; they are recomputed when the first call needs it.
  * @cost          an update (rows that came + rows that went) * n^2 / 2 multiply-adds and two passes over n^2; T n^2 / 2 anew.
  * @source        Chan, Golub & LeVeque (1983), The American Statistician 37(3), 242-247: sums of products are additive over rows.
  */

@@ -3,7 +3,7 @@ import { symvRows } from './vectors';
 
 // Threads that share one memory and work on one problem. One of them leads: it runs the algorithm, and cuts the products in it that are
 // worth it into parts which do not depend on how many threads there are. The others follow: they take parts as long as there are any.
-// The leader takes parts too and waits for those only that others have begun: a follower that the system keeps waiting delays nobody.
+// The leader takes parts too and waits only for those that others have started: a follower that is not scheduled delays nobody.
 //
 // The board they share. The ticket is the turn and the next part of it in one word: who takes a part changes both or neither, so nobody
 // takes a part of one turn with the task of another.

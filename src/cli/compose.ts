@@ -86,7 +86,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   jobs.register(kinds);
   await relocateDatasets(documents, home.stores);
   await jobs.start();
-  // The market served before is read again in the background; requests that need it are told to come back.
+  // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
   const resumed = rooms.datasets.resume();
   resumed.catch(onDefect);

@@ -98,7 +98,7 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   }
 }
 
-/** `divisor verify | head` ends with its reader; a service goes on whoever reads its one line. */
+/** `divisor verify | head` ends with its reader; a service keeps running whether or not its one line is read. */
 function endWithReader(name: string): void {
   process.stdout.on('error', (failure: NodeJS.ErrnoException) => {
     if (failure.code !== 'EPIPE') throw failure;

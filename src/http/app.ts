@@ -64,7 +64,7 @@ const NOBODY: Principal = { keyId: null, scopes: new Set() };
 
 /**
  * The HTTP application: every route of the table with its handler, behind one pipeline. Each path is registered once and
- * chooses among its methods itself, fixed words before parameters, so that a wrong method is told from a missing path.
+ * chooses among its methods itself, fixed words before parameters, so that a wrong method differs from a missing path.
  */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
   const {
@@ -229,7 +229,7 @@ function spanOf(trace: TraceContext | null): object {
   return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
 }
 
-/** A request without any key is told so at once: nobody guesses with none. */
+/** A request without a key is refused at once: it cannot be a guess. */
 function isRefusedKey(failure: unknown, headers: globalThis.Headers): boolean {
   return (
     failure instanceof Refusal &&

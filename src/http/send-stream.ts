@@ -30,7 +30,7 @@ async function send(reader: ReadableStreamBYOBReader, outgoing: ServerResponse):
       const { done, value } = await reader.read(new Uint8Array(room));
       if (outgoing.closed) return;
       if (done) break;
-      await Promise.race([written(outgoing, value), closed]); // What cannot be sent any more is never told to be written.
+      await Promise.race([written(outgoing, value), closed]); // Bytes that can no longer be sent are never reported as written.
       if (outgoing.closed) return;
       room = value.buffer;
     }

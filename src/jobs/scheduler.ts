@@ -132,7 +132,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     return entry;
   }
 
-  /** The work of a claimed job, begun, or why it cannot be. */
+  /** The started work of a claimed job, or why it cannot start. */
   function attemptOf({ lease: { jobId }, job: { kind: name }, input }: Claim): RunningAttempt | Refusal {
     const kind = kinds.get(name);
     if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);

@@ -8,13 +8,13 @@ import { datesWithin, type AskedWindow } from './run-window.js';
 export interface ExposuresInput {
   readonly window: AskedWindow;
   readonly by: string;
-  /** Most groups told. */
+  /** Most groups listed. */
   readonly groups: number;
   readonly interval: (typeof EXPOSURE_INTERVALS)[number];
   readonly groupOf: GroupOfDay;
 }
 
-/** The groups that are not told one by one. */
+/** The groups that are not listed one by one. */
 const OTHERS = 'OTHERS';
 
 /**

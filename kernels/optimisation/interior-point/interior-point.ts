@@ -53,7 +53,7 @@ const STEP_SHARE = 0.995;
  *
  * @param iterate    Overwritten with the final point.
  * @param state      Overwritten with the active set read off the final pairs.
- * @param run        `near` starts inside the bounds around the centre and `deep` goes on from there to rounding; `far` starts
+ * @param run        `near` starts inside the bounds around the centre and `deep` continues from there to rounding; `far` starts
  *                   where the rows nearly hold, bounds or not.
  * @cost           8 to 20 iterations of n^3 / 6 + m n^2.
  * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4, 71-107 (proximal terms).

@@ -1,7 +1,7 @@
 import { EQUAL, FREE, IDLE, LOWER, OVER, PINNED, UNDER, UPPER } from '../active-set/active-state.js';
 import type { Path } from './state.js';
 
-/** What happens first as a path goes on: where, and which state takes the place of which. */
+/** The next event of a path: where it happens, and which state replaces which. */
 export interface PathEvent {
   /** Length of the way there. */
   readonly length: number;

@@ -83,7 +83,7 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
 
 async function enginesHere(): Promise<Engine[]> {
   const own = wasmEngine();
-  const blas = await openblasEngine(own).catch(() => undefined); // told among the limits
+  const blas = await openblasEngine(own).catch(() => undefined); // reported among the limits
   return blas === undefined ? [own] : [own, blas];
 }
 

@@ -75,7 +75,7 @@ async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest>
   };
 }
 
-/** A grid and a list of variants are told from a request by their keys: pointers begin with a slash, fields do not. */
+/** The keys distinguish a grid or a list of variants from a request: pointers begin with a slash, fields do not. */
 function asRequest(file: string, value: unknown): SweepRequest {
   if (Array.isArray(value)) return { patches: value };
   if (typeof value !== 'object' || value === null)

@@ -19,7 +19,7 @@ export interface ClientOptions {
 }
 
 export interface CallOptions {
-  /** Gives the request up; what the service has started goes on. */
+  /** Gives the request up; work that the service has started continues. */
   readonly signal?: AbortSignal | undefined;
   /** Change the document only while this is its etag. */
   readonly ifMatch?: string | undefined;
@@ -28,7 +28,7 @@ export interface CallOptions {
 export interface WaitOptions {
   /** Called for every status, the first one too. */
   readonly onProgress?: ((job: AnyJob) => void) | undefined;
-  /** Stops waiting; the job goes on unless it is cancelled. */
+  /** Stops waiting; the job continues unless it is cancelled. */
   readonly signal?: AbortSignal | undefined;
   /** How long a service that is away or full is asked again before that counts as an error. */
   readonly patienceSeconds?: number | undefined;

@@ -126,7 +126,7 @@ function CurrentPage({ path }: { readonly path: string }) {
       isWanted = false;
     };
   }, [path]);
-  // Whoever follows a link with the keyboard goes on in the page it led to.
+  // A keyboard user who follows a link continues in the page it led to.
   useEffect(() => {
     if (loaded === null) return;
     if (!isFirst.current) document.getElementById('main')?.focus({ preventScroll: true });

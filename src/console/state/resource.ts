@@ -106,7 +106,7 @@ function answerInto<T>({ key, ask, data, trouble, isLoading }: Answering<T>): ()
     (thrown: unknown) => {
       if (given.signal.aborted) return;
       isLoading.value = false;
-      // A service that is away is told of once, above the page; what was seen stays.
+      // An unreachable service is reported once, above the page; what was loaded stays.
       if (isReached.peek() || data.value === undefined) trouble.value = troubleOf(thrown);
     },
   );

@@ -142,7 +142,7 @@ function paramsFindings({ params }: { readonly params: z.ZodObject }, spec: unkn
   return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // A string, or an object with a type.
 }
 
-/** Type of a spec of unknown shape; one of another shape is told by the shape. */
+/** Type of a spec of unknown shape; a wrong shape is a finding of its own. */
 function typeOf(spec: unknown): string | undefined {
   if (typeof spec === 'string') return spec;
   if (typeof spec !== 'object' || spec === null) return undefined;

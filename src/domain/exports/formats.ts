@@ -27,7 +27,7 @@ export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as [ExportFormat, ...Exp
 export interface ExportPosition {
   /** Position in what the table is made from; of a workbook, in its bytes. */
   readonly at: number;
-  /** Rows before it; of a workbook none are told. */
+  /** Rows before it; not counted for a workbook. */
   readonly rows: number;
 }
 

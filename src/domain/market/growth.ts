@@ -34,7 +34,7 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
 
 /**
  * Value of one unit held since a name's first bar, reinvested by the terms, in the index currency, [S - first x N]: the running product of
- * `growthOf`, so that a holding of any stretch is worth its units times this. NaN before the first bar and where a rate is missing,
+ * `growthOf`, so that a holding over any period is worth its units times this. NaN before the first bar and where a rate is missing,
  * after which it begins at 1 again.
  * @cost O(S N), once per market and terms
  */

@@ -1,7 +1,7 @@
 import type { Day } from '../days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 
-/** A stretch of days over which a reference value holds: from `from` until the next spell begins. */
+/** A range of days over which a reference value holds: from `from` until the next spell begins. */
 export interface ReferenceSpell {
   /** First day of the spell; -Infinity when the value was always valid. */
   readonly from: number;

@@ -23,12 +23,12 @@ export interface GoalContext {
   warn(message: string): void;
 }
 
-/** How changes of an objective are told. */
+/** How changes of an objective are reported. */
 export interface Measure {
   /** `tracking error`, in sentences. */
   readonly name: string;
   readonly unit: 'basis points' | 'number';
-  /** What is told, of the objective's value. */
+  /** The reported figure, from the objective's value. */
   of(value: number): number;
 }
 

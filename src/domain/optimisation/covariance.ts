@@ -24,7 +24,7 @@ export interface RiskMemory {
   readonly gram: RollingGram;
 }
 
-/** @param past estimates to go on from */
+/** @param past estimates to resume from */
 export function createRiskMemory(engine: Engine, past: GramHistory | null = null): RiskMemory {
   return { gram: createRollingGram(engine, past) };
 }

@@ -35,7 +35,7 @@ function stepsPerUnit(value: number): number {
   return 10 ** Math.min(DECIMALS, Math.max(DIGITS - whole, 0));
 }
 
-/** Certificates met on the way to one relaxation: each rules out a stretch of the parameter for good. */
+/** Certificates found on the way to one relaxation: each rules out an interval of the parameter for good. */
 const CERTIFICATES_MAX = 40;
 
 /** Steps outward tried where the least value itself is infeasible by rounding. */
@@ -109,7 +109,7 @@ type Standing =
   | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
   | { readonly kind: 'undecided'; readonly nudge: number };
 
-/** Whether the convex rows hold together with changes, or are proven not to; a little further out where neither can be told. */
+/** Whether the convex rows are feasible with changes, or proven infeasible; slightly further out where neither is decided. */
 export function standingAt(
   solver: Solver,
   problem: Problem,

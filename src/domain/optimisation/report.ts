@@ -38,7 +38,7 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
   const { point } = answer;
   const { program } = assembled;
   const { left, right } = lagrangianSlopes(program, point);
-  // From the programme's terms to those in which the objective is told.
+  // From the programme's units to those of the reported objective.
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const taken = new Set<string>();
   const ofName = new Map<PlacedRow, { lower: number; upper: number }>();

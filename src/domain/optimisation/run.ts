@@ -296,7 +296,7 @@ function strangerFindings(constraints: readonly ConstraintRow[], { identifiers }
   );
 }
 
-/** Excluded names told one by one. */
+/** Excluded names listed one by one. */
 const NAMED_MAX = 5;
 
 function uncoveredFindings(

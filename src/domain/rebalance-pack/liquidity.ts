@@ -40,7 +40,7 @@ export function liquidationOf(positions: readonly Position[], participation: num
   }));
 }
 
-/** Days for which the capacity is told. */
+/** Days for which the capacity is reported. */
 const CAPACITY_DAYS = [1, 5, 10] as const;
 
 /** The value whose purchase at the weights takes at most some days for every name; null where a name has no volume. */

@@ -1,4 +1,4 @@
-/** Names told one by one; past these a sentence is not read to its end. */
+/** Most names in one sentence; a longer one is not read to its end. */
 const NAMED_MAX = 5;
 
 /** A sentence about names without an estimate and the reason of each; empty without any. */

@@ -1,4 +1,4 @@
-/** A stretch of a risk model's JSON that a worker writes: a long body is made piece by piece, as its reader takes it. */
+/** A part of a risk model's JSON that a worker writes: a long body is made part by part, as its reader takes it. */
 export type RiskModelPart =
   | {
       readonly part: 'covariance' | 'correlation';

@@ -93,7 +93,7 @@ export function applyPatch(
         ...finding,
         severity: 'error',
         path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}`,
-        // A document by itself is told that the field was dropped.
+        // For a document by itself it is a finding that the field was dropped.
         ...(finding.severity === 'error'
           ? {}
           : { message: `The field ${finding.path} is not known: the variant would be its base.` }),

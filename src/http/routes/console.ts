@@ -56,7 +56,7 @@ export const CONSOLE_POLICY = [
 type Asked = Pick<RouteRequest<Route>, 'header' | 'accepts'>;
 
 export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRoutes> {
-  /** Browsers ask for HTML by name; programs are told that no route is here. */
+  /** Browsers ask for HTML by name; other clients get ROUTE_NOT_FOUND. */
   function pageReply(request: Asked): Reply {
     if (!request.accepts('text/html'))
       throw new Refusal('ROUTE_NOT_FOUND', 'The console is here for browsers; GET /openapi.json lists the routes.');

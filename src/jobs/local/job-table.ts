@@ -63,7 +63,7 @@ const FORGOTTEN_AT_ONCE_MAX = 100;
 
 interface Entry extends LiveJob {
   life: Life;
-  /** The last transition that was begun. */
+  /** The latest transition that was started. */
   tail: Promise<unknown>;
   isSettling: boolean;
 }

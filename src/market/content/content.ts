@@ -36,7 +36,7 @@ export async function contentHash(content: MarketContent): Promise<string> {
 /**
  * The content hash, over the digests of blocks of days and that of the tables, and those digests.
  * @param known the digests that a content takes over from others.
- * @cost one pass over the panels of the other days, about 1.5 GB/s; other work of the thread goes on between blocks.
+ * @cost one pass over the panels of the other days, about 1.5 GB/s; other work of the thread runs between blocks.
  */
 export async function digestContent(
   content: MarketContent,

@@ -3,7 +3,7 @@ import type { DayFollower } from './scatter-rows.js';
 
 /** Digests of the blocks of a content that are made as its days are completed, while they are still near the processor. */
 export interface GrowingDigests extends DayFollower {
-  /** Those made so far of the panels last begun with. */
+  /** Digests made so far of the latest panels. */
   made(): MadeBlocks | undefined;
 }
 

@@ -46,11 +46,11 @@ export interface MarketRows {
   beginFile(label: string, written: readonly string[], table?: string): MarketFile | undefined;
   /** Begins a row under its keys; undefined keys are those that were refused, and the row is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
-  /** Sets a number of the row that was begun last. */
+  /** Sets a number of the current row. */
   setNumber(file: MarketFile, column: number, value: number): void;
-  /** Reports that a cell of the row that was begun last is no number. */
+  /** Reports a cell of the current row that is no number. */
   refuseNumber(file: MarketFile, column: number, text: string): void;
-  /** Reports that the row that was begun last cannot be read. */
+  /** Reports the current row as unreadable. */
   refuseRow(file: MarketFile, message: string): void;
   /** Adds a row of cells; null is one that cannot be read, and is only counted. */
   addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;

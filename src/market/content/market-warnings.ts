@@ -7,7 +7,7 @@ import type { Problems } from './problems.js';
 /** A growth further from 1 than this, with no action to explain it, is doubtful. */
 const JUMP_MAX = 0.5;
 
-/** Growth within these bounds is no jump, however it is rounded: most bars are told by a product, which is cheaper than a quotient. */
+/** Growth within these bounds is no jump, however it is rounded: a product decides most bars, which is cheaper than a quotient. */
 const ORDINARY_MIN = 1.01 - JUMP_MAX;
 const ORDINARY_MAX = 0.99 + JUMP_MAX;
 

@@ -1,6 +1,6 @@
 import { orderFindings, smallValue, type Finding, type FindingCode, type Severity } from '#domain/findings.js';
 
-/** Findings told of one store before MORE_FINDINGS takes the place of the rest. */
+/** Findings reported about one store before MORE_FINDINGS takes the place of the rest. */
 export const FINDINGS_MAX = 200;
 
 /** Findings of one code and column that are listed each; more of them are one finding with their count. */

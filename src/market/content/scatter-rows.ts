@@ -14,7 +14,7 @@ export interface Target extends Pick<Panels, 'identifiers' | 'dates'> {
   readonly rowsOfDay: Int32Array;
 }
 
-/** Is told of panels while they are filled, and of days that are complete: whole blocks, in whatever order, each once. */
+/** Follows panels while they are filled: reports complete days, whole blocks in any order, each once. */
 export interface DayFollower {
   begin(panels: Panels): void;
   complete(from: number, to: number): void;

@@ -3,7 +3,7 @@ import { formatDay, weekdayOf, type Day } from '#domain/days.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from './problems.js';
 
-/** Days told one by one; of more they are counted. */
+/** Days listed one by one; further ones are counted. */
 const DAYS_MAX = 20;
 
 /** Names and days listed in one finding. */

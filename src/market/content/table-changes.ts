@@ -88,7 +88,7 @@ function isPaidSince(was: TableRow, is: TableRow): boolean {
 interface Rules {
   /** Whether a row, or two versions of one, tell of days that are held. */
   isHistory(rows: readonly TableRow[]): boolean;
-  /** Whether a row tells what it told and what came of it since: an open membership has ended, an announced action is paid. */
+  /** Whether a row differs only by what happened since: an open membership has ended, an announced action is paid. */
   isContinued(was: TableRow, is: TableRow): boolean;
 }
 

@@ -21,7 +21,7 @@ export class JsonLinesFault extends Error {
 export interface JsonLinesReader {
   /** As of `readCsv`; a line that is no row is handed over as null. */
   readonly onHeader: (columns: string[]) => ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
-  /** Is told of each line that is not a JSON object of single values. */
+  /** Called for each line that is not a JSON object of single values. */
   readonly onFault: (fault: JsonLinesFault) => void;
 }
 

@@ -23,7 +23,7 @@ export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uin
 /** Runs shorter than this are packed bit by bit. */
 const RUN_MIN = 64;
 
-/** Codes as runs of one value and stretches of packed bits. @source parquet-format Encodings.md, RLE/bit-packing hybrid. */
+/** Codes as runs of one value and runs of packed bits. @source parquet-format Encodings.md, RLE/bit-packing hybrid. */
 export function hybrid(codes: Int32Array, width: number): Uint8Array {
   const parts: Uint8Array[] = [];
   let from = 0;
@@ -42,7 +42,7 @@ export function hybrid(codes: Int32Array, width: number): Uint8Array {
   for (let i = 0; i < codes.length;) {
     let end = i + 1;
     while (end < codes.length && codes[end] === codes[i]) end += 1;
-    // A packed stretch in the middle holds whole groups of eight, so that the next run begins where its last group ends.
+    // A packed run in the middle holds whole groups of eight, so that the next run begins where its last group ends.
     const start = from + Math.ceil((i - from) / 8) * 8;
     if (end - start >= RUN_MIN) {
       flush(start);

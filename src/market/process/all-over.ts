@@ -1,5 +1,5 @@
 /**
- * Outcomes of work that goes on side by side over one connection or one file: a failure is thrown once all of it is over,
+ * Outcomes of concurrent work over one connection or one file: a failure is thrown once all of it is over,
  * for nothing may be closed under what is still under way.
  */
 export async function allOver<const T extends readonly Promise<unknown>[]>(

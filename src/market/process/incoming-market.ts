@@ -93,7 +93,7 @@ export function createIncomingMarket(): IncomingMarket {
       else if (step.kind === 'days') takeDays(step);
       else {
         whole = takeRest(step);
-        whole.catch(() => {}); // told to whoever asks for it
+        whole.catch(() => {}); // reported to whoever asks for it
       }
     },
     market: () => whole,

@@ -49,7 +49,7 @@ export interface TaskOptions {
   readonly calendars: readonly string[];
 }
 
-/** What the process is told when it has asked by the header of an import what to do with the rest. */
+/** The answer to the process after it sent the header of an import: what to do with the rest. */
 export interface ImportAnswer {
   /** Folder to write the store to. */
   readonly folder: string;

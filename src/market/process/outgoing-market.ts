@@ -13,7 +13,7 @@ export interface OutgoingMarket {
   /** Sends days that change no more. */
   send(from: number, to: number): void;
   /**
-   * Sends what of a content was not sent yet: all of it, if its panels are not those it was begun with. Called once, at the end.
+   * Sends the rest of a content: all of it if its panels are not those it was started with. Called once, at the end.
    * @throws ENOSPC when no file has room for the rest
    */
   finish(content: MarketContent): Promise<void>;
@@ -45,7 +45,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     const path = paths[places.length];
     if (path === undefined) return false;
     const place = open(path, 'wx', 0o600).then((file) => ({ path, file, end: 0 }));
-    place.catch(() => {}); // told by who writes to it
+    place.catch(() => {}); // thrown to whoever writes to it
     places.push(place);
     return true;
   }

@@ -3,12 +3,12 @@ import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { ProcessPoolNews, ProcessPoolOrder } from './process-pool.js';
 
-/** The door of the process that starts the processes of market tasks: it hands on what they say and what they are told. */
+/** The door of the process that starts the processes of market tasks: it relays messages in both directions. */
 
 /** Heap of such a process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap. */
 const HEAP_MEGABYTES = 1536;
 
-/** Threads that wait for rows and files: three scans, one digest and two writes go on at a time. */
+/** Threads that wait for rows and files: three scans, one digest and two writes run at a time. */
 const THREADS = 6;
 
 /** Asks the system for large pages, where it has them to give: panels are touched for the first time, and every page of them costs. Elsewhere it says nothing. */

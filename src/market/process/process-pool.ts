@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** What the process pool is told. */
+/** Orders to the process pool. */
 export type ProcessPoolOrder =
   /** Starts a process that waits for the next request, unless one does or will. */
   | { readonly kind: 'prepare' }
@@ -67,7 +67,7 @@ export function prepareMarketProcess(): void {
   if (pool !== undefined) return; // it has worked, or does
   pool = openProcessPool();
   hold(pool.process, false);
-  pool.process.send({ kind: 'prepare' } satisfies ProcessPoolOrder, () => {}); // one that could not be started is told to the first task
+  pool.process.send({ kind: 'prepare' } satisfies ProcessPoolOrder, () => {}); // a failure to start is reported to the first task
 }
 
 function openProcessPool(): ProcessPool {

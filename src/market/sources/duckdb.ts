@@ -37,7 +37,7 @@ let prepared: Promise<Instance> | undefined;
 /** Makes ready what the next `openDuckDb` takes: for a process that waits for work. */
 export function prepareDuckDb(): void {
   prepared ??= DuckDBInstance.create(':memory:');
-  prepared.catch(() => {}); // told by whoever opens it
+  prepared.catch(() => {}); // thrown to whoever opens it
 }
 
 /**

@@ -23,7 +23,7 @@ export async function readParquetMarket(
       path: 'market',
       message: `The files cannot be read: ${reasonOf(error)}`,
     });
-  // The digests are made while rows are waited for, which they are only once the wide scan has begun.
+  // The digests are made while waiting for rows, that is, once the wide scan has started.
   let digesting: Promise<void> | undefined;
   const digest = () => (digesting ??= digestFiles(files, digests).catch(refuse));
   try {

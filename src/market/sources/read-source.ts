@@ -86,7 +86,7 @@ export async function readSource(
     await duck?.then(
       (open) => open.close(),
       () => {},
-    ); // one that did not open is told of where it was wanted
+    ); // one that did not open is reported where it was wanted
   }
 }
 

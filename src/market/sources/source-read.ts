@@ -26,7 +26,7 @@ export interface ReadOptions {
   readonly isPart?: boolean;
   /** Tables that need not be read when their files have these digests. */
   readonly known?: KnownTables;
-  /** Is told of days of the market that are complete before all of it is, where rows are read in a way that knows. */
+  /** Receives days of the market that are complete before all of it is, where the order of reading permits. */
   readonly follower?: DayFollower;
 }
 

@@ -61,7 +61,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest): Promise<ImportResult>;
   /**
-   * After the jobs have begun: removes what a crash left behind and reads the store that was served before,
+   * Once the jobs have started: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
    */
   resume(): Promise<void>;
@@ -156,7 +156,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     },
     async close() {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
-      await resuming.catch(() => {}); // told by whoever awaits the resumption
+      await resuming.catch(() => {}); // reported to the caller that awaits the resumption
     },
     async servedDataset() {
       const datasetId = markets.served()?.handle.datasetId;

@@ -114,7 +114,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 
-  /** Refuses a folder, or tables of a database, that another store reads: two stores of one place would be told apart by nobody. */
+  /** Refuses a folder, or tables of a database, that another store reads: nothing would tell two stores of one place apart. */
   async function assertUnregistered(
     { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
     reader: DocumentReader,

@@ -71,7 +71,7 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
       return { watchlists, skipped, skipped_causes };
     },
     async put(id, { name, description, identifiers }, ifMatch) {
-      markets.current(); // told before anything is written
+      markets.current(); // refuses before anything is written
       const document: WatchlistDocument = { name, description, identifiers: [...new Set(identifiers)] };
       await documents.transaction(async (tx) => {
         await assertPrecondition(tx, 'watchlist', id, ifMatch);

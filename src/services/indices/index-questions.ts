@@ -69,7 +69,7 @@ export function createIndexQuestions({
     return { document, findings };
   }
 
-  /** What the served market lacks for a document is an error now, and told with everything else about it. */
+  /** Data that the served market lacks for a document is an error here, reported with its other findings. */
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const findings = marketFindings(document, market, 'error');
     assertNoErrors('index document', findings);

@@ -160,7 +160,7 @@ function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy)
   return `${document}${MARK}${rest.slice(0, 16)}`;
 }
 
-/** What a client demands of the document itself, whichever answer told it the etag. */
+/** A client's precondition on the document itself, whichever answer the ETag came from. */
 function ofDocument(ifMatch: Precondition | undefined): Precondition | undefined {
   return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
 }

@@ -220,7 +220,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { overview } = run.artifacts;
       const head = await headOf(run);
       if (overview.bytes > CHECKED_BYTES_MAX) return withHeadStored(head, stored(overview));
-      // Damage is reported before an answer has begun.
+      // Damage is reported before the answer starts.
       return { bytes: withHead(head, await artifacts.read(overview)), etag: head.etagOf(overview.sha256) };
     },
 

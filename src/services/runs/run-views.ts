@@ -160,7 +160,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
   };
 }
 
-/** The column of issuers. Without ISSUER, the default, names are their own: what is known of them is told. */
+/** The column of issuers. Without ISSUER, the default, each name is its own issuer. */
 function issuersBy(
   asked: string,
   market: MarketData | null,

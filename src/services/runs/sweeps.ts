@@ -49,7 +49,7 @@ export interface Sweeps {
 
 /** Findings of variants before the rest is left unchecked. */
 const FINDINGS_MAX = 100;
-/** Longest stretch of checks before others have their turn, milliseconds. */
+/** Longest run of checks before other work has its turn, milliseconds. */
 const BATCH_MS = 10;
 
 export function createSweeps({

@@ -160,11 +160,11 @@ interface FileRange extends Range {
   readonly file: number;
   /** Takes the bytes as they pass. */
   readonly hash?: Hash;
-  /** The artifact that all of the hash's bytes are read of behind this stretch. */
+  /** The artifact whose bytes the hash covers, all read after this range. */
   readonly ends?: ArtifactRef | ArtifactInset;
 }
 
-/** A stream of the bytes of stretches: whoever reads it into room of his own (`byob`) leaves no chunks behind. */
+/** A stream of the bytes of some ranges. Reading it into a buffer of one's own (`byob`) allocates no chunks. */
 function streamFrom(ranges: readonly FileRange[]): ReadableStream<Uint8Array> {
   const files = new Set(ranges.map(({ file }) => file));
   const left = ranges.filter(({ start, end, ends }) => end > start || ends);

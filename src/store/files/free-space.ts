@@ -32,7 +32,7 @@ const MARK_FRACTION = 0.05;
 const READING_AGE_MAX_MS = 250;
 const READING_SHARE_MAX = 0.1;
 
-/** How the volume is read and time is told; a test brings its own. */
+/** How the volume and the clock are read; a test brings its own. */
 export interface VolumeGauge {
   read(folder: string): Promise<VolumeSpace>;
   monotonicMs(): number;

@@ -37,7 +37,7 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
   throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is wanted by too many processes at once.`);
 }
 
-/** The process whose lock lies in a home, and whether it runs as far as can be told from here; undefined without a lock. */
+/** The process that holds the lock of a home, and whether it is known to run; undefined without a lock. */
 export async function holderOf(
   folder: string,
 ): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {

@@ -14,7 +14,7 @@ export function ownIdentity(): ProcessIdentity {
 }
 
 /**
- * Whether that process runs now: `unknown` where it cannot be told from here (another container or machine,
+ * Whether that process runs now: `unknown` where it cannot be determined from here (another container or machine,
  * a system without /proc whose number may have been used again).
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {

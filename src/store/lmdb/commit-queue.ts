@@ -21,7 +21,7 @@ export interface CommitPort {
   admit(bytes: number, options: { readonly reserve: boolean; readonly ahead: number }): Promise<void>;
   /** Writes all or nothing; resolves when it is on disk. */
   commit(writes: Writes): Promise<void>;
-  /** Called before the writers are told. */
+  /** Called before the writers are notified. */
   committed(writes: Writes): void;
   /** A commit failed: the engine below cannot be trusted with another. */
   failed(cause: unknown): void;

@@ -33,7 +33,7 @@ export interface DocumentStoreOptions {
   /** Called for artifacts that no document names any more, once the commit that dropped them is on disk. */
   readonly onUnreferenced?: (names: readonly string[]) => void;
   /**
-   * Told when a commit failed: nothing more is written, reads go on. The process should stop and start again,
+   * Called when a commit failed: nothing more is written, reads still work. The process should stop and start again,
    * because LMDB may abort it on a later write.
    */
   readonly onFailure?: (cause: unknown) => void;

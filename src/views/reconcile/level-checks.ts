@@ -67,7 +67,7 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   ];
 }
 
-/** The other metrics, by what the reader of a failed check is told. */
+/** The other metrics, with the sentence that a failed check prints. */
 const METRIC_MEANINGS = {
   annualised_return: 'The reported annualised return is that of the level.',
   volatility: 'The reported volatility is that of the returns.',

@@ -60,7 +60,7 @@ interface DriftedRow {
   readonly cash: number;
 }
 
-/** @param drifts told where weights did not move as their names grew; null where they need not. @returns the sum of cash and weights */
+/** @param drifts receives weights that moved otherwise than their names grew; null where they may. @returns the sum of cash and weights */
 function follow(drifted: DriftedRow, drifts: Furthest | null): number {
   const { previous, factors, withheld, gross, row, cash } = drifted;
   let sum = cash;

@@ -11,7 +11,7 @@ import { trade } from './trade.js';
  * it could not hold the same: where a target has no price to trade at, the other book itself has waited for one, or something is paid
  * for while a spun-off name may wait for its price. It is simulated then.
  * @param like a book without costs that takes every target.
- * @param resume where the portfolio stood at the first session, which it then goes on from.
+ * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
  */
 export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Book | undefined {

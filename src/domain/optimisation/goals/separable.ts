@@ -1,6 +1,6 @@
 import type { TradeCosts } from '../../objectives/goal.js';
 
-/** A sum of smooth convex functions of single weights, told by its value and a quadratic model of it. */
+/** A sum of smooth convex functions of single weights, given by its value and a quadratic model of it. */
 export interface Separable {
   valueAt(x: Float64Array): number;
   /** Adds first and second derivatives at x. */

@@ -202,9 +202,9 @@ export function medianOf(values: Float64Array, count: number): number {
 interface Middle {
   readonly from: number;
   readonly to: number;
-  /** Position of the upper middle among the sorted values of the stretch. */
+  /** Position of the upper middle among the sorted values of the range. */
   readonly upper: number;
-  /** All values, within the stretch or not. */
+  /** All values, in the range or not. */
   readonly count: number;
 }
 
@@ -216,7 +216,7 @@ function middleOf(values: Float64Array, { from, to, upper, count }: Middle): num
   return (low + high) / 2;
 }
 
-/** Hoare's selection: puts the value that belongs at position k of the sorted stretch there, and returns it. */
+/** Hoare's selection: puts the value that belongs at position k of the sorted range there, and returns it. */
 function select(values: Float64Array, from: number, k: number, to: number): number {
   let left = from;
   let right = to;

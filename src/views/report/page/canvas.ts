@@ -61,7 +61,7 @@ export interface Canvas {
   element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
   /** Draws the content of an element. */
   content(element: StructureElement, type: string, draw: () => void): void;
-  /** Draws what readers of the structure are not told of: rules and tints by default, or what belongs to the page. */
+  /** Draws what screen readers skip: rules and tints by default, or what belongs to the page. */
   artifact(draw: () => void, type?: 'Layout' | 'Pagination'): void;
 }
 

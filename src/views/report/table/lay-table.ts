@@ -13,7 +13,7 @@ const HEAD_LINE_HEIGHT = SIZE.label * 1.25;
 const CELL_LINES_MAX = 3;
 
 /**
- * A table for one width. Columns that do not fit beside each other go on below, with the first column again.
+ * A table for one width. Columns that do not fit side by side continue below, after the first column again.
  * @cost measures every cell
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {

@@ -6,7 +6,7 @@ export interface TextStyle {
   readonly weight?: Weight;
 }
 
-/** A stretch of text that one font has every character of. */
+/** A run of text whose characters all come from one font. */
 export interface FontRun {
   readonly font: FontName;
   readonly text: string;

@@ -21,7 +21,10 @@ import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 
-/** A backtest: the stored run extended where that gives the same, else a whole one. The definition run, simulated, measured and serialised once; its record is written when it is read. */
+/**
+ * A backtest: the stored run extended where that gives the same, else a whole one. The definition run, simulated,
+ * measured and serialised once; its record is written when it is read.
+ */
 export const backtest: Task<'backtest'> = (input, control) => onEngine((engine) => runOn(engine, input, control));
 
 function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {

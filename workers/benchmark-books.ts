@@ -26,8 +26,8 @@ const BOOK_BYTES_MAX = 64 * 2 ** 20;
 const booksFor = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
- * An index as a book that reaches a day, run from its definition. What comes after the day changes nothing before it, so that one
- * book serves every day that is asked for.
+ * An index as a book that reaches a day, run from its definition. What comes after the day changes nothing before it,
+ * so that one book serves every day that is asked for.
  * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE and what running the index refuses
  * @cost of running the index, once for a definition and a market
  */

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import type { AnswerBytes, OutputBytes } from '#jobs/tasks/files.js';
 
-/** Bytes of a task's output with their hash, on a buffer of their own that can leave the thread. @cost one pass of SHA-256 */
+/**
+ * Bytes of a task's output with their hash, on a buffer of their own that can leave the thread.
+ * @cost one pass of SHA-256
+ */
 export function outputBytes(content: string | Uint8Array): OutputBytes {
   const { bytes } = answerBytes(content);
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
@@ -14,7 +17,8 @@ export function answerBytes(content: string | Uint8Array): AnswerBytes {
 }
 
 /**
- * Marks a task's outcome so that the buffers of its AnswerBytes and OutputBytes move to the main thread instead of being copied.
+ * Marks a task's outcome so that the buffers of its AnswerBytes and OutputBytes move to the main thread instead of
+ * being copied.
  *
  * Piscina looks for the mark on the result itself only: a `move()` nested inside the result
  * is cloned to `{}` without an error, which is why the door marks the whole.

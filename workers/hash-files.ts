@@ -12,7 +12,10 @@ const ABSENT = 3;
 
 const DIGEST_BYTES = 32;
 
-/** Bytes that a thread hashes in a millisecond, or nearly: what it takes to make a digest again is what it is waited for. */
+/**
+ * Bytes that a thread hashes in a millisecond, or nearly: what it takes to make a digest again is what it is waited
+ * for.
+ */
 const BYTES_PER_MS = 1e6;
 
 /** Hashes the files that nobody has taken yet. */
@@ -21,7 +24,10 @@ export const hashFiles: Task<'hash-files'> = (hashes) => {
   return null;
 };
 
-/** SHA-256 of every file, null of one that is not there: of those that nobody takes by this thread, of the others as they come. */
+/**
+ * SHA-256 of every file, null of one that is not there: of those that nobody takes by this thread, of the others as
+ * they come.
+ */
 export function sharedHashes(hashes: SharedHashes): (string | null)[] {
   takeHashes(hashes);
   return hashes.paths.map((path, k) => finishedHash(hashes.cells, k, path) ?? hashFile(path));
@@ -37,7 +43,10 @@ function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
   }
 }
 
-/** Undefined when it has not come: the other thread has ended, or hardly gets a processor. Absent files are looked for again. */
+/**
+ * Undefined when it has not come: the other thread has ended, or hardly gets a processor. Absent files are looked for
+ * again.
+ */
 function finishedHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
   if (Atomics.load(states, k) === TAKEN)
     Atomics.wait(states, k, TAKEN, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);

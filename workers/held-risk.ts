@@ -64,7 +64,10 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
   );
 }
 
-/** What a run holds by column of a market. @throws Refusal RISK_INSUFFICIENT_DATA when the market has none of its names: that is no risk of 0 */
+/**
+ * What a run holds by column of a market.
+ * @throws Refusal RISK_INSUFFICIENT_DATA when the market has none of its names: that is no risk of 0
+ */
 export function heldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
   const positions = positionsOf(sm, own);
   if (own.size > 0 && positions.size === 0) throw unpriced(own.keys(), 'not in the served store');

@@ -9,14 +9,17 @@ const ARENA_BYTES_MAX = 256 * 2 ** 20;
 let opened: Promise<EngineChoice> | undefined;
 
 /**
- * The engine of this thread, by the setting the pool was made with; opened when first asked for. It may be float32: for results that
- * tell their precision. Its memory serves one task after the other: allocate inside `scope`.
+ * The engine of this thread, by the setting the pool was made with; opened when first asked for. It may be float32: for
+ * results that tell their precision. Its memory serves one task after the other: allocate inside `scope`.
  */
 export async function numerics(): Promise<Engine> {
   return (await choice()).engine;
 }
 
-/** Runs synchronous work in float64, whatever the setting says; what it allocated is given back, all of it when it was much. */
+/**
+ * Runs synchronous work in float64, whatever the setting says; what it allocated is given back, all of it when it was
+ * much.
+ */
 export async function onEngine<T>(work: (engine: Engine) => T): Promise<T> {
   return scoped((await choice()).exact, work);
 }
@@ -44,7 +47,10 @@ function dataOf(data: unknown): ThreadData {
   return (data as ThreadData | null | undefined) ?? { numerics: 'wasm', threads: 1, running: new Int32Array(1) }; // Written by createPool alone.
 }
 
-/** This thread and its share of those that have no task: what a large problem may use. Tasks that begin meanwhile are served all the same. */
+/**
+ * This thread and its share of those that have no task: what a large problem may use. Tasks that begin meanwhile are
+ * served all the same.
+ */
 export function sharedThreads({ threads, running }: Omit<ThreadData, 'numerics'>): number {
   const busy = Math.max(1, Atomics.load(running, 0));
   return Math.max(1, Math.floor(threads / busy));

@@ -8,7 +8,8 @@ const OPEN_MAX = 2;
 const open = new Map<string, MarketData>();
 
 /**
- * The market of a handle, opened once in this thread: what is derived from it (alignments, growth factors) is kept with it.
+ * The market of a handle, opened once in this thread: what is derived from it (alignments, growth factors) is kept with
+ * it.
  * @cost of `openMarket` at the first use
  */
 export function openedMarket(handle: MarketHandle): MarketData {

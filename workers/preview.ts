@@ -12,7 +12,10 @@ import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
-/** What an index would consist of on a day, as a PreviewResponse; without a day on its base date, a derived one at its first rebalance. */
+/**
+ * What an index would consist of on a day, as a PreviewResponse; without a day on its base date, a derived one at its
+ * first rebalance.
+ */
 export const preview: Task<'preview'> = ({ market: handle, documents, indexId, asOf: asked }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);

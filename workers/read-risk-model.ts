@@ -6,7 +6,10 @@ import type { StoredMatrix } from '#jobs/tasks/indices.js';
 import { encodeRiskModel, writeRiskModelPart } from '#views/risk-model-view.js';
 import { answerBytes } from './hand-over.js';
 
-/** The matrix read last: a long body is asked for part by part. Files are never written again, so a path names its content. */
+/**
+ * The matrix read last: a long body is asked for part by part. Files are never written again, so a path names its
+ * content.
+ */
 let latest: { readonly path: string; readonly matrix: PackedMatrix } | undefined;
 
 /** Rows of a frame, or the volatilities, as JSON. */

@@ -59,8 +59,8 @@ interface PackComposition {
 }
 
 /**
- * The composition to be traded: that announced for the next rebalance, on the session itself too; before its announcement what
- * the rules would decide today; of a derived index what its latest solve holds.
+ * The composition to be traded: that announced for the next rebalance, on the session itself too; before its
+ * announcement what the rules would decide today; of a derived index what its latest solve holds.
  */
 function compositionFor(
   composer: Composer,

@@ -66,7 +66,10 @@ interface Versions {
   readonly content: MarketContent;
 }
 
-/** What needs no hashing: the days that were held, while no name and no field has come or gone, and tables that came whole or are those held. */
+/**
+ * What needs no hashing: the days that were held, while no name and no field has come or gone, and tables that came
+ * whole or are those held.
+ */
 function knownDigests(
   { held, fresh, before, content }: Versions,
   { isAdded, isSameObjects }: { readonly isAdded: boolean; readonly isSameObjects: boolean },

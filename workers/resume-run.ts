@@ -156,7 +156,10 @@ export function resumeStored(
   );
 }
 
-/** Text of the snapshots that a stored result has behind those stored by themselves. @throws CannotResume when it is not what was written */
+/**
+ * Text of the snapshots that a stored result has behind those stored by themselves.
+ * @throws CannotResume when it is not what was written
+ */
 function textBehind({ result }: ResumableRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
   const text = new Uint8Array(to - from);
   if (text.length > 0) readBytes(result, from, text);

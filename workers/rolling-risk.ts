@@ -11,7 +11,10 @@ import { withRunFile } from './run-file.js';
 /** Bytes of a row: a date and five numbers. */
 const ROW_BYTES = 120;
 
-/** A RollingRiskView of a stored run as JSON. @throws Refusal RISK_INSUFFICIENT_DATA when the market has no price of what it holds */
+/**
+ * A RollingRiskView of a stored run as JSON.
+ * @throws Refusal RISK_INSUFFICIENT_DATA when the market has no price of what it holds
+ */
 export const rollingRiskOfRun: Task<'rolling-risk'> = ({ columns, runId, memory, market }) => {
   const { names, days, level, index } = withRunFile(columns, (run) => ({ names: run.header.names, ...runLevels(run) }));
   if (market) assertPriced(openedMarket(market), { names, first: days[0]!, last: days.at(-1)! });

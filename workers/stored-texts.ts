@@ -10,7 +10,10 @@ import { answerBytes } from './hand-over.js';
 export const upgradeResult: Task<'upgrade-result'> = async (file) =>
   answerBytes(JSON.stringify(upgradedResult(readJson(file))));
 
-/** The value of a stored text. @throws Refusal DOCUMENT_UNREADABLE when it is gone or has another content than was written */
+/**
+ * The value of a stored text.
+ * @throws Refusal DOCUMENT_UNREADABLE when it is gone or has another content than was written
+ */
 export function readJson({ path, sha256 }: HashedFile): unknown {
   let bytes: Uint8Array;
   try {

@@ -19,7 +19,10 @@ interface OpenWorkbook {
   tick: () => void;
 }
 
-/** Workbooks that the thread has open, the one read longest ago first. One that it has not is made anew up to where it is read on. */
+/**
+ * Workbooks that the thread has open, the one read longest ago first. One that it has not is made anew up to where it
+ * is read on.
+ */
 const opened = new Map<string, OpenWorkbook>();
 
 /** Bytes of a part, about: what some fifty milliseconds compress. */

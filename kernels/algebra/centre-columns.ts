@@ -9,7 +9,8 @@ import { assert } from '../assert.js';
  * @returns        Nothing; `x` is centred.
  * @throws         KernelFault on a shape mismatch.
  * @cost           Two passes over the panel.
- * @source         Definition. Each column is summed first row to last, whatever stands beside it: every engine gives the same bits.
+ * @source         Definition. Each column is summed first row to last, whatever stands beside it: every engine gives
+ *   the same bits.
  */
 export function centreColumns(x: Float64Array, weights: Float64Array | undefined, means: Float64Array): void {
   const columns = means.length;

@@ -8,7 +8,8 @@ import { assertColumns } from './column-squares.js';
  * @returns    Nothing; the sums are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       Two passes over the panel.
- * @source     Definition: what `centreColumns` and `columnSquares` give one after the other, bit for bit, on every engine.
+ * @source     Definition: what `centreColumns` and `columnSquares` give one after the other, bit for bit, on every
+ *   engine.
  */
 export function columnDeviations(x: Float64Array, out: Float64Array): void {
   const columns = out.length;

@@ -8,7 +8,8 @@ import { assert } from '../assert.js';
  * @returns    Nothing; the sums are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       One pass over the panel.
- * @source     Definition. Each column is summed first row to last, whatever stands beside it: every engine gives the same bits.
+ * @source     Definition. Each column is summed first row to last, whatever stands beside it: every engine gives the
+ *   same bits.
  */
 export function columnSquares(x: Float64Array, out: Float64Array): void {
   const columns = out.length;

@@ -9,7 +9,8 @@ import { assert } from '../assert.js';
  * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       rows * columns multiply-adds, one pass over `a`; no scratch.
- * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1), GEMV.
+ * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
+ *   GEMV.
  */
 export function gemv(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const columns = x.length;
@@ -26,7 +27,8 @@ export function gemv(a: Float64Array, x: Float64Array, out: Float64Array): void 
  * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       rows * columns multiply-adds, one pass over `a`; no scratch.
- * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1), GEMV.
+ * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
+ *   GEMV.
  */
 export function gemvTransposed(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const columns = out.length;

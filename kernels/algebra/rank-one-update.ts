@@ -17,7 +17,8 @@ export interface RankOneUpdate {
  * @returns       Nothing; the upper triangle of `out` is updated.
  * @throws        KernelFault on a shape mismatch.
  * @cost          n^2 / 2 multiply-adds, one pass over half of `out`: bound by memory.
- * @source        Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1), SYR.
+ * @source        Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
+ *   SYR.
  */
 export function rankOneUpdate(out: Float64Array, x: Float64Array, { decay, factor }: RankOneUpdate): void {
   const n = x.length;

@@ -16,8 +16,10 @@ const NEGLIGIBLE = 2 ** -900;
  *                 (the first of equals) positive.
  * @returns        True when every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
- * @cost           about 4/3 n^3 multiply-adds to tridiagonal form, as many to form Q, 3 n^3 for the rotations; scratch n.
- * @source         Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred2); Bowdler et al. (1968), 11, 293-306 (tql2).
+ * @cost           about 4/3 n^3 multiply-adds to tridiagonal form, as many to form Q, 3 n^3 for the rotations; scratch
+ *   n.
+ * @source         Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred2); Bowdler et al. (1968),
+ *   11, 293-306 (tql2).
  */
 export function symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
   assertEigen(a, n, values);
@@ -42,7 +44,8 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
  * @param a        [n x n] row-major, symmetric; not changed.
  * @param n        Order, at least 0.
  * @param values   [count], overwritten with the largest eigenvalues in ascending order; count is at most n.
- * @param vectors  [count x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, oriented as in `symmetricEigen`.
+ * @param vectors  [count x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, oriented as in
+ *   `symmetricEigen`.
  * @returns        True when every eigenvalue converged; false only for input that is not finite.
  * @throws         KernelFault on a shape mismatch.
  * @cost           That of `symmetricEigen`; an engine may leave out what only the others need. Values and vectors are those of
@@ -88,7 +91,8 @@ export function assertLargest(a: Float64Array, n: number, values: Float64Array, 
  * @returns       True when every eigenvalue converged; false only for input that is not finite.
  * @throws        KernelFault on a shape mismatch.
  * @cost          about 4/3 n^3 multiply-adds to tridiagonal form, then order n^2; scratch n^2.
- * @source        Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred1); Bowdler et al. (1968), 11, 293-306 (tql1).
+ * @source        Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred1); Bowdler et al. (1968),
+ *   11, 293-306 (tql1).
  */
 export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean {
   assertEigen(a, n, values);
@@ -114,7 +118,10 @@ export function assertEigen(a: Float64Array, n: number, values: Float64Array): v
   assert(values.length === n, `values: ${values.length} for order ${n}`);
 }
 
-/** A power of two that brings the largest entry near 1, so that nothing overflows or vanishes; NaN when an entry is not finite. */
+/**
+ * A power of two that brings the largest entry near 1, so that nothing overflows or vanishes; NaN when an entry is not
+ * finite.
+ */
 export function scaleOf(a: Float64Array): number {
   let largest = 0;
   for (let k = 0; k < a.length; k++) {
@@ -155,7 +162,10 @@ function tridiagonalise(
   if (accumulate) transpose(a, n);
 }
 
-/** Householder vector of row i, left of the diagonal, written in place; returns half its squared norm, 0 when there is nothing to do. */
+/**
+ * Householder vector of row i, left of the diagonal, written in place; returns half its squared norm, 0 when there is
+ * nothing to do.
+ */
 function reflect(a: Float64Array, n: number, i: number, off: Float64Array): number {
   const row = i * n;
   let scale = 0;
@@ -177,7 +187,9 @@ function reflect(a: Float64Array, n: number, i: number, off: Float64Array): numb
   return h - f * g;
 }
 
-/** A := P A P on the leading i x i block, P = I - u u'/h with u in row i; keeps u/h in column i for the accumulation. */
+/**
+ * A := P A P on the leading i x i block, P = I - u u'/h with u in row i; keeps u/h in column i for the accumulation.
+ */
 function applyReflection(a: Float64Array, n: number, i: number, h: number, off: Float64Array): void {
   const row = i * n;
   let correction = 0;

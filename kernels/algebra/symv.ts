@@ -9,7 +9,8 @@ import { assert } from '../assert.js';
  * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       n^2 multiply-adds, one pass over half of `a`; no scratch.
- * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1), SYMV.
+ * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
+ *   SYMV.
  */
 export function symv(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const n = x.length;

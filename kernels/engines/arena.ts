@@ -4,8 +4,8 @@ import { assert } from '../assert.js';
 const PAGE_BYTES = 65_536;
 
 /**
- * Largest arena: just under 2 GiB, so that every address is a positive int32. It holds a covariance of 11,000 names with its
- * workspace; the module is linked with the same number.
+ * Largest arena: just under 2 GiB, so that every address is a positive int32. It holds a covariance of 11,000 names
+ * with its workspace; the module is linked with the same number.
  */
 export const ARENA_PAGES_MAX = 32_767;
 
@@ -16,8 +16,8 @@ const FLOOR = PAGE_BYTES;
 const LINE_BYTES = 64;
 
 /**
- * One shared linear memory and a stack allocator over it. It grows to its high-water mark and never shrinks: who used much of it
- * drops the whole arena.
+ * One shared linear memory and a stack allocator over it. It grows to its high-water mark and never shrinks: who used
+ * much of it drops the whole arena.
  */
 export interface Arena {
   readonly memory: WebAssembly.Memory;

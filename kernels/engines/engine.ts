@@ -9,8 +9,8 @@ export const ENGINE_NAMES = ['wasm', 'openblas', 'tensorflow', 'reference'] as c
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /**
- * The dense operations that kernels are made of, whatever computes them. Each has the shapes, units and errors of its plain
- * definition below `kernels/`, which is also its test: results agree to 1e-12 of the quantity, not bit for bit.
+ * The dense operations that kernels are made of, whatever computes them. Each has the shapes, units and errors of its
+ * plain definition below `kernels/`, which is also its test: results agree to 1e-12 of the quantity, not bit for bit.
  */
 export interface Engine {
   readonly name: EngineName;

@@ -9,7 +9,10 @@ const WINDOW_BYTES = 1 << 18;
 /** Bytes that are copied faster one by one than by a call. */
 const SHORT_BYTES = 48;
 
-/** Bytes from which text goes to the drain by itself: a second copy of it would take longer than draining what is before. */
+/**
+ * Bytes from which text goes to the drain by itself: a second copy of it would take longer than draining what is
+ * before.
+ */
 const LONG_BYTES = 1 << 13;
 
 /** Numbers that are copied faster one by one than by a call. */

@@ -10,7 +10,10 @@ export type EngineSetting = EngineName | 'auto';
 /** The engine that runs, and why others do not. */
 export interface EngineChoice {
   readonly engine: Engine;
-  /** What computes all that no result may tell to be less than float64, levels and weights before all: `engine` itself unless its products are float32. */
+  /**
+   * What computes all that no result may tell to be less than float64, levels and weights before all: `engine` itself
+   * unless its products are float32.
+   */
   readonly exact: Engine;
   /** Engines that were wished for and refused, in the order in which they were tried. */
   readonly refused: readonly { readonly name: EngineName; readonly why: string }[];
@@ -27,7 +30,10 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   reference: ['reference'],
 };
 
-/** Opens the engine of a setting, or the best that works in its stead. `threads` tells how many a large problem may have: see `wasmEngine`. */
+/**
+ * Opens the engine of a setting, or the best that works in its stead. `threads` tells how many a large problem may
+ * have: see `wasmEngine`.
+ */
 export async function openEngine(setting: EngineSetting, threads: () => number = () => 1): Promise<EngineChoice> {
   const refused: { name: EngineName; why: string }[] = [];
   for (const name of CANDIDATES[setting]) {

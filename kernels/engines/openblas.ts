@@ -115,8 +115,8 @@ interface Routines {
 type Library = import('koffi').LibraryHandle;
 
 /**
- * The engine of the system's BLAS and LAPACK, called in place through koffi, one thread a process. It serves the products,
- * factorisations and eigenvalues; passes bound by memory stay with `base`.
+ * The engine of the system's BLAS and LAPACK, called in place through koffi, one thread a process. It serves the
+ * products, factorisations and eigenvalues; passes bound by memory stay with `base`.
  *
  * @param base  Engine that allocates, and does what a BLAS has no routine for.
  * @throws      Error saying why there is none: koffi not installed, no library, or a failed self-test.

@@ -8,14 +8,20 @@ export interface FollowerPlace {
   readonly module: WebAssembly.Module;
   readonly board: number;
   readonly scratch: number;
-  /** [followers that have come, the word of the leader]; not on the memory of the kernels, which is another's when the last one comes late. */
+  /**
+   * [followers that have come, the word of the leader]; not on the memory of the kernels, which is another's when the
+   * last one comes late.
+   */
   readonly muster: Int32Array;
 }
 
 /** What the leader says once it knows who has come. */
 export const LEADER_WORD = { wait: 0, start: 1, goHome: 2 } as const;
 
-/** Followers are there within some tens of milliseconds; on a machine that is so busy that they are not, they would not help either. */
+/**
+ * Followers are there within some tens of milliseconds; on a machine that is so busy that they are not, they would not
+ * help either.
+ */
 const MUSTER_MS = 1_000;
 
 export interface TeamOf {
@@ -27,8 +33,9 @@ export interface TeamOf {
 }
 
 /**
- * Runs a kernel on this thread with others at its side; they come for this one call and leave after it. They take parts of its products
- * (`wasm/team`), which are cut the same way for any number of threads: so the bits are those of one. If not all of them come it runs alone.
+ * Runs a kernel on this thread with others at its side; they come for this one call and leave after it. They take parts
+ * of its products (`wasm/team`), which are cut the same way for any number of threads: so the bits are those of one. If
+ * not all of them come it runs alone.
  *
  * @cost 20 to 40 ms to start the threads, 10 MB each.
  */

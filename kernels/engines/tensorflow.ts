@@ -37,8 +37,8 @@ const CORE = '@tensorflow/tfjs-core';
 const WASM = '@tensorflow/tfjs-backend-wasm';
 
 /**
- * The engine of TensorFlow.js: float32, for the covariance product and for paths; everything else stays with `base`. The native package
- * is the operator's to install; the WebAssembly backend is an optional dependency.
+ * The engine of TensorFlow.js: float32, for the covariance product and for paths; everything else stays with `base`.
+ * The native package is the operator's to install; the WebAssembly backend is an optional dependency.
  *
  * @param base  Engine for all that float32 is not good enough for.
  * @throws      Error saying why there is none: no package, a backend that does not start, or a product that is wrong.
@@ -75,7 +75,10 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
   };
 }
 
-/** X'X by an explicit transpose: the flag of matMul leaves the fast path and is twelve times slower on the WebAssembly backend. */
+/**
+ * X'X by an explicit transpose: the flag of matMul leaves the fast path and is twelve times slower on the WebAssembly
+ * backend.
+ */
 function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
   const panel = tf.tensor2d(x, [rows, columns]);
   const transposed = tf.transpose(panel);

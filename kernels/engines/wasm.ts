@@ -9,7 +9,10 @@ import { BYTES, kernelsOn } from './webassembly/kernels.js';
 import { pathsOn } from './webassembly/paths.js';
 import { productsOn } from './webassembly/products.js';
 
-/** Order from which threads share an eigenvalue problem: a quarter of a second's work, against the 30 ms that starting a thread takes. */
+/**
+ * Order from which threads share an eigenvalue problem: a quarter of a second's work, against the 30 ms that starting a
+ * thread takes.
+ */
 const TEAM_ORDER = 1_500;
 
 /** Past four threads the memory that holds the matrix is what they wait for. */
@@ -18,12 +21,16 @@ const TEAM_MAX = 4;
 export interface WasmEngineOptions {
   /** Memory to work on; a new one unless given. */
   readonly arena?: Arena;
-  /** Threads that a large problem may have at this moment, the calling one among them; 1 unless given. The bits do not depend on it. */
+  /**
+   * Threads that a large problem may have at this moment, the calling one among them; 1 unless given. The bits do not
+   * depend on it.
+   */
   readonly threads?: () => number;
 }
 
 /**
- * The engine of own SIMD kernels: plain WebAssembly, the same bits on every machine, Node version and number of threads.
+ * The engine of own SIMD kernels: plain WebAssembly, the same bits on every machine, Node version and number of
+ * threads.
  *
  * @param options  Memory, and threads that may help.
  * @throws         Error when the platform has no WebAssembly SIMD, or the module was not built.

@@ -11,7 +11,9 @@ const PLAIN: CentringEngine = { centreColumns: plainCentreColumns };
 export interface Demeaned {
   /** Divisor-free scale: S = X'X once every row of X carries the square root of its factor. */
   readonly rowFactors: Float64Array;
-  /** Sum of the squared factors over their sum: 1/(T-1) for equal weights, the variance of a weighted mean in general. */
+  /**
+   * Sum of the squared factors over their sum: 1/(T-1) for equal weights, the variance of a weighted mean in general.
+   */
   readonly dispersion: number;
 }
 
@@ -23,7 +25,8 @@ export interface Demeaned {
  * @param weights  [observations] summing to 1, or undefined for equal weights (factors 1/(observations - 1), ddof 1).
  * @param means    [assets], overwritten with the column means.
  * @param engine   Engine that centres (plain loops when absent).
- * @returns        Factors v_t = w_t / (1 - sum w^2) and their dispersion: covariance S_ij = sum_t v_t x_ti x_tj is unbiased.
+ * @returns        Factors v_t = w_t / (1 - sum w^2) and their dispersion: covariance S_ij = sum_t v_t x_ti x_tj is
+ *   unbiased.
  * @throws         KernelFault on a shape mismatch or fewer than two observations.
  * @cost           two passes over the panel; no scratch beyond the factors.
  * @source         ISO/GUM reliability weights; equal weights give the textbook ddof 1.

@@ -101,7 +101,10 @@ function rangeOf(engine: Engine, matrix: Float64Array, n: number): Range {
   });
 }
 
-/** Whether the eigenvalues follow from the T x T products of the rows: a target of equal diagonal only shifts those of the sample. */
+/**
+ * Whether the eigenvalues follow from the T x T products of the rows: a target of equal diagonal only shifts those of
+ * the sample.
+ */
 function byRows({ observations, assets, intensity, target }: LowRankCovariance): boolean {
   return observations < assets && (intensity === 0 || target.kind === 'scaled_identity');
 }

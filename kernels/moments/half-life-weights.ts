@@ -29,8 +29,8 @@ export function decayOf(halfLife: number): number {
 }
 
 /**
- * 0.5^x for x >= 0 by repeated square roots, so that every engine gives the same bits: Math.pow is not exactly specified.
- * Whole halvings come from the exponent, the fraction from its binary digits.
+ * 0.5^x for x >= 0 by repeated square roots, so that every engine gives the same bits: Math.pow is not exactly
+ * specified. Whole halvings come from the exponent, the fraction from its binary digits.
  */
 function powerOfHalf(x: number): number {
   const whole = Math.floor(x);

@@ -1,7 +1,10 @@
 import { assert } from '../assert.js';
 import type { Target } from './shrinkage-target.js';
 
-/** Relative distance that rounding alone can put between a matrix summed over so many observations and the target it equals (two names, duplicated names). */
+/**
+ * Relative distance that rounding alone can put between a matrix summed over so many observations and the target it
+ * equals (two names, duplicated names).
+ */
 const roundingOf = (observations: number): number => (16 + observations) * Number.EPSILON;
 
 /** How far a sample covariance is from its target. */
@@ -38,7 +41,8 @@ export function targetDistances(covariance: Float64Array, target: Target): Dista
       squares += s * s;
       gaps += gap * gap;
     }
-    // The diagonal of a constant-correlation target is that of S by definition: rounding must not make a distance of it.
+    // The diagonal of a constant-correlation target is that of S by definition: rounding must not make a distance of
+    // it.
     const ownGap = target.kind === 'scaled_identity' ? target.own[i]! - own : 0;
     frobenius2 += own * own + 2 * squares;
     gamma += ownGap * ownGap + 2 * gaps;
@@ -49,11 +53,14 @@ export function targetDistances(covariance: Float64Array, target: Target): Dista
 /**
  * Ledoit-Wolf's analytic shrinkage intensity towards a constant-correlation or scaled-identity target.
  *
- * @param panel      [observations x assets] row-major, demeaned and scaled so that S = X'X: as `sampleCovariance` leaves it.
+ * @param panel      [observations x assets] row-major, demeaned and scaled so that S = X'X: as `sampleCovariance`
+ *   leaves it.
  * @param target     Target of S.
  * @param distances  Of S from the target.
- * @param weights    What `sampleCovariance` returned: the factor of each row and their dispersion (1/(T - 1) for equal weights).
- * @returns          Intensity in [0, 1]: the weight on the target; 0 when S is its own target; NaN when a sum of fourth powers is not finite.
+ * @param weights    What `sampleCovariance` returned: the factor of each row and their dispersion (1/(T - 1) for equal
+ *   weights).
+ * @returns          Intensity in [0, 1]: the weight on the target; 0 when S is its own target; NaN when a sum of fourth
+ *   powers is not finite.
  * @throws           KernelFault on a shape mismatch.
  * @cost             Two passes over the panel: no product of order observations * assets^2 is formed again.
  * @source           Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411 (identity); Ledoit & Wolf (2004),
@@ -90,8 +97,9 @@ function fourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Ar
 }
 
 /**
- * rho of the constant-correlation target, sum_i pi_ii + rbar sum_{i != j} (s_j / s_i) theta_ij. The double sum factors over a row:
- * sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj = sum_t v_t (sum_i x_ti^3 / s_i)(sum_j s_j x_tj), and its second part is s'Ss.
+ * rho of the constant-correlation target, sum_i pi_ii + rbar sum_{i != j} (s_j / s_i) theta_ij. The double sum factors
+ * over a row: sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj = sum_t v_t (sum_i x_ti^3 / s_i)(sum_j s_j x_tj), and its second
+ * part is s'Ss.
  */
 function rhoOf(panel: Float64Array, volatilities: Float64Array, rbar: number, rowFactors: Float64Array): number {
   const assets = volatilities.length;

@@ -12,7 +12,10 @@ type PanelEngine = Pick<
 >;
 type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'columnSquares'>;
 
-/** A squared distance below this share of |S|^2 has lost digits as the difference of two norms: it is taken entry by entry then. */
+/**
+ * A squared distance below this share of |S|^2 has lost digits as the difference of two norms: it is taken entry by
+ * entry then.
+ */
 const CANCELLED = 1e-4;
 
 /** How a covariance is estimated from a panel of returns. */
@@ -39,8 +42,8 @@ export interface SampleMoments {
 }
 
 /**
- * A shrunk covariance as it comes from its panel, Sigma = scale (keep X'X + common s s' + diag(own)): products with it cost
- * two passes over X, and nothing of order assets^2 exists.
+ * A shrunk covariance as it comes from its panel, Sigma = scale (keep X'X + common s s' + diag(own)): products with it
+ * cost two passes over X, and nothing of order assets^2 exists.
  */
 export interface LowRankCovariance {
   /** [observations x assets] row-major: X'X is the sample covariance. */

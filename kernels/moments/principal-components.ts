@@ -2,7 +2,9 @@ import { assert } from '../assert.js';
 import { orientRow } from '../algebra/symmetric-eigen.js';
 import type { Engine } from '../engines/engine.js';
 
-/** Components whose variance is below this share of the largest are rounding: their vectors would be noise over noise. */
+/**
+ * Components whose variance is below this share of the largest are rounding: their vectors would be noise over noise.
+ */
 const NEGLIGIBLE = 1e-14;
 
 export interface PrincipalComponents {
@@ -22,7 +24,8 @@ export interface PrincipalComponents {
  * @returns        The pairs, on memory of their own.
  * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
  * @cost           An eigenproblem of order min(rows, columns) and, when rows are fewer, one product with the panel.
- * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero eigenvalues.
+ * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero
+ *   eigenvalues.
  */
 export function principalComponents(
   engine: Engine,

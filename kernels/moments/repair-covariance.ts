@@ -5,8 +5,8 @@ import type { Engine } from '../engines/engine.js';
 type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetricEigen' | 'symmetricRankK' | 'gemm'>;
 
 /**
- * Makes a symmetric matrix positive semi-definite by setting its negative eigenvalues to 0, and brings its diagonal back by
- * scaling rows and columns.
+ * Makes a symmetric matrix positive semi-definite by setting its negative eigenvalues to 0, and brings its diagonal
+ * back by scaling rows and columns.
  *
  * @param engine      Engine that decomposes and multiplies.
  * @param covariance  [assets x assets] row-major, symmetric, diagonal not negative; overwritten.
@@ -14,7 +14,8 @@ type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetric
  * @returns           Nothing; the repaired matrix is in `covariance`, its diagonal unchanged to the last bit.
  * @throws            KernelFault on a shape mismatch; Error when an entry is not finite.
  * @cost              All eigenpairs and assets^3 / 2 multiply-adds; scratch of two matrices.
- * @source            Higham (2002), IMA J. Numerical Analysis 22(3), 329-343, one projection; rescaling as in Rebonato & Jaeckel (2000), J. Risk 2(2).
+ * @source            Higham (2002), IMA J. Numerical Analysis 22(3), 329-343, one projection; rescaling as in Rebonato
+ *   & Jaeckel (2000), J. Risk 2(2).
  */
 export function repairCovariance(engine: RepairEngine, covariance: Float64Array, assets: number): void {
   assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);

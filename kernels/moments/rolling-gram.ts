@@ -45,8 +45,10 @@ const UPDATES_MAX = 12;
  *
  * @param engine  Engine that multiplies.
  * @param past    Windows to resume from; they are recomputed when the first call needs it.
- * @cost          an update (rows that came + rows that went) * n^2 / 2 multiply-adds and two passes over n^2; T n^2 / 2 anew.
- * @source        Chan, Golub & LeVeque (1983), The American Statistician 37(3), 242-247: sums of products are additive over rows.
+ * @cost          an update (rows that came + rows that went) * n^2 / 2 multiply-adds and two passes over n^2; T n^2 / 2
+ *   anew.
+ * @source        Chan, Golub & LeVeque (1983), The American Statistician 37(3), 242-247: sums of products are additive
+ *   over rows.
  */
 export function createRollingGram(engine: GramEngine, past: GramHistory | null = null): RollingGram {
   let names = new Int32Array(0);

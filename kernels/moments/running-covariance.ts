@@ -9,18 +9,21 @@ type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
 export type VisitMoments = (observation: number, means: Float64Array, covariance: Float64Array) => void;
 
 /**
- * Means and covariances of a window that moves over a panel one observation at a time: each step adds a row and drops one.
+ * Means and covariances of a window that moves over a panel one observation at a time: each step adds a row and drops
+ * one.
  *
  * @param engine   Engine that updates.
  * @param panel    [observations x columns] row-major, finite.
  * @param columns  Columns of `panel`, at least 1.
  * @param window   Observations of the window, at least 2.
- * @param visit    Receives the moments of each complete window: its last observation, means [columns], covariance [columns x columns], ddof 1.
+ * @param visit    Receives the moments of each complete window: its last observation, means [columns], covariance
+ *   [columns x columns], ddof 1.
  * @returns        Nothing.
  * @throws         KernelFault on a shape mismatch or a window below 2.
  * @cost           4 products of order columns^2 an observation, whatever the window. Sums are taken about the mean of a recent window and
  *                 started afresh once a window, so that rounding does not pile up.
- * @source         Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance, The American Statistician 37(3), 242-247.
+ * @source         Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance, The American Statistician
+ *   37(3), 242-247.
  */
 export function rollingCovariance(
   engine: UpdateEngine,
@@ -56,7 +59,8 @@ export function rollingCovariance(
  * @returns         Nothing.
  * @throws          KernelFault on a shape mismatch or a half-life that is not positive.
  * @cost            One product of order columns^2 an observation.
- * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with decaying weights.
+ * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with
+ *   decaying weights.
  */
 export function exponentialCovariance(
   engine: UpdateEngine,

@@ -6,7 +6,8 @@ export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
 
 /**
  * A structured target in the few numbers that define it: F = common s s' + diag(own), with s the `scale`.
- * Constant correlation: common = rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own = mean variance.
+ * Constant correlation: common = rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own =
+ * mean variance.
  */
 export interface Target {
   readonly kind: ShrinkageTarget;
@@ -18,12 +19,14 @@ export interface Target {
 /**
  * Mean off-diagonal correlation of a covariance matrix.
  *
- * @param covariance  [assets x assets] row-major; what lies below the diagonal is not read. A name of zero variance counts with correlation 0.
+ * @param covariance  [assets x assets] row-major; what lies below the diagonal is not read. A name of zero variance
+ *   counts with correlation 0.
  * @param assets      Order, at least 1.
  * @returns           Mean over the pairs, in [-1/(assets - 1), 1]; 0 for one name.
  * @throws            KernelFault on a shape mismatch.
  * @cost              assets^2 / 2 divisions; scratch of two rows.
- * @source            Ledoit & Wolf (2004), Honey, I shrunk the sample covariance matrix, J. Portfolio Management 30(4), eq. 4.
+ * @source            Ledoit & Wolf (2004), Honey, I shrunk the sample covariance matrix, J. Portfolio Management 30(4),
+ *   eq. 4.
  */
 export function averageCorrelation(covariance: Float64Array, assets: number): number {
   const volatilities = volatilitiesOf(covariance, assets);
@@ -54,7 +57,8 @@ function rowCorrelation(covariance: Float64Array, assets: number, i: number, vol
  * @returns            The target in low-rank form, unit of the matrix.
  * @throws             KernelFault on a shape mismatch.
  * @cost               order assets.
- * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411.
+ * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J.
+ *   Multivariate Analysis 88(2), 365-411.
  */
 export function shrinkageTarget(
   target: ShrinkageTarget,

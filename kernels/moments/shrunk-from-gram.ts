@@ -9,10 +9,12 @@ import { averageCorrelation } from './shrinkage-target.js';
  * @param observations  Rows of the panel, at least 2.
  * @param scale         Factor on everything: the periods of a year.
  * @param out           [n x n] row-major, overwritten; exactly symmetric.
- * @returns             Nothing; the matrix is in `out`: scale (delta F + (1 - delta) S), delta = n / (n + observations).
+ * @returns             Nothing; the matrix is in `out`: scale (delta F + (1 - delta) S), delta = n / (n +
+ *   observations).
  * @throws              KernelFault on a shape mismatch.
  * @cost                Three passes over n^2 / 2.
- * @source              Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119: the target of constant correlation.
+ * @source              Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119: the target of constant
+ *   correlation.
  */
 export function shrunkFromGram({ products, sums }: Gram, observations: number, scale: number, out: Float64Array): void {
   const n = sums.length;

@@ -29,8 +29,8 @@ export interface FeasibilityAnswer {
 export const FEASIBILITY_TOLERANCE = 1e-9;
 
 /**
- * Whether anything satisfies the hard rows, kinks and norms of a programme inside its bounds. Rows and kinks come first:
- * their least total violation is a linear programme. Then each norm is made as small as the others allow.
+ * Whether anything satisfies the hard rows, kinks and norms of a programme inside its bounds. Rows and kinks come
+ * first: their least total violation is a linear programme. Then each norm is made as small as the others allow.
  *
  * @cost  a linear programme, and a quadratic one for each norm.
  */
@@ -84,7 +84,10 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
   };
 }
 
-/** A row without a name that can move holds or does not, whatever the others do: its multiplier is its price when it does not. */
+/**
+ * A row without a name that can move holds or does not, whatever the others do: its multiplier is its price when it
+ * does not.
+ */
 function withEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
   return rowMultipliers.map((multiplier, r) => {
     let value = 0;
@@ -170,9 +173,9 @@ function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
 }
 
 /**
- * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the weighted
- * left sides (norms by their tangents, which lie below them), less the weighted bounds. Positive means infeasible, whatever the
- * multipliers and however they were found: every feasible point would make it at most nought.
+ * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the
+ * weighted left sides (norms by their tangents, which lie below them), less the weighted bounds. Positive means
+ * infeasible, whatever the multipliers and however they were found: every feasible point would make it at most nought.
  *
  * @returns  The margin; -Infinity where a name without a bound could make up for anything.
  * @cost     m n, and n^2 for each norm.
@@ -213,7 +216,8 @@ export function infeasibilityGap(
       along += slope[i]! * around[i]!;
     }
     if (!(square > 0)) return;
-    // The tangent of the norm itself, whose gradient is slope / root of square: linear in the radius, and tighter than that of its square.
+    // The tangent of the norm itself, whose gradient is slope / root of square: linear in the radius, and tighter than
+    // that of its square.
     add(weight, slope, 0);
     gap += weight * (square - Math.sqrt(square) * radius - along);
   });
@@ -235,7 +239,10 @@ interface Range {
   readonly negligible: number;
 }
 
-/** Least value over a range of force * x plus the priced kinks of the name: convex and piecewise linear, so at an end or a kink. */
+/**
+ * Least value over a range of force * x plus the priced kinks of the name: convex and piecewise linear, so at an end or
+ * a kink.
+ */
 function leastOver(
   { kinks }: Program,
   prices: Float64Array,

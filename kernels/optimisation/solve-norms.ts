@@ -32,12 +32,13 @@ export interface NormSolvers {
 }
 
 /**
- * Solves a programme whose norms bind by pricing one of them after the other: with a price in place of the norm the programme is one
- * with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
+ * Solves a programme whose norms bind by pricing one of them after the other: with a price in place of the norm the
+ * programme is one with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
  *
  * @returns  undefined where that leads to no optimum.
  * @cost     four to eight programmes with one norm less.
- * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of the length is nearly linear in the price.
+ * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of
+ *   the length is nearly linear in the price.
  */
 export function solveWithNorms(
   program: Program,

@@ -19,9 +19,14 @@ export interface Solver {
 }
 
 export interface SolveOptions {
-  /** Active set of a similar programme: begins there instead of with every name free. One of another shape is ignored. */
+  /**
+   * Active set of a similar programme: begins there instead of with every name free. One of another shape is ignored.
+   */
   readonly warm?: ActiveState | undefined;
-  /** An optimum of a programme that differs in its objective and the bounds of rows alone: followed from there before anything else is tried. */
+  /**
+   * An optimum of a programme that differs in its objective and the bounds of rows alone: followed from there before
+   * anything else is tried.
+   */
   readonly follow?: PathStart | undefined;
   /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
@@ -162,7 +167,10 @@ function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
   return worst(one.kkt) < worst(other.kkt) ? one : other;
 }
 
-/** Price of a violation in the elastic form, in multiples of the mean curvature: above any multiplier that a portfolio meets. */
+/**
+ * Price of a violation in the elastic form, in multiples of the mean curvature: above any multiplier that a portfolio
+ * meets.
+ */
 const ELASTIC_PRICE = 1e3;
 
 /** The programme with every row and limit for sale: it has an interior where the rows themselves leave none. */
@@ -186,8 +194,8 @@ interface Beginning {
 }
 
 /**
- * Where block pivoting begins: at the state of a similar programme; with every name free, limits on kinks left aside; and where
- * those bind, with every name pinned to its kink.
+ * Where block pivoting begins: at the state of a similar programme; with every name free, limits on kinks left aside;
+ * and where those bind, with every name pinned to its kink.
  */
 function* beginnings(program: Program, warm: ActiveState | undefined): Generator<Beginning> {
   if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
@@ -258,7 +266,10 @@ function solveInside(
   return { answer: best!, isConverged };
 }
 
-/** Whether every feasible point is as good as any other: then one needs no multipliers, and those of an interior point are rounding. */
+/**
+ * Whether every feasible point is as good as any other: then one needs no multipliers, and those of an interior point
+ * are rounding.
+ */
 function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
   return (
     curvature === 0 && ridge === 0 && kinks.every(({ limit }) => limit !== null) && linear.every((value) => value === 0)

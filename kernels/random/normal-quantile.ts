@@ -8,7 +8,8 @@ import { naturalLog } from './natural-log.js';
  * @returns  z with P(Z <= z) = p, to about 1e-16 relative; the same bits on every engine.
  * @throws   KernelFault when p is not inside (0, 1).
  * @cost     15 multiply-adds and a division; a logarithm and a square root in the tails (15 % of uniform input).
- * @source   Wichura (1988), Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37(3), PPND16.
+ * @source   Wichura (1988), Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics
+ *   37(3), PPND16.
  */
 export function normalQuantile(p: number): number {
   if (!(p > 0 && p < 1)) throw new KernelFault(`p: ${p}, a probability inside (0, 1) needed`);

@@ -9,7 +9,10 @@ export type PathModel =
   /** Independent normal returns; a growth factor below 0 is 0. */
   | { readonly kind: 'gaussian'; readonly mean: number; readonly deviation: number };
 
-/** Bins of the level after each session: bin k of session t holds levels from low + k / scale on, the ends hold what lies beyond. */
+/**
+ * Bins of the level after each session: bin k of session t holds levels from low + k / scale on, the ends hold what
+ * lies beyond.
+ */
 export interface LevelBins {
   readonly low: Float64Array;
   readonly scale: Float64Array;
@@ -47,9 +50,12 @@ export interface PathTallies {
  * @param request  Model, horizon, seed, first path and bins.
  * @param tallies  Counts are added to, the lists overwritten.
  * @returns        Nothing; the tallies are filled.
- * @throws         KernelFault on a shape mismatch, an empty history or a block that is not 1 to the length of the history.
- * @cost           paths * horizon steps of about 10 operations; a block costs a quarter of a Philox block, a normal half of one and an inversion.
- * @source         Politis & Romano (1992), A circular block-resampling procedure for stationary data, in Exploring the Limits of Bootstrap.
+ * @throws         KernelFault on a shape mismatch, an empty history or a block that is not 1 to the length of the
+ *   history.
+ * @cost           paths * horizon steps of about 10 operations; a block costs a quarter of a Philox block, a normal
+ *   half of one and an inversion.
+ * @source         Politis & Romano (1992), A circular block-resampling procedure for stationary data, in Exploring the
+ *   Limits of Bootstrap.
  */
 export function simulatePaths(request: PathRequest, tallies: PathTallies): void {
   assertPaths(request, tallies);
@@ -125,7 +131,10 @@ export function closeCircle(growth: Float64Array, block: number): Float64Array {
   return circle;
 }
 
-/** Each block starts at a position drawn from a word by scaling: the bias of 2^-32 per position is far below a path's weight. */
+/**
+ * Each block starts at a position drawn from a word by scaling: the bias of 2^-32 per position is far below a path's
+ * weight.
+ */
 function drawBlocks(
   steps: Float64Array,
   circle: Float64Array,

@@ -1,6 +1,8 @@
 import { assert } from '../assert.js';
 
-/** Terms added one after the other at the leaves of the tree: enough to pay for the recursion, too few to lose digits. */
+/**
+ * Terms added one after the other at the leaves of the tree: enough to pay for the recursion, too few to lose digits.
+ */
 const LEAF = 128;
 
 /**

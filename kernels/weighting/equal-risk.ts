@@ -13,13 +13,15 @@ export interface EqualRiskOutcome {
 
 /**
  * Positive weights under which every name contributes the same risk: w_i (S w)_i equal for all i, sum 1.
- * They are unique for a positive definite matrix: the scaled minimiser of x'Sx / 2 - sum(log x) / n, found coordinate by coordinate.
+ * They are unique for a positive definite matrix: the scaled minimiser of x'Sx / 2 - sum(log x) / n, found coordinate
+ * by coordinate.
  *
  * @param covariance [n x n] row-major, symmetric, positive variances; any unit.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch or a variance that is not positive.
  * @cost             2 n^2 multiply-adds a sweep, 10 to 40 sweeps; scratch of n.
- * @source           Griveau-Billion, Richard & Roncalli (2013), A fast algorithm for computing high-dimensional risk parity portfolios, algorithm 1.
+ * @source           Griveau-Billion, Richard & Roncalli (2013), A fast algorithm for computing high-dimensional risk
+ *   parity portfolios, algorithm 1.
  */
 export function equalRiskWeights(covariance: Float64Array, out: Float64Array): EqualRiskOutcome {
   const n = out.length;
@@ -42,7 +44,9 @@ export function equalRiskWeights(covariance: Float64Array, out: Float64Array): E
   return { status: 'iteration-limit', sweeps: SWEEPS_MAX };
 }
 
-/** Moves one coordinate to the positive root of S_ii x^2 + b x = 1/n, b the covariance with the others, and S x with it. */
+/**
+ * Moves one coordinate to the positive root of S_ii x^2 + b x = 1/n, b the covariance with the others, and S x with it.
+ */
 function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, marginal: Float64Array): void {
   const n = x.length;
   const row = i * n;

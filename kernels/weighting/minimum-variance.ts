@@ -8,13 +8,17 @@ const STEPS_PER_NAME = 60;
 /** Exact solves on a guessed active set before the search sharpens its guess. */
 const EXACT_SOLVES_MAX = 12;
 
-/** Gradient gaps, relative to its size, at which the search hands over to the exact solve, one round after the other. */
+/**
+ * Gradient gaps, relative to its size, at which the search hands over to the exact solve, one round after the other.
+ */
 const GAPS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
 
 /** Slack of the optimality conditions, relative to the largest gradient. */
 const TOLERANCE = 1e-10;
 
-/** Added to the diagonal, relative to the mean variance, when the matrix is singular: the evenest of the equal answers. */
+/**
+ * Added to the diagonal, relative to the mean variance, when the matrix is singular: the evenest of the equal answers.
+ */
 const RIDGE = 1e-10;
 
 /** Pivot, relative to its diagonal entry, below which a factor counts as singular. */
@@ -30,15 +34,17 @@ export interface MinimumVarianceOutcome {
 
 /**
  * Long-only weights of least variance: argmin w'Sw over sum w = 1 and 0 <= w <= upper.
- * A pairwise descent guesses which bounds hold; a Cholesky solve on the free names makes the answer exact and is checked against
- * the optimality conditions of all names.
+ * A pairwise descent guesses which bounds hold; a Cholesky solve on the free names makes the answer exact and is
+ * checked against the optimality conditions of all names.
  *
  * @param covariance [n x n] row-major, symmetric positive semi-definite; any unit.
  * @param upper      Largest weight; taken as 1/n when it is less, since the weights could not reach 1.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch.
- * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free names; scratch of their square.
- * @source           Platt (1998), sequential minimal optimisation, with second-order pairs; Nocedal & Wright (2006), Numerical Optimization, 2nd ed., 16.5.
+ * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free names; scratch of
+ *   their square.
+ * @source           Platt (1998), sequential minimal optimisation, with second-order pairs; Nocedal & Wright (2006),
+ *   Numerical Optimization, 2nd ed., 16.5.
  */
 export function minimumVarianceWeights(
   covariance: Float64Array,
@@ -100,7 +106,10 @@ interface Descent {
   readonly gap: number;
 }
 
-/** Moves weight from the name with the steepest gradient to the one where it pays most, until no pair gains more than the gap. */
+/**
+ * Moves weight from the name with the steepest gradient to the one where it pays most, until no pair gains more than
+ * the gap.
+ */
 function descend({ covariance, upper, w, gradient, gap }: Descent): void {
   const n = w.length;
   const diagonal = Float64Array.from({ length: n }, (_, i) => covariance[i * n + i]!);

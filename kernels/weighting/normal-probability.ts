@@ -2,9 +2,11 @@
  * Probability that a standard normal variable is at most z.
  *
  * @param z  Any finite number.
- * @returns  P(Z <= z) in (0, 1), relative error below 1e-13 for |z| <= 7; 0 below -37 and 1 above 8.3 to working precision.
+ * @returns  P(Z <= z) in (0, 1), relative error below 1e-13 for |z| <= 7; 0 below -37 and 1 above 8.3 to working
+ *   precision.
  * @cost     16 multiply-adds, an exponential and a division.
- * @source   Hart et al. (1968), Computer Approximations, formula 5666, in the form of West (2005), Better approximations to cumulative normal functions.
+ * @source   Hart et al. (1968), Computer Approximations, formula 5666, in the form of West (2005), Better
+ *   approximations to cumulative normal functions.
  */
 export function normalProbability(z: number): number {
   const size = Math.abs(z);

@@ -17,16 +17,17 @@ const ACCEPTED = 1e-11;
 const STEP_SHARE = 0.95;
 
 /**
- * Positive weights whose contributions to the variance are the budgets: w_i (S w)_i = b_i w'Sw for every i, sum 1. They are unique for
- * a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by a few sweeps over its coordinates and then
- * Newton's method.
+ * Positive weights whose contributions to the variance are the budgets: w_i (S w)_i = b_i w'Sw for every i, sum 1. They
+ * are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by a few sweeps over
+ * its coordinates and then Newton's method.
  *
  * @param budgets  [n], positive, of sum 1.
  * @param out      [n], overwritten with the weights.
  * @returns        Whether the contributions are the budgets to 1e-11, relative.
  * @throws         KernelFault on a shape mismatch, a budget or a variance that is not positive.
  * @cost           6 sweeps of 2 n^2 multiply-adds (4 n k for loadings), then 2 to 5 factors of the curvature.
- * @source         Spinu (2013), An algorithm for computing risk parity weights; Griveau-Billion, Richard & Roncalli (2013), algorithm 1.
+ * @source         Spinu (2013), An algorithm for computing risk parity weights; Griveau-Billion, Richard & Roncalli
+ *   (2013), algorithm 1.
  */
 export function riskBudgetWeights(
   curvature: Curvature,

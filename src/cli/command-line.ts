@@ -105,7 +105,10 @@ function numberOf(flag: string, text: string): number {
   return value;
 }
 
-/** JSON of a file the command line names, `-` for standard input. The service checks what it says. @throws UsageError when it cannot be read as JSON */
+/**
+ * JSON of a file the command line names, `-` for standard input. The service checks what it says.
+ * @throws UsageError when it cannot be read as JSON
+ */
 export async function jsonFile<T>(path: string): Promise<T> {
   try {
     return JSON.parse(path === '-' ? await standardInput() : await readFile(path, 'utf8')) as T;

@@ -19,7 +19,9 @@ export const EXIT = {
   unreachable: 69,
   /** The service failed by a defect of its own. */
   defect: 70,
-  /** The service is full, draining or without data, at work on the same thing, or the key has asked too much: try again. */
+  /**
+   * The service is full, draining or without data, at work on the same thing, or the key has asked too much: try again.
+   */
   tryAgain: 75,
   /** The key is missing, wrong or lacks the scope. */
   noPermission: 77,
@@ -52,7 +54,10 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
 
 const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR_URL out to work on a home.';
 
-/** Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one sentence. */
+/**
+ * Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one
+ * sentence.
+ */
 export async function connected(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,

@@ -16,7 +16,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** The console of this package, each file read at its first request and never again. @cost less than 2 MB once all are read */
+/**
+ * The console of this package, each file read at its first request and never again.
+ * @cost less than 2 MB once all are read
+ */
 export function consoleFiles(): ConsoleFiles {
   const assets = new URL('assets/', BUILT);
   const names = new Set(existsSync(assets) ? readdirSync(assets).filter((name) => extname(name) in TYPES) : []);

@@ -26,7 +26,10 @@ HTTP, writes what it made to ./demo and keeps serving until Ctrl-C.
   --once  stop when done, with status 0
 `;
 
-/** `divisor demo`: the main job end to end over the service's own HTTP API, on a market it generates. Resolves with the exit status. */
+/**
+ * `divisor demo`: the main job end to end over the service's own HTTP API, on a market it generates. Resolves with the
+ * exit status.
+ */
 export async function demo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const once = onceFlag(argv);
   const screen = screenOf(process.stdout);

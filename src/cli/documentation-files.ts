@@ -8,7 +8,10 @@ import type { BuiltDocument, DocumentationSources } from '#http/routes/documenta
 import type { GuidePage } from '#views/documentation/guide-page.js';
 import { engineVersion, PACKAGE_ROOT } from './version.js';
 
-/** The documentation of this package: the contract with answers, the guide, and both in the codings that the build has made. */
+/**
+ * The documentation of this package: the contract with answers, the guide, and both in the codings that the build has
+ * made.
+ */
 export function documentationSources(): DocumentationSources {
   return {
     openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
@@ -48,7 +51,10 @@ function builtEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<BuiltDocument, string>>;
 }
 
-/** Of a file, or of the files in a folder, in milliseconds since the epoch; 0 where there is none. @cost a stat per file */
+/**
+ * Of a file, or of the files in a folder, in milliseconds since the epoch; 0 where there is none.
+ * @cost a stat per file
+ */
 export function newestChange(path: string): number {
   if (!existsSync(path)) return 0;
   const itself = statSync(path);

@@ -17,7 +17,9 @@ export interface JobCommand<R> extends Grammar {
   submit(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<Submitted<R>>;
   /** The result as text for a person. */
   show(result: R, flags: FlagValues): string;
-  /** Records of the result that are lines of their own for a program, and what is left of it; the whole unless given. */
+  /**
+   * Records of the result that are lines of their own for a program, and what is left of it; the whole unless given.
+   */
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
   /** Bytes of the file `--out` names; the result as JSON unless given. */
   file?(client: DivisorClient, result: R): Promise<Uint8Array>;

@@ -4,7 +4,8 @@ import type { Check } from '#services/operations/health.js';
 
 /**
  * Opens the engine of the setting as every thread of the pool will, to learn what runs and why others do not.
- * The check fails while another engine than the one asked for does the work: results are right, but not as fast as intended.
+ * The check fails while another engine than the one asked for does the work: results are right, but not as fast as
+ * intended.
  */
 export async function openNumerics(setting: EngineSetting, log: Logger): Promise<Check> {
   const choice = await openEngine(setting);

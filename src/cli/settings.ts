@@ -192,8 +192,8 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /**
- * Fills in the places that data may come from, where none is given: folders below the home and the working folder, and databases
- * of this machine while the service itself listens there only.
+ * Fills in the places that data may come from, where none is given: folders below the home and the working folder, and
+ * databases of this machine while the service itself listens there only.
  */
 function withDependentDefaults(settings: Settings): Settings {
   const { dataRoots, databaseHosts, home, host } = settings;

@@ -46,7 +46,9 @@ export function whole(value: number): string {
 }
 
 export interface Step {
-  /** Draws how far the step is, how fast it goes and how long it will take; drawn over on a terminal, ignored on a pipe. */
+  /**
+   * Draws how far the step is, how fast it goes and how long it will take; drawn over on a terminal, ignored on a pipe.
+   */
   progress(fraction: number, message: string): void;
   /** Ends the step with what came of it. */
   done(outcome: string): void;

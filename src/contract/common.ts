@@ -100,7 +100,10 @@ export const TypeSpec = z
   })
   .meta({ id: 'TypeSpec' });
 
-/** Listing queries: the whole listing unless `limit` is given. Queries are declared in plain types; their text is read by the pipeline. */
+/**
+ * Listing queries: the whole listing unless `limit` is given. Queries are declared in plain types; their text is read
+ * by the pipeline.
+ */
 export const listingQuery = z.strictObject({
   limit: z.int().min(1).max(1000).optional().meta({ description: 'At most so many entries.' }),
   after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),

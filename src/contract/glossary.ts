@@ -5,8 +5,8 @@ import { RUNS_WORDS } from './glossary/runs.js';
 import { SERVICE_WORDS } from './glossary/service.js';
 
 /**
- * The meaning of a field wherever it stands, for schemas that do not describe it themselves: one word is one idea everywhere.
- * `Schema.field` goes before `field`, where a schema gives the word a meaning of its own.
+ * The meaning of a field wherever it stands, for schemas that do not describe it themselves: one word is one idea
+ * everywhere. `Schema.field` goes before `field`, where a schema gives the word a meaning of its own.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
   ...DOCUMENTS_WORDS,

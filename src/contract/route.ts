@@ -11,7 +11,10 @@ export type Scope = (typeof SCOPES)[number];
  */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Template with `{name}` parameters, as in the OpenAPI document. A last segment `*`, beside the contract, is any number of them. */
+  /**
+   * Template with `{name}` parameters, as in the OpenAPI document. A last segment `*`, beside the contract, is any
+   * number of them.
+   */
   readonly path: string;
   readonly scope: Scope | 'open';
   readonly tag: string;
@@ -43,7 +46,10 @@ export interface Body {
    * and drops unknown fields with a warning. Other bodies are parsed strictly by `schema`.
    */
   readonly document?: boolean;
-  /** The handler gets the bytes of the JSON as they came: a body of this size is parsed off the event loop, by its service, after the query. */
+  /**
+   * The handler gets the bytes of the JSON as they came: a body of this size is parsed off the event loop, by its
+   * service, after the query.
+   */
   readonly raw?: boolean;
   /**
    * The answer is a report on the body: a number beyond the range of a double is left in it as an infinity

@@ -7,7 +7,8 @@ type Direction = 'input' | 'output';
 
 /**
  * Collects the schemas of a document as components. What a client sends and what it gets can differ under one name
- * (a field with a default may be left out, and is always answered): such a name stands twice, as `Name` and `NameInput`.
+ * (a field with a default may be left out, and is always answered): such a name stands twice, as `Name` and
+ * `NameInput`.
  */
 export interface SchemaRegistry {
   /** The schema of a body or parameter a client sends; its references are set by `resolve`. */
@@ -126,7 +127,10 @@ function inPlainWords(schema: JsonSchema): void {
   wordAsSchema(schema);
 }
 
-/** The words of a catalogue parameter's form are its title and description here; what it refers to stands in the schema itself. */
+/**
+ * The words of a catalogue parameter's form are its title and description here; what it refers to stands in the schema
+ * itself.
+ */
 function wordAsSchema(schema: JsonSchema): void {
   const { label, help, unit } = schema;
   if (label !== undefined) schema['title'] = label;

@@ -62,7 +62,8 @@ export function dayOf({ year, month, day }: CivilDate): Day {
 
 /**
  * The date of a day by the calendar in use since 1582, as if it always had been.
- * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their last.
+ * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their
+ *   last.
  */
 export function civilOf(day: Day): CivilDate {
   const shifted = Math.floor(day) + DAYS_BEFORE_1970;

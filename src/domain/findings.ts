@@ -93,7 +93,9 @@ export type FindingCode = (typeof FINDING_CODES)[number];
 
 const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
-/** Findings in served order: severity, then path, then code; one that counts the rest comes after those it continues. */
+/**
+ * Findings in served order: severity, then path, then code; one that counts the rest comes after those it continues.
+ */
 export function orderFindings(findings: readonly Finding[]): Finding[] {
   const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
   return findings.toSorted(
@@ -109,7 +111,10 @@ export function hasErrors(findings: readonly Finding[]): boolean {
   return findings.some((finding) => finding.severity === 'error');
 }
 
-/** The refused value as a finding carries it: itself while its JSON has at most 200 characters and no password of a URL, otherwise absent. */
+/**
+ * The refused value as a finding carries it: itself while its JSON has at most 200 characters and no password of a URL,
+ * otherwise absent.
+ */
 export function smallValue(value: unknown): { readonly value?: unknown } {
   const text = JSON.stringify(value);
   return text !== undefined && text.length <= 200 && withoutUrlPasswords(text) === text ? { value } : {};

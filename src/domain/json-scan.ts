@@ -25,7 +25,8 @@ const DIGITS_SAFE = 308;
 
 /**
  * Reads a JSON text once, by the grammar of RFC 8259, and finds what `JSON.parse` lets through: nesting beyond the
- * limit, a key given twice in one object (after unescaping) and the key `__proto__`. Whatever it accepts, `JSON.parse` accepts.
+ * limit, a key given twice in one object (after unescaping) and the key `__proto__`. Whatever it accepts, `JSON.parse`
+ * accepts.
  *
  * @cost one pass over the text; the keys of the objects that are open.
  */

@@ -2,8 +2,8 @@
 const LENGTH_MAX = 60;
 
 /**
- * The candidate that a misspelt name is meant for: of the fewest edits, letters of any case and separators left out; undefined
- * when none is near. One edit is enough for names of up to four letters, two for longer ones.
+ * The candidate that a misspelt name is meant for: of the fewest edits, letters of any case and separators left out;
+ * undefined when none is near. One edit is enough for names of up to four letters, two for longer ones.
  * @cost O(candidates x length^2)
  */
 export function nearestName(written: string, candidates: Iterable<string>): string | undefined {
@@ -32,7 +32,8 @@ const plain = (name: string) => name.toLowerCase().replace(/[\s_-]/g, '');
 
 /**
  * Insertions, deletions, replacements and swaps of neighbours that turn one word into another.
- * @source Damerau (1964), A technique for computer detection and correction of spelling errors; each letter is edited once.
+ * @source Damerau (1964), A technique for computer detection and correction of spelling errors; each letter is edited
+ *   once.
  */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];

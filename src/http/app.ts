@@ -57,14 +57,18 @@ const SECURE_HEADERS: Headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** Longest wait of a request for the data of before a restart: most stores are read by then, and a client with a timeout still gets an answer. */
+/**
+ * Longest wait of a request for the data of before a restart: most stores are read by then, and a client with a timeout
+ * still gets an answer.
+ */
 const DATA_WAIT_MS = 2000;
 
 const NOBODY: Principal = { keyId: null, scopes: new Set() };
 
 /**
- * The HTTP application: every route of the table with its handler, behind one pipeline. Each path is registered once and
- * chooses among its methods itself, fixed words before parameters, so that a wrong method differs from a missing path.
+ * The HTTP application: every route of the table with its handler, behind one pipeline. Each path is registered once
+ * and chooses among its methods itself, fixed words before parameters, so that a wrong method differs from a missing
+ * path.
  */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
   const {
@@ -80,7 +84,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
   const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
 
-  // Its lines have these fields alone, none of them named in `redact`; keys and passwords in their values are still taken out.
+  // Its lines have these fields alone, none of them named in `redact`; keys and passwords in their values are still
+  // taken out.
   const requestLog = log.child({}, { redact: [] });
   const failedKeys = createFailedKeys(() => performance.now());
   const hono = new Hono<{ Bindings: Client }>({ strict: true });

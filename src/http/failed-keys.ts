@@ -1,8 +1,12 @@
-/** What is remembered of addresses whose keys were refused, so that guessing and misconfigured clients cost the service little. */
+/**
+ * What is remembered of addresses whose keys were refused, so that guessing and misconfigured clients cost the service
+ * little.
+ */
 export interface FailedKeys {
   /**
    * Notes a key that was refused.
-   * @returns milliseconds after which to tell it: 0 for the first of a minute, as many as a client may need to find its mistake
+   * @returns milliseconds after which to tell it: 0 for the first of a minute, as many as a client may need to find its
+   *   mistake
    */
   note(address: string): number;
 }

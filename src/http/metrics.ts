@@ -33,7 +33,10 @@ const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 const LANES: readonly Lane[] = ['heavy', 'light'];
 
-/** What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop, collector). */
+/**
+ * What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop,
+ * collector).
+ */
 export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -6,7 +6,8 @@ interface Range {
 }
 
 /**
- * The media type that a client prefers among those offered: by quality, then as they are offered. Without `Accept` the first.
+ * The media type that a client prefers among those offered: by quality, then as they are offered. Without `Accept` the
+ * first.
  * @throws Refusal NOT_ACCEPTABLE when none of them can be met
  */
 export function negotiate<T extends string>(accept: string | undefined, offered: readonly T[]): T {

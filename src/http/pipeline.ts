@@ -28,8 +28,8 @@ export interface Operation {
 }
 
 /**
- * Puts the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and query;
- * then the handler looks for the resource and asks for the body, and the body is reported only then.
+ * Puts the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and
+ * query; then the handler looks for the resource and asks for the body, and the body is reported only then.
  * @param dataSettled resolves when a request that came before its data may be tried again
  */
 export function createOperation(
@@ -47,7 +47,10 @@ export function createOperation(
     return handler(routeRequest(exchange, principal, params, query, route.body, json));
   };
 
-  /** A request that came before the data of the last process is tried once more when that has settled: nothing was done for it. */
+  /**
+   * A request that came before the data of the last process is tried once more when that has settled: nothing was done
+   * for it.
+   */
   const runSettled = (exchange: Exchange, principal: Principal, json: ParsedJson | undefined) => {
     const again = async (failure: unknown) => {
       if (!isDatasetLoading(failure)) throw failure;

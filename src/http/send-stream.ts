@@ -6,8 +6,8 @@ import type { StreamedReply } from './reply.js';
 const ROOM_BYTES = 256 * 1024;
 
 /**
- * Sends a stream of bytes through one piece of memory, read into again when all in it has gone to the system: chunks of their own
- * would collect, up to the 32 MiB of buffers after which V8 looks for those nobody holds.
+ * Sends a stream of bytes through one piece of memory, read into again when all in it has gone to the system: chunks of
+ * their own would collect, up to the 32 MiB of buffers after which V8 looks for those nobody holds.
  * @returns undefined when the stream is not one of bytes
  */
 export function sendStream(

@@ -17,8 +17,8 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 const NONE = /^0+$/;
 
 /**
- * The context of a request by its header `traceparent`, with a span of our own in it. What is not valid is ignored, as a client of another
- * make may not be refused for it.
+ * The context of a request by its header `traceparent`, with a span of our own in it. What is not valid is ignored, as
+ * a client of another make may not be refused for it.
  * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
  */
 export function traceContextOf(header: string | null, newSpanId: () => string = randomSpanId): TraceContext | null {

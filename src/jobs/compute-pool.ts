@@ -7,8 +7,8 @@ export interface ComputePool {
   /**
    * Runs one task as soon as its lane has a thread.
    *
-   * An aborted signal takes a waiting task out of the queue at once; a running one is asked to stop and its thread is ended
-   * when it does not within the pool's patience, whatever it is doing.
+   * An aborted signal takes a waiting task out of the queue at once; a running one is asked to stop and its thread is
+   * ended when it does not within the pool's patience, whatever it is doing.
    */
   run<N extends TaskName>(order: TaskOrder<N>): TaskRun<TaskOutput<N>>;
   /** Tasks that wait or run in a lane. */

@@ -3,7 +3,9 @@ import type { ControlCells } from './thread-messages.js';
 
 /** Bytes of a message: 200 characters of any script. */
 const MESSAGE_BYTES = 800;
-/** A writer that died between the two steps of a message leaves an odd version for good: then the last message stays. */
+/**
+ * A writer that died between the two steps of a message leaves an odd version for good: then the last message stays.
+ */
 const READ_TRIES = 3;
 
 export function newControlCells(): ControlCells {

@@ -33,7 +33,10 @@ export interface Attempt {
   readonly signal: AbortSignal;
   /** Writes bytes that the completion will own; removed again should the attempt not complete. */
   keep(output: { readonly bytes: Uint8Array; readonly sha256: string }): Promise<ArtifactRef>;
-  /** Keeps the bytes of artifacts of others under names of the completion's own. @throws Refusal DOCUMENT_UNREADABLE when some are gone */
+  /**
+   * Keeps the bytes of artifacts of others under names of the completion's own.
+   * @throws Refusal DOCUMENT_UNREADABLE when some are gone
+   */
   share(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
 }
 
@@ -43,9 +46,9 @@ export interface Completion {
   /** Last message of the status: warnings about a result that is there all the same. `Done.` unless given. */
   readonly message?: string;
   /**
-   * Written in the transaction that ends the job: all or nothing. A Refusal thrown here fails the job and writes nothing.
-   * Artifacts that no document names any more are removed after the commit without being listed. What has to happen after
-   * the commit is published as an event: it comes before anybody sees the job succeeded.
+   * Written in the transaction that ends the job: all or nothing. A Refusal thrown here fails the job and writes
+   * nothing. Artifacts that no document names any more are removed after the commit without being listed. What has to
+   * happen after the commit is published as an event: it comes before anybody sees the job succeeded.
    */
   readonly effect?: (tx: DocumentTransaction) => Promise<void>;
 }
@@ -70,7 +73,8 @@ export interface Jobs {
   /**
    * Queues work durably. A live job with the same id and input is answered instead of a second one.
    * @returns the status once it is on disk.
-   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when it alone needs more memory than all jobs may
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when it alone
+   *   needs more memory than all jobs may
    */
   submit<P>(submission: Submission<P>): Promise<JobStatus>;
   /** The status as it is now; `result` is null when the result is an artifact. */
@@ -81,11 +85,14 @@ export interface Jobs {
   ids(kind: JobKindName): Promise<readonly string[]>;
   /** Whether a job with this id is pending or running. */
   isLive(jobId: string): Promise<boolean>;
-  /** Interactive work in the light lane: nothing is stored; rejected when the client goes away. @throws Refusal OVERLOADED */
+  /**
+   * Interactive work in the light lane: nothing is stored; rejected when the client goes away.
+   * @throws Refusal OVERLOADED
+   */
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
   /**
-   * Lets an idle thread of the heavy lane take a share of a query's work. Nothing when none is idle, and no word of what became of it:
-   * who answers the query does what nobody took.
+   * Lets an idle thread of the heavy lane take a share of a query's work. Nothing when none is idle, and no word of
+   * what became of it: who answers the query does what nobody took.
    */
   help<N extends TaskName>(task: N, input: TaskInput<N>): void;
 }

@@ -25,7 +25,10 @@ export function traced({ job_id, request_id, trace_id }: JobIdentity): object {
   return { job_id, ...(request_id !== null && { request_id }), ...(trace_id !== null && { trace_id }) };
 }
 
-/** A job as it is stored: identity, life and the body as accepted. The payload has a document of its own that goes with the end. */
+/**
+ * A job as it is stored: identity, life and the body as accepted. The payload has a document of its own that goes with
+ * the end.
+ */
 export interface JobRecord extends JobIdentity, Life {
   readonly request: unknown;
 }
@@ -83,7 +86,9 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   return isRecord ? (record as JobRecord) : undefined;
 };
 
-/** Whether a job is pending or running, by its document: for transactions, which read what they decide by themselves. */
+/**
+ * Whether a job is pending or running, by its document: for transactions, which read what they decide by themselves.
+ */
 export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
   const stored = await reader.get('job', jobId);
   const record = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);

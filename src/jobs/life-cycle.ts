@@ -3,8 +3,8 @@ import type { ArtifactRef } from '#store/port.js';
 import type { JobState } from './status.js';
 
 /**
- * The life of a job as one pure state machine. Everything that can happen to a job is an event; what an event may change
- * is decided here and nowhere else. Anything not listed is impossible:
+ * The life of a job as one pure state machine. Everything that can happen to a job is an event; what an event may
+ * change is decided here and nowhere else. Anything not listed is impossible:
  *
  *     pending -> running | cancelled | failed
  *     running -> succeeded | failed | cancelled

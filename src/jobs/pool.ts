@@ -28,7 +28,10 @@ const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
 const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
 const LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
-/** What a task has to stop by itself before its thread is ended: cooperative stops take 10 ms at most, a new thread up to 66 ms. */
+/**
+ * What a task has to stop by itself before its thread is ended: cooperative stops take 10 ms at most, a new thread up
+ * to 66 ms.
+ */
 const PATIENCE_MS = 250;
 /** Threads stay warm between the requests of a person. */
 const IDLE_MS = 300_000;
@@ -193,7 +196,10 @@ function causeOf(loss: Error): ThreadLoss | undefined {
   return loss instanceof Refusal ? 'out_of_memory' : undefined;
 }
 
-/** First asks, then ends the thread. A task that still waits is taken out of the queue. Returns how to forget the signal. */
+/**
+ * First asks, then ends the thread. A task that still waits is taken out of the queue. Returns how to forget the
+ * signal.
+ */
 function stopOn(signal: AbortSignal, errand: Errand, state: LaneState): () => void {
   const stop = (): void => {
     const place = state.waiting.indexOf(errand);

@@ -15,18 +15,22 @@ export interface JobQueue extends JobReader {
   /**
    * Queues a job durably. A live job with the same id and input is answered instead of a second one.
    * @returns the status once it is on disk
-   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when no node has the memory
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when no node has
+   *   the memory
    */
   submit(job: NewJob): Promise<JobStatus>;
   /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
-  /** Calls after every change of a job's status, progress included (at most four times a second); returns how to stop. */
+  /**
+   * Calls after every change of a job's status, progress included (at most four times a second); returns how to stop.
+   */
   watch(jobId: string, listener: () => void): () => void;
   /** As `watch`, of every job. */
   watchAll(listener: (jobId: string) => void): () => void;
 
   /**
-   * Makes this process a node that runs jobs. Attempts of a process before it, which ended under them, count as crashed.
+   * Makes this process a node that runs jobs. Attempts of a process before it, which ended under them, count as
+   * crashed.
    * @returns how many those were
    */
   join(node: Node): Promise<number>;

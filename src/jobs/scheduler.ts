@@ -59,7 +59,10 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     fill('heavy');
   }
 
-  /** Claims jobs of a lane while there is a place. One claim at a time asks; those that took a job may still be on their way. */
+  /**
+   * Claims jobs of a lane while there is a place. One claim at a time asks; those that took a job may still be on their
+   * way.
+   */
   function fill(lane: Lane): void {
     news[lane] = asking[lane];
     let isMore = true;

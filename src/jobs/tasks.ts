@@ -65,7 +65,9 @@ export interface Tasks {
     input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };
     output: AnswerBytes;
   };
-  /** What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON. */
+  /**
+   * What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON.
+   */
   whatIf: { input: WhatIfQuestion; output: AnswerBytes };
   /** What accounts have to trade to hold an index: a RebalancePack as JSON. */
   rebalancePack: { input: RebalancePackQuestion; output: AnswerBytes };

@@ -24,7 +24,10 @@ export interface StoreOptions {
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** Time between the loss of an artifact's last document and its removal: a request that has just read the document opens the file. */
+/**
+ * Time between the loss of an artifact's last document and its removal: a request that has just read the document opens
+ * the file.
+ */
 const REMOVAL_DELAY_MS = 60_000;
 
 /**

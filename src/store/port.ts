@@ -61,7 +61,10 @@ export interface DocumentReader {
  * An engine is an adapter of this port; `test/store/document-store-contract.ts` runs against each.
  */
 export interface DocumentStore extends DocumentReader {
-  /** Grows with every commit that writes or deletes documents of a kind: what was worked out from them holds while it is the same. */
+  /**
+   * Grows with every commit that writes or deletes documents of a kind: what was worked out from them holds while it is
+   * the same.
+   */
   revision(kind: DocumentKind): Promise<number>;
   /** Every document of a kind by id ascending, the unreadable ones counted by cause. */
   list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
@@ -74,8 +77,9 @@ export interface DocumentStore extends DocumentReader {
    */
   transaction<T>(change: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
   /**
-   * Calls for every event of a type that a transaction published, once it is durable and, in the process that committed, before
-   * the transaction resolves. Events of one process come in the order of its commits. A listener that throws is a defect.
+   * Calls for every event of a type that a transaction published, once it is durable and, in the process that
+   * committed, before the transaction resolves. Events of one process come in the order of its commits. A listener that
+   * throws is a defect.
    * @returns how to stop
    */
   subscribe<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
@@ -134,31 +138,37 @@ export function lengthOf({ bytes, inset }: ArtifactRef): number {
 }
 
 export interface ArtifactStore {
-  /** Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it. */
+  /**
+   * Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it.
+   */
   write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
   /** A name for an artifact to come. */
   newName(): string;
   /**
-   * The files of artifacts under other names, so that they stay when the first ones go. Not yet owned, as `write`. When one cannot be
-   * had, none is.
+   * The files of artifacts under other names, so that they stay when the first ones go. Not yet owned, as `write`. When
+   * one cannot be had, none is.
    * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
    */
   link(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
   /**
-   * A readable stream over the bytes with those of an inset, or over a byte range of the file (`end` exclusive). A whole stream
-   * is checked against its hashes while it passes and breaks off before the last chunk of a file that was damaged.
+   * A readable stream over the bytes with those of an inset, or over a byte range of the file (`end` exclusive). A
+   * whole stream is checked against its hashes while it passes and breaks off before the last chunk of a file that was
+   * damaged.
    * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
    */
   stream(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): ReadableStream<Uint8Array>;
-  /** The bytes of the file, checked against their hash unless a range is asked for. @throws Refusal DOCUMENT_UNREADABLE */
+  /**
+   * The bytes of the file, checked against their hash unless a range is asked for.
+   * @throws Refusal DOCUMENT_UNREADABLE
+   */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Whether the file is there with its content. @cost of other threads; memory for all of it */
   isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
   /** Path of the file, for a worker that reads it itself. */
   path(ref: Pick<ArtifactRef, 'name'>): string;
   /**
-   * A name for a file that a worker writes itself and that can be made again: it is not flushed, no document refers to it, and it is
-   * gone after the next start. Whoever asked removes it.
+   * A name for a file that a worker writes itself and that can be made again: it is not flushed, no document refers to
+   * it, and it is gone after the next start. Whoever asked removes it.
    * @param bytes about how many there will be
    * @throws Refusal STORAGE_FULL
    */

@@ -19,8 +19,8 @@ export interface ArrowSource {
 }
 
 /**
- * A dated table as an Arrow IPC stream: column `date` (date32), then one float64 column a field with nulls where there is
- * no value. The rest of the body travels as JSON under the key `body` of the schema's metadata.
+ * A dated table as an Arrow IPC stream: column `date` (date32), then one float64 column a field with nulls where there
+ * is no value. The rest of the body travels as JSON under the key `body` of the schema's metadata.
  */
 export function encodeArrowTable({ days, columns }: ArrowSource, body: Readonly<Record<string, unknown>>): Uint8Array {
   const schema = new Schema(

@@ -50,7 +50,9 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
   };
 }
 
-/** Value of one unit of the name over the run, from its first bar on, dividends as the run had them; NaN before it, [T]. */
+/**
+ * Value of one unit of the name over the run, from its first bar on, dividends as the run had them; NaN before it, [T].
+ */
 function grown(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
   const held = columns.column('weights', name);

@@ -10,13 +10,17 @@ export interface Member<V, S> {
   readonly write: (json: JsonWriter, source: S) => void;
   /** Whether an object has it; always unless given. */
   readonly has?: (source: S) => boolean;
-  /** What stands for it in texts that were stored before there was such a member; absent for one that every version had. */
+  /**
+   * What stands for it in texts that were stored before there was such a member; absent for one that every version had.
+   */
   readonly older?: (stored: StoredObject) => V;
   /** Of a member that consists of members: its value with theirs. */
   readonly upgrade?: (value: unknown) => unknown;
 }
 
-/** Members of a shape of the contract, in the order in which they are written. One that is forgotten does not compile. */
+/**
+ * Members of a shape of the contract, in the order in which they are written. One that is forgotten does not compile.
+ */
 export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
 
 /** A shape of the contract, written without building it. */

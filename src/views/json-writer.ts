@@ -2,8 +2,8 @@ import { createNumberText, type NumberText } from '#kernels/engines/number-text.
 import { Refusal } from '#domain/refusal.js';
 
 /**
- * Writes JSON text as bytes, several times faster than building objects for JSON.stringify: the caller writes the syntax,
- * the writer the values. Numbers have the shortest form that reads back to the same double, -0 is written 0.
+ * Writes JSON text as bytes, several times faster than building objects for JSON.stringify: the caller writes the
+ * syntax, the writer the values. Numbers have the shortest form that reads back to the same double, -0 is written 0.
  * What it gives is what JSON.stringify gives for the same value.
  */
 export interface JsonWriter {
@@ -133,7 +133,10 @@ const GROWTH = 1.5;
 /** A buffer filled to its larger part leaves as it is, another one is copied to its size. */
 const FULL_ENOUGH = 1.5;
 
-/** Looks at every number before they are written: JSON.stringify is faster without a function to call for every member. @throws Refusal NUMERIC_FAILURE */
+/**
+ * Looks at every number before they are written: JSON.stringify is faster without a function to call for every member.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 function assertFinite(value: unknown): void {
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw notFinite(value);

@@ -12,7 +12,9 @@ export interface RebalanceFigures {
   readonly cap: number | null;
   readonly capped: number;
   readonly redistributed: number;
-  /** One-way turnover of the portfolio against the weights it had drifted to; null where it bought for the first time. */
+  /**
+   * One-way turnover of the portfolio against the weights it had drifted to; null where it bought for the first time.
+   */
   readonly turnover: number | null;
 }
 

@@ -16,7 +16,10 @@ import { correlationRow, unpackRow, volatilitiesOf, type PackedMatrix } from '#d
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import { createJsonWriter } from './json-writer.js';
 
-/** Names beyond which the body of an Arrow stream leaves the correlation to its reader: its text would be longer than the table. */
+/**
+ * Names beyond which the body of an Arrow stream leaves the correlation to its reader: its text would be longer than
+ * the table.
+ */
 const CORRELATION_NAMES_MAX = 2_000;
 
 /** Rows of a frame with commas between them, or the object of volatilities. */
@@ -38,7 +41,10 @@ export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): U
   return json.bytes();
 }
 
-/** The covariance as an Arrow IPC stream: `asset_id`, then a column a name; the rest of the body as JSON in the schema's metadata. */
+/**
+ * The covariance as an Arrow IPC stream: `asset_id`, then a column a name; the rest of the body as JSON in the schema's
+ * metadata.
+ */
 export function encodeRiskModel(
   matrix: PackedMatrix,
   assetIds: readonly string[],

@@ -48,7 +48,9 @@ export function withInset(
   return whole;
 }
 
-/** The snapshots of a result: those that are stored by themselves, text that is there already, and what comes behind it. */
+/**
+ * The snapshots of a result: those that are stored by themselves, text that is there already, and what comes behind it.
+ */
 export interface ResultSnapshots {
   /** Bytes of those stored by themselves. */
   readonly before: number;
@@ -61,7 +63,9 @@ export interface ResultSnapshots {
   readonly identifiers: readonly string[];
 }
 
-/** Where snapshots lie in what is written of a result, without brackets: those stored by themselves belong before them. */
+/**
+ * Where snapshots lie in what is written of a result, without brackets: those stored by themselves belong before them.
+ */
 export interface SnapshotsPlace {
   readonly from: number;
   readonly to: number;

@@ -40,9 +40,15 @@ export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span
 
 /** The periods of a window, to be asked for in ascending order. */
 export interface RunWindow {
-  /** Growth of each name over the periods it was held in, [H]; complete once the contributions of every period were asked for. */
+  /**
+   * Growth of each name over the periods it was held in, [H]; complete once the contributions of every period were
+   * asked for.
+   */
   readonly growth: Float64Array;
-  /** 1 for names that came within a period or with the last trades, [H]; complete once the contributions of every period were asked for. */
+  /**
+   * 1 for names that came within a period or with the last trades, [H]; complete once the contributions of every period
+   * were asked for.
+   */
   readonly came: Uint8Array;
   /** Valid until the next period is asked for. */
   weightsAt(period: number): Float64Array;

@@ -9,7 +9,11 @@ export interface DatedTable {
   readonly holes?: 'null' | 'refused';
 }
 
-/** A dated table of numbers as a TableFrame. @throws Refusal NUMERIC_FAILURE where holes are refused @cost 20 ns a number */
+/**
+ * A dated table of numbers as a TableFrame.
+ * @throws Refusal NUMERIC_FAILURE where holes are refused
+ * @cost 20 ns a number
+ */
 export function writeDatedTable(json: JsonWriter, { days, columns, holes = 'null' }: DatedTable): void {
   json.raw('{"index":[');
   json.token(daysToken(days));

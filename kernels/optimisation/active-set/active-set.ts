@@ -13,7 +13,9 @@ export interface ActiveSetOutcome {
 
 export interface ActiveSetOptions {
   readonly iterationsMax: number;
-  /** Whether limits on kinks and norms may change their state: block pivoting is sound for them only near the answer. */
+  /**
+   * Whether limits on kinks and norms may change their state: block pivoting is sound for them only near the answer.
+   */
   readonly nearby: boolean;
 }
 
@@ -25,9 +27,12 @@ const PATIENCE = 8;
  * answer contradicts, and repeats. Finite and exact to rounding where it converges, which it need not.
  *
  * @param state    Start; overwritten with the final state.
- * @param iterate  [n] and multipliers; multipliers of active rows and norms are used as a start, everything is overwritten.
- * @cost           an iteration |F|^3 / 6 + m |F|^2 for |F| free names and m active rows; 3 to 6 of them from a cold state.
- * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM J. Optimization 13(3).
+ * @param iterate  [n] and multipliers; multipliers of active rows and norms are used as a start, everything is
+ *   overwritten.
+ * @cost           an iteration |F|^3 / 6 + m |F|^2 for |F| free names and m active rows; 3 to 6 of them from a cold
+ *   state.
+ * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM
+ *   J. Optimization 13(3).
  */
 export function runActiveSet(
   program: Program,

@@ -6,7 +6,9 @@ import { lagrangianCurvature, normForce } from '../program/norms.js';
 import type { Program } from '../program/program.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Newton corrections with one factor: a few remove rounding from the final answer, more are for a regularised factor. */
+/**
+ * Newton corrections with one factor: a few remove rounding from the final answer, more are for a regularised factor.
+ */
 const REFINEMENTS = 3;
 
 /** Corrections with a factor that a proximal term made regular. */
@@ -55,8 +57,9 @@ export function placeNames(
 }
 
 /**
- * Solves the equality problem of the state, leaving the gradient at its answer; false when it is singular or, with norms, does not
- * settle. A first answer is as good as its rounding: `refineState` removes that once the state is final.
+ * Solves the equality problem of the state, leaving the gradient at its answer; false when it is singular or, with
+ * norms, does not settle. A first answer is as good as its rounding: `refineState` removes that once the state is
+ * final.
  */
 export function solveState(
   program: Program,
@@ -153,7 +156,10 @@ function gatherColumns(program: Program, state: ActiveState, { x }: Iterate, wor
   }
 }
 
-/** One Newton step from the gradient and with the factors at hand, and the gradient after it; returns its largest change of a name. */
+/**
+ * One Newton step from the gradient and with the factors at hand, and the gradient after it; returns its largest change
+ * of a name.
+ */
 function newtonStep(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): number {
   const { freeCount: f, activeCount: m, free, active, columns, solved, step, change } = work;
   for (let p = 0; p < f; p++) step[p] = -work.gradient[free[p]!]!;

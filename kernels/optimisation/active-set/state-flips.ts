@@ -14,7 +14,10 @@ import { rowValue, shortfall } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
 import { kinkSum, type Program } from '../program/program.js';
 
-/** Primal tolerance of a state, relative to 1 + |bound|, and dual tolerance, relative to the largest term of the gradient. */
+/**
+ * Primal tolerance of a state, relative to 1 + |bound|, and dual tolerance, relative to the largest term of the
+ * gradient.
+ */
 const PRIMAL_TOLERANCE = 1e-13;
 
 /** Dual tolerance, relative to the largest force. */

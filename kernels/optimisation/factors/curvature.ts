@@ -11,7 +11,8 @@ export interface Curvature {
    * @param free      Positions of the free names, ascending; the first `count` entries count.
    * @param diagonal  [n], by position.
    * @returns         Whether H is positive definite to working precision.
-   * @cost            count^3 / 6 over the names that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings make that cheaper.
+   * @cost            count^3 / 6 over the names that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings
+   *   make that cheaper.
    */
   factor(metric: Metric | null, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean;
   /** b := H^-1 b, b [count x columns] row-major. */
@@ -23,7 +24,8 @@ const NAMES_PER_FACTOR = 1.8;
 
 /**
  * @cost    Allocates as programmes ask; see `factor` and `solve`.
- * @source  Woodbury (1950), Inverting modified matrices, for loadings; Golub & Van Loan (2013), Matrix Computations, section 4.2, for the rest.
+ * @source  Woodbury (1950), Inverting modified matrices, for loadings; Golub & Van Loan (2013), Matrix Computations,
+ *   section 4.2, for the rest.
  */
 export function createCurvature(algebra: DenseAlgebra): Curvature {
   let square = new Float64Array(0);

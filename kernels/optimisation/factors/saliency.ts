@@ -2,14 +2,15 @@ import type { DenseAlgebra } from './algebra.js';
 import type { Metric } from '../program/metric.js';
 
 /**
- * What dropping each held name would cost at least: w_i^2 over twice the i-th diagonal entry of the inverse covariance of the
- * held names, projected on a constant sum. The others make up for a dropped name as well as they can.
+ * What dropping each held name would cost at least: w_i^2 over twice the i-th diagonal entry of the inverse covariance
+ * of the held names, projected on a constant sum. The others make up for a dropped name as well as they can.
  *
  * @param held     Positions of the held names, ascending, [h].
  * @param weights  [n]
  * @returns        [h]; Infinity for a single name.
  * @cost           h^3 / 6 + h^3 / 2.
- * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5, 164-171.
+ * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5,
+ *   164-171.
  */
 export function saliencies(
   algebra: DenseAlgebra,

@@ -4,7 +4,11 @@ export interface FactorShape {
   readonly stride: number;
 }
 
-/** b := L^-1 b. Two sums go side by side. @param l rows of `stride` values, of which row i uses the first i + 1 @cost n^2 / 2 */
+/**
+ * b := L^-1 b. Two sums go side by side.
+ * @param l rows of `stride` values, of which row i uses the first i + 1
+ * @cost n^2 / 2
+ */
 export function forward(l: Float64Array, b: Float64Array, { n, stride }: FactorShape): void {
   for (let i = 0; i < n; i++) {
     const row = i * stride;

@@ -19,7 +19,10 @@ export interface InteriorPointOutcome {
 
 export type InteriorRun = 'near' | 'deep' | 'far';
 
-/** Complementarity of the scaled programme at which the active set can be read off; a larger one broke the polish under turnover limits. */
+/**
+ * Complementarity of the scaled programme at which the active set can be read off; a larger one broke the polish under
+ * turnover limits.
+ */
 const COMPLEMENTARITY = 1e-11;
 
 /** Residuals of rows and of the gradient, the latter relative to its size, at which the point counts as optimal. */
@@ -28,8 +31,8 @@ const PRIMAL = 1e-10;
 const DUAL = 1e-10;
 
 /**
- * Complementarity and gradient of a deep run, as far as rounding lets them fall: where many points are equally near on a singular
- * curvature, the forces that choose among them are a tie-breaking term's.
+ * Complementarity and gradient of a deep run, as far as rounding lets them fall: where many points are equally near on
+ * a singular curvature, the forces that choose among them are a tie-breaking term's.
  */
 const DEEP = 1e-20;
 
@@ -56,7 +59,8 @@ const STEP_SHARE = 0.995;
  * @param run        `near` starts inside the bounds around the centre and `deep` continues from there to rounding; `far` starts
  *                   where the rows nearly hold, bounds or not.
  * @cost           8 to 20 iterations of n^3 / 6 + m n^2.
- * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4, 71-107 (proximal terms).
+ * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4,
+ *   71-107 (proximal terms).
  */
 export function runInteriorPoint(
   program: Program,

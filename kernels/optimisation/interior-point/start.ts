@@ -138,7 +138,10 @@ function typicalSlack({ count, on, s }: Pairs): number {
   return number === 0 ? 1 : Math.max(total / number, 1e-4);
 }
 
-/** Sizes the duals of bounds, rows and norms like the gradient, so that complementarity starts near the size of the problem. */
+/**
+ * Sizes the duals of bounds, rows and norms like the gradient, so that complementarity starts near the size of the
+ * problem.
+ */
 function balance(work: Work): void {
   const { pairs, at, free, f } = work;
   residuals(work);

@@ -29,7 +29,8 @@ export interface PathFactor {
 export interface PathFactors {
   /**
    * @param free  Names, ascending.
-   * @returns     The factor, which belongs to the caller until the next call; undefined where the curvature is not positive on them.
+   * @returns     The factor, which belongs to the caller until the next call; undefined where the curvature is not
+   *   positive on them.
    * @cost        f^3 / 6, or f^2 for each name that came or went since the last call with the same curvature.
    */
   factorOf(program: Program, free: Int32Array): PathFactor | undefined;
@@ -67,7 +68,10 @@ function mend(factor: PathFactor, free: Int32Array): boolean {
 /** Share of a curvature below which what the other names leave of it is rounding. */
 const SINGULAR = 1e-13;
 
-/** @source Golub & Van Loan (2013), Matrix Computations, section 6.5.4: rows leave a Cholesky factor by Givens rotations. */
+/**
+ * @source Golub & Van Loan (2013), Matrix Computations, section 6.5.4: rows leave a Cholesky factor by Givens
+ *   rotations.
+ */
 function createPathFactor({
   n,
   metric,

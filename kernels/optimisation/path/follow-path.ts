@@ -16,14 +16,20 @@ import type { Path } from './state.js';
 import { createPathSystem } from './system.js';
 import type { Point, Program } from '../program/program.js';
 
-/** Where a way begins: an optimum of a programme that differs in its objective and the bounds of rows alone, the arrays of all else being the same. */
+/**
+ * Where a way begins: an optimum of a programme that differs in its objective and the bounds of rows alone, the arrays
+ * of all else being the same.
+ */
 export interface PathStart {
   readonly program: Program;
   readonly point: Point;
   readonly state: ActiveState;
 }
 
-/** Events on one way, per name and row: each name changes its state about once from the least variance to the largest return. */
+/**
+ * Events on one way, per name and row: each name changes its state about once from the least variance to the largest
+ * return.
+ */
 const EVENTS_PER_CONSTRAINT = 10;
 
 /** Events in a row that lead no further: a cycle. */
@@ -36,13 +42,16 @@ const RENEWED = 40;
 const START_MAX = 1e-6;
 
 /**
- * Follows the optimum of a programme while its gradient and the bounds of its rows move to those of another: between the events at
- * which one constraint joins or leaves, weights and multipliers are linear in the way gone. Where the active rows leave the free names no
- * room to move, multipliers move along what repeats until a held name or a row lets go.
+ * Follows the optimum of a programme while its gradient and the bounds of its rows move to those of another: between
+ * the events at which one constraint joins or leaves, weights and multipliers are linear in the way gone. Where the
+ * active rows leave the free names no room to move, multipliers move along what repeats until a held name or a row lets
+ * go.
  *
  * @returns  State and iterate at the end, unpolished; undefined where the way is lost or there are norms.
- * @cost     an event f^2 (m + 2) / 2 + n f for f free names and m active rows; up to a few hundred of them between points of a frontier.
- * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8).
+ * @cost     an event f^2 (m + 2) / 2 + n f for f free names and m active rows; up to a few hundred of them between
+ *   points of a frontier.
+ * @source   Best (1996), An algorithm for the solution of the parametric quadratic programming problem; Ferreau, Bock &
+ *   Diehl (2008), Int. J. Robust Nonlinear Control 18(8).
  */
 export function followPath(
   program: Program,
@@ -172,7 +181,9 @@ function smoothGradient(program: Program, x: Float64Array): Float64Array {
   return gradient;
 }
 
-/** The gradient of the Lagrangian at the point, kinks by the sides of the state, from that of the objective at the end. */
+/**
+ * The gradient of the Lagrangian at the point, kinks by the sides of the state, from that of the objective at the end.
+ */
 function setGradient({ program, state, y, z, gradient, pull, left }: Path, smooth: Float64Array): void {
   const { n, rows, kinks } = program;
   for (let i = 0; i < n; i++) gradient[i] = smooth[i]! - left * pull[i]!;

@@ -2,7 +2,10 @@ import type { ActiveState } from '../active-set/active-state.js';
 import type { PathFactor } from './factor.js';
 import type { Program } from '../program/program.js';
 
-/** A point on the way between two programmes that differ in their objective and the bounds of rows, with the rates at which it moves. */
+/**
+ * A point on the way between two programmes that differ in their objective and the bounds of rows, with the rates at
+ * which it moves.
+ */
 export interface Path {
   /** The programme at the end of the way. */
   readonly program: Program;

@@ -13,7 +13,8 @@ const AGREED = 1e-9;
 /** The linear equations of the rates at the present state. */
 export interface PathSystem {
   /**
-   * Works out the rates at the present state. Where the active rows leave no way on, they are those of multipliers alone.
+   * Works out the rates at the present state. Where the active rows leave no way on, they are those of multipliers
+   * alone.
    * @returns  whether that is so.
    */
   solve(): boolean;
@@ -95,7 +96,9 @@ export function createPathSystem(path: Path): PathSystem {
     }
   }
 
-  /** Rates of multipliers alone, where a row repeats others and wants another bound than they do; false where none does. */
+  /**
+   * Rates of multipliers alone, where a row repeats others and wants another bound than they do; false where none does.
+   */
   function turn(): boolean {
     const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
     for (let row = 0; row < m; row++) {

@@ -6,9 +6,15 @@ import { kinkSum, type Point, type Program } from './program.js';
 export interface KktReport {
   /** Largest violation of a hard bound, row, limit or norm, each in its own units over 1 + |bound|. */
   readonly primal: number;
-  /** Largest distance of the gradient of the Lagrangian from what the bounds and kinks of a name can balance, relative to `scale`. */
+  /**
+   * Largest distance of the gradient of the Lagrangian from what the bounds and kinks of a name can balance, relative
+   * to `scale`.
+   */
   readonly stationarity: number;
-  /** Largest multiplier of the wrong sign, beyond its penalty, or of a row that does not hold, as the force it exerts, relative to `scale`. */
+  /**
+   * Largest multiplier of the wrong sign, beyond its penalty, or of a row that does not hold, as the force it exerts,
+   * relative to `scale`.
+   */
   readonly multipliers: number;
   /** Largest single force on a name: what rounding is measured against. */
   readonly scale: number;

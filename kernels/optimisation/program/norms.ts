@@ -1,7 +1,12 @@
 import { metricDiagonal, metricTimes, sumOfMetrics, type Metric } from './metric.js';
 import type { Norm, Program } from './program.js';
 
-/** M offset of a norm: `offset` itself for the identity, else in `product`. @param offset [n] @param product [n] @cost a pass over the metric */
+/**
+ * M offset of a norm: `offset` itself for the identity, else in `product`.
+ * @param offset [n]
+ * @param product [n]
+ * @cost a pass over the metric
+ */
 export function normForce(
   { metric: own }: Pick<Program, 'metric'>,
   { metric: kind }: Norm,

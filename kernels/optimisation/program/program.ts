@@ -93,7 +93,8 @@ export const NO_ROWS: Rows = {
  *
  * @throws  KernelFault on a shape mismatch.
  * @cost    One look at each length.
- * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 4.4: quadratic and quadratically constrained programmes.
+ * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 4.4: quadratic and quadratically constrained
+ *   programmes.
  */
 export function assertProgram(program: Program): void {
   const { n, metric, rows, kinks, norms } = program;

@@ -11,8 +11,8 @@ export interface Slopes {
 }
 
 /**
- * What a small move of each name changes, with the multipliers of rows, limits and norms as prices. At a bound it is the
- * change of the objective per unit of that bound.
+ * What a small move of each name changes, with the multipliers of rows, limits and norms as prices. At a bound it is
+ * the change of the objective per unit of that bound.
  *
  * @cost    n^2 + m n.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.6: multipliers as prices.

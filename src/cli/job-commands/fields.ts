@@ -11,7 +11,10 @@ const FRACTIONS = new Set([
   'turnover',
 ]);
 
-/** A figure as a person reads it: fractions as percentages, other metrics with two decimals, a dash for what is not measured. */
+/**
+ * A figure as a person reads it: fractions as percentages, other metrics with two decimals, a dash for what is not
+ * measured.
+ */
 export function figure(name: string, value: number | null): string {
   if (value === null) return '-';
   return FRACTIONS.has(name) ? percent(value) : decimal(value);

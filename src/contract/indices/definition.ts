@@ -56,7 +56,10 @@ export const RuleTypes = z
   .meta({ id: 'RuleTypes' });
 export type RuleTypes = z.infer<typeof RuleTypes>;
 
-/** The document as clients write it, each row by its class: for the documentation, since the service words its own findings. */
+/**
+ * The document as clients write it, each row by its class: for the documentation, since the service words its own
+ * findings.
+ */
 const [firstRule, ...otherRules] = SELECTION_CLASSES.map(({ type, help, params }) =>
   RuleSpec.extend({
     type: z.literal(type),

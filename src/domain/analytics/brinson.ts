@@ -33,8 +33,9 @@ export interface BrinsonEffects {
 
 /**
  * Allocation, selection and interaction of every group, period by period, linked over the periods. In a period
- * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is what remains of the group's active return.
- * A group without weight on one side, or whose long and short positions cancel, has that side's return taken from the other: it is reported by allocation or interaction alone.
+ * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is what remains of the group's active
+ * return. A group without weight on one side, or whose long and short positions cancel, has that side's return taken
+ * from the other: it is reported by allocation or interaction alone.
  * @throws Refusal TOTAL_LOSS when a period lost everything
  * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
  * @cost O(n K)
@@ -92,7 +93,10 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
   };
 }
 
-/** Net weights of a group whose long and short positions cancel are rounding: it has contributions, and no return of its own. */
+/**
+ * Net weights of a group whose long and short positions cancel are rounding: it has contributions, and no return of its
+ * own.
+ */
 const WEIGHT_MIN = 1e-9;
 
 function hasWeight(weight: number): boolean {

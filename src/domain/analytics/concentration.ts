@@ -9,8 +9,8 @@ export interface ConcentrationPayload {
 const TOPS = [1, 5, 10, 20] as const;
 
 /**
- * How concentrated weights are. A short position counts by its magnitude. Names without weight do not count; without any name every
- * figure is 0.
+ * How concentrated weights are. A short position counts by its magnitude. Names without weight do not count; without
+ * any name every figure is 0.
  */
 export function concentration(weights: Iterable<number>): ConcentrationPayload {
   const held = Array.from(weights, Math.abs)

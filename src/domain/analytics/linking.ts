@@ -34,7 +34,10 @@ export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): num
 
 const RECONCILES_WITHIN = 1e-10;
 
-/** Whether parts add up to returns: what they leave is rounding, relative to the largest of the returns and at least to 1. */
+/**
+ * Whether parts add up to returns: what they leave is rounding, relative to the largest of the returns and at least to
+ * 1.
+ */
 export function reconciles(residual: number, ...returns: readonly number[]): boolean {
   return (
     Math.abs(residual) <= RECONCILES_WITHIN * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)

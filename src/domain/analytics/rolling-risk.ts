@@ -28,9 +28,9 @@ const SERIES = 3;
 const STILL = 1e-18;
 
 /**
- * Rolling risk of a level beside the index it tracks, on the same dates. The differences of returns are followed as a third series: taken
- * from the moments of the two they would be what rounding leaves wherever the index is tracked closely. A matrix of order three is updated
- * where it is: no engine is faster than plain loops on it.
+ * Rolling risk of a level beside the index it tracks, on the same dates. The differences of returns are followed as a
+ * third series: taken from the moments of the two they would be what rounding leaves wherever the index is tracked
+ * closely. A matrix of order three is updated where it is: no engine is faster than plain loops on it.
  * @param level run, [T].
  * @param index tracked index, [T].
  * @cost O(T), whatever the window

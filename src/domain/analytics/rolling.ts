@@ -6,7 +6,8 @@ import { deviation } from './series.js';
  * Annualised standard deviation of the trailing returns at each date.
  * @param returns [n]
  * @param window count of returns, at least 2
- * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none when there are fewer returns
+ * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none when there are fewer
+ *   returns
  * @cost O(n window)
  */
 export function rollingVolatility(returns: Float64Array, window: number): Float64Array {
@@ -24,7 +25,8 @@ export interface MonthReturn {
 }
 
 /**
- * Return of each calendar month: the month's last level over the last of the month before, the first month over the first level.
+ * Return of each calendar month: the month's last level over the last of the month before, the first month over the
+ * first level.
  * @returns months ascending; they compound to the total return.
  */
 export function monthlyReturns(days: Int32Array, level: Float64Array): MonthReturn[] {

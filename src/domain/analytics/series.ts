@@ -28,7 +28,8 @@ export function rebase(series: Float64Array, base: number): Float64Array {
 }
 
 /**
- * Return of each calendar year: the year's last level over the last of the year before, the first year over the first level.
+ * Return of each calendar year: the year's last level over the last of the year before, the first year over the first
+ * level.
  * @returns pairs of year and return, ascending; they compound to the total return.
  */
 export function annualReturns(days: Int32Array, level: Float64Array): (readonly [year: number, value: number])[] {

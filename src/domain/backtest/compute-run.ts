@@ -16,7 +16,10 @@ import { requestedRange, type CalendarCoverage } from './simulate/window.js';
 import type { ComputedRun, ComputeInput } from './run.js';
 import { followIndex, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
 
-/** Computes what a plan describes, up to levels and metrics. @throws Refusal as `runBacktest` does, except for its benchmark */
+/**
+ * Computes what a plan describes, up to levels and metrics.
+ * @throws Refusal as `runBacktest` does, except for its benchmark
+ */
 export function computeRun({
   market,
   calendars,

@@ -11,8 +11,8 @@ export interface AskedPlan {
 }
 
 /**
- * What differs in the definitions of two plans of one id, a sentence each; nothing where only the request does. A benchmark that only
- * one of the requests names is part of the request.
+ * What differs in the definitions of two plans of one id, a sentence each; nothing where only the request does. A
+ * benchmark that only one of the requests names is part of the request.
  */
 export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   return [...documentChanges(before.plan, now.plan), ...strategyChanges(before, now)];

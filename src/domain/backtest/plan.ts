@@ -17,7 +17,10 @@ export interface BacktestPlan {
   readonly strategy?: StrategyTerms;
 }
 
-/** The body of `POST /analytics/{index_id}/backtest`, with what was not given filled in from the strategy or the defaults. */
+/**
+ * The body of `POST /analytics/{index_id}/backtest`, with what was not given filled in from the strategy or the
+ * defaults.
+ */
 export type BacktestRequest = Readonly<BacktestFields>;
 
 /** How a strategy trades, beside what every backtest is given. */

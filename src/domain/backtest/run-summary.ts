@@ -25,7 +25,10 @@ export interface RunSummary extends Pick<
   /** Return of its index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
-  /** Beside the index that its index was derived from; null for other indices, and where they share fewer than two dates. */
+  /**
+   * Beside the index that its index was derived from; null for other indices, and where they share fewer than two
+   * dates.
+   */
   readonly parent: ParentRun | null;
   /** Whose positions the columns of the gaps are. */
   readonly identifiers: readonly string[];
@@ -93,7 +96,10 @@ export function summaryOf(run: Run): RunSummary {
   };
 }
 
-/** Looks for a total loss inside a run: a return from 0 has no value, nor has anything that is measured from it. @throws Refusal NUMERIC_FAILURE */
+/**
+ * Looks for a total loss inside a run: a return from 0 has no value, nor has anything that is measured from it.
+ * @throws Refusal NUMERIC_FAILURE
+ */
 export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'days' | 'level' | 'indexLevel'>): void {
   for (const [values, what] of [
     [level, 'portfolio'],

@@ -35,7 +35,9 @@ export interface Run {
   /** The index that a derived index was made from. */
   readonly parent: IndexRun | null;
   readonly benchmark: BenchmarkRun | null;
-  /** Every index that was composed for the run: its own, and those that its universe, derivation and benchmark reach. */
+  /**
+   * Every index that was composed for the run: its own, and those that its universe, derivation and benchmark reach.
+   */
   readonly reached: readonly Compositions[];
   /** Compositions that took effect in the run, preceded by the one in force at its start. */
   readonly rebalances: readonly Composition[];
@@ -45,7 +47,10 @@ export interface Run {
   /** Trades of the portfolio at carried prices, by the session of each of its rebalances. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly findings: readonly Finding[];
-  /** Level of the index by return variant, on the dates of the index book; null where the prices of the market have another basis. */
+  /**
+   * Level of the index by return variant, on the dates of the index book; null where the prices of the market have
+   * another basis.
+   */
   readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
   /** Level of the index on its weights before capping, on the dates of the index book; null without a cap. */
   readonly uncapped: Float64Array | null;

@@ -7,7 +7,10 @@ import { askedAt, type IndexRun } from './simulate/index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
 import type { ComputedRun } from './run.js';
 
-/** Targets of a portfolio that follows an index: what the index holds or waits for at the first close, then its rebalances. */
+/**
+ * Targets of a portfolio that follows an index: what the index holds or waits for at the first close, then its
+ * rebalances.
+ */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
   return [{ session: from, ...askedAt(book, from) }, ...compositions.list.filter(({ session }) => session > from)];
 }
@@ -30,7 +33,10 @@ interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
   readonly own: readonly Composition[] | null;
 }
 
-/** Rebalances that a strategy has of its own, by its cadence or because it solves their weights; null when it takes those of the index. */
+/**
+ * Rebalances that a strategy has of its own, by its cadence or because it solves their weights; null when it takes
+ * those of the index.
+ */
 export function ownTerms(
   index: IndexRun,
   { plan: { strategy }, composer, engine, from, to, tick }: OwnInput,

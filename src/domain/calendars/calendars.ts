@@ -19,13 +19,15 @@ export interface ExchangeCalendars extends Calendars {
 export interface CalendarSources {
   /** Every accepted code, in any order. */
   readonly index: CalendarIndex;
-  /** A file of the calendar folder as parsed JSON, by its name without `.json`: `XLON`, `families/euronext`, `dates`. */
+  /**
+   * A file of the calendar folder as parsed JSON, by its name without `.json`: `XLON`, `families/euronext`, `dates`.
+   */
   readonly read: (name: string) => unknown;
 }
 
 /**
- * The calendars of the service. Nothing is read or expanded before its first use; what was expanded is kept and never changes.
- * Codes that trade on the same days share one expansion.
+ * The calendars of the service. Nothing is read or expanded before its first use; what was expanded is kept and never
+ * changes. Codes that trade on the same days share one expansion.
  */
 export function createCalendars({ index, read }: CalendarSources): ExchangeCalendars {
   const options = index.map(optionOf).sort((a, b) => (a.code < b.code ? -1 : 1));

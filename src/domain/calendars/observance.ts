@@ -32,8 +32,9 @@ export interface Holiday {
 }
 
 /**
- * The days closed by the holidays. Those that give way to another on the same day are placed after all others, the first in the list
- * first; then whatever looks for a free day takes the next one that no holiday has, in order of dates.
+ * The days closed by the holidays. Those that give way to another on the same day are placed after all others, the
+ * first in the list first; then whatever looks for a free day takes the next one that no holiday has, in order of
+ * dates.
  * @param isBusinessDay by the week alone
  */
 export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Set<Day> {

@@ -8,7 +8,8 @@ export interface NamedAsset {
 }
 
 /**
- * Every asset that a value names: a schema says where by `AssetIdentifier`, in lists and as keys. Values of another shape name none.
+ * Every asset that a value names: a schema says where by `AssetIdentifier`, in lists and as keys. Values of another
+ * shape name none.
  * @param path Of the value.
  */
 export function assetsNamed(schema: z.core.$ZodType, value: unknown, path: string): NamedAsset[] {

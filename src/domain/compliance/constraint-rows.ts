@@ -7,7 +7,9 @@ import { nthLargestIssuer, sumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 import { effectiveNumber, heldCount, leastHolding, ratio, sided, type Measure, type Side } from './measure.js';
 
-/** What rows of the optimiser may read to be watched: holdings and datapoints of a close, no parent, trade or forecast. */
+/**
+ * What rows of the optimiser may read to be watched: holdings and datapoints of a close, no parent, trade or forecast.
+ */
 export type WatchedContext = Pick<RowContext, 'identifiers' | 'numbers' | 'categories'>;
 
 /** What a class asked for that no close has. */

@@ -63,7 +63,9 @@ export function sumUpTo(trigger: number): Measure {
   };
 }
 
-/** Whether and where (fixed + moving x) / (1 + weight x) is beyond a bound between two moves; Infinity where it is not. */
+/**
+ * Whether and where (fixed + moving x) / (1 + weight x) is beyond a bound between two moves; Infinity where it is not.
+ */
 function firstBeyond(
   { fixed, moving, weight }: { readonly fixed: number; readonly moving: number; readonly weight: number },
   { side, limit }: Bound,
@@ -77,8 +79,8 @@ function firstBeyond(
 }
 
 /**
- * The first move of each direction at which `beyond` finds the bound passed: asked for each span of moves over which the
- * same issuers are above the trigger, outwards from no move.
+ * The first move of each direction at which `beyond` finds the bound passed: asked for each span of moves over which
+ * the same issuers are above the trigger, outwards from no move.
  */
 function bothWays(
   holdings: Holdings,

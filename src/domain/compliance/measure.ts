@@ -25,8 +25,8 @@ export interface Move {
 export interface Measure {
   valueOf(holdings: Holdings): number;
   /**
-   * The least move of each direction of one name's price behind which the value is beyond the bound; Infinity and -Infinity
-   * where there is none.
+   * The least move of each direction of one name's price behind which the value is beyond the bound; Infinity and
+   * -Infinity where there is none.
    * @param weight weight of the name, not 0
    */
   movesOf(holdings: Holdings, name: number, bound: Bound): { readonly up: number; readonly down: number };

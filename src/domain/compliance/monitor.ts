@@ -117,8 +117,8 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
 }
 
 /**
- * The least relative move of one name's price that takes holdings beyond a limit; null where one is passed already, or no
- * move of one name passes one. Of equal moves that of the first name.
+ * The least relative move of one name's price that takes holdings beyond a limit; null where one is passed already, or
+ * no move of one name passes one. Of equal moves that of the first name.
  * @cost O(rows * held names * H)
  */
 export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { FindingCode } from '../findings.js';
 import { AssetIdentifier } from '../shape.js';
 
-/** Priority of a row that states none: where relaxations are reported it gives way after every row with a higher number, over time never. */
+/**
+ * Priority of a row that states none: where relaxations are reported it gives way after every row with a higher number,
+ * over time never.
+ */
 export const DEFAULT_PRIORITY = 1;
 
 /** Most identifiers a row can name. */

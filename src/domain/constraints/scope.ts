@@ -2,7 +2,9 @@ import { compareText } from '../findings.js';
 import type { RowContext } from './constraint-class.js';
 import type { FurtherParameters, Limit, NameRow } from './program-row.js';
 
-/** Positions of the names a row covers, ascending: all of them for null; identifiers outside the problem are left out. */
+/**
+ * Positions of the names a row covers, ascending: all of them for null; identifiers outside the problem are left out.
+ */
 export function namesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
   if (identifiers === null) return context.identifiers.map((_, name) => name);
   const wanted = new Set(identifiers);

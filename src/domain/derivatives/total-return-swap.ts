@@ -102,8 +102,8 @@ export interface SwapValue {
 /**
  * Value of a total return swap with periodic resets on one flat curve.
  *
- * The current period pays the return since its start against a financing coupon fixed at its start for its whole length;
- * later periods reset to the level of their start.
+ * The current period pays the return since its start against a financing coupon fixed at its start for its whole
+ * length; later periods reset to the level of their start.
  *
  * @throws nothing: dates and rates are checked by the caller.
  * @cost O(periods)

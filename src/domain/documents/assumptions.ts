@@ -14,7 +14,10 @@ export interface Assumed {
   readonly rows?: readonly ConstraintRow[] | null | undefined;
 }
 
-/** What is assumed of a market so that a definition can be computed on it: warnings of validation, preview and run alike. */
+/**
+ * What is assumed of a market so that a definition can be computed on it: warnings of validation, preview and run
+ * alike.
+ */
 export function assumptionFindings(assumed: Assumed): Finding[] {
   const { document, market, rows } = assumed;
   return [

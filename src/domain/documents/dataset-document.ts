@@ -3,8 +3,8 @@ import { DerivedActions, Mapping } from './mapping.js';
 import { CurrencyCode, Id } from '../shape.js';
 
 /**
- * A data store as the engine remembers it. Not a client's document: its fields are what the wire shows, and what only the
- * engine needs beside them.
+ * A data store as the engine remembers it. Not a client's document: its fields are what the wire shows, and what only
+ * the engine needs beside them.
  */
 export const DATASET_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
 export type DatasetKind = (typeof DATASET_KINDS)[number];
@@ -68,7 +68,10 @@ export const DatasetDocument = z.strictObject({
   files: z.array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() })),
   error: ErrorDetailBody.nullable(),
   findings: z.array(FindingBody),
-  /** What was served of it last: the content up to its last day, as `prefixMark` tells it. Absent while it never was, and in documents of earlier versions. */
+  /**
+   * What was served of it last: the content up to its last day, as `prefixMark` tells it. Absent while it never was,
+   * and in documents of earlier versions.
+   */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
   /** The request that synthetic data was made by. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),

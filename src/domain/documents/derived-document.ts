@@ -26,7 +26,10 @@ export function readDerivation(body: unknown): DerivationRequest {
   return value;
 }
 
-/** The document of a new derived index: base date, base value, currency, calendar and cadence are its parent's at this moment. */
+/**
+ * The document of a new derived index: base date, base value, currency, calendar and cadence are its parent's at this
+ * moment.
+ */
 export function derivedDocument(
   parent: IndexDocument,
   { id, name, description, ...derivation }: DerivationRequest,

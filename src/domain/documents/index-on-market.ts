@@ -8,8 +8,8 @@ import { isDerivedDocument, isRuleDocument, type IndexDocument, type UniverseSpe
 
 /**
  * What a market lacks for a valid document: datapoints, a named universe, exchange rates.
- * @param severity Warnings while the document is saved, since another store may have them; errors once it is computed. Rates stay
- *   warnings then: names that have them are computed.
+ * @param severity Warnings while the document is saved, since another store may have them; errors once it is computed.
+ *   Rates stay warnings then: names that have them are computed.
  */
 export function marketFindings(document: IndexDocument, market: MarketData, severity: 'error' | 'warning'): Finding[] {
   if (isDerivedDocument(document))

@@ -6,7 +6,10 @@ import { Adjustment } from './dataset-document.js';
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);
 
-/** What is remembered of the latest run of an index or a strategy; kept under its id. Its results lie beside it as bytes. */
+/**
+ * What is remembered of the latest run of an index or a strategy; kept under its id. Its results lie beside it as
+ * bytes.
+ */
 export const RunDocument = z.strictObject({
   run_id: z.string(),
   /** The tracked index. */
@@ -18,7 +21,9 @@ export const RunDocument = z.strictObject({
   start: z.string(),
   end: z.string(),
   run_hash: z.string(),
-  /** The store it was made on, and the price basis that it declared; absent in runs stored before they were remembered. */
+  /**
+   * The store it was made on, and the price basis that it declared; absent in runs stored before they were remembered.
+   */
   store_id: z.string().optional(),
   adjustment: Adjustment.optional(),
   store_content_hash: z.string(),
@@ -30,7 +35,10 @@ export const RunDocument = z.strictObject({
   /** Why a stored run was not extended; null or absent when it was, or there was none. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
-  /** The request as it was sent, before a strategy filled it in; absent in runs of an index, and of strategies before it was remembered. */
+  /**
+   * The request as it was sent, before a strategy filled it in; absent in runs of an index, and of strategies before it
+   * was remembered.
+   */
   asked: z.unknown().optional(),
   artifacts: z.strictObject({
     /** Without an inset in runs from before snapshots were kept by themselves. */

@@ -27,8 +27,8 @@ export interface CheckedIndex {
 }
 
 /**
- * Everything there is to say about an index document, in one pass: its shape, the parameters of every row, what the rows mean
- * together, the documents it refers to, and (as warnings) what the served market lacks.
+ * Everything there is to say about an index document, in one pass: its shape, the parameters of every row, what the
+ * rows mean together, the documents it refers to, and (as warnings) what the served market lacks.
  */
 export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning' });
@@ -74,7 +74,10 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   return document;
 }
 
-/** An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its source. */
+/**
+ * An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its
+ * source.
+ */
 function withDefaultUniverse(document: IndexDocument): IndexDocument {
   return isDerivedDocument(document) || document.universe !== undefined
     ? document

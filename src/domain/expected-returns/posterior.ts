@@ -14,12 +14,14 @@ export interface PosteriorParams {
 }
 
 /**
- * Posterior means of expected returns: the prior pi moved by tau S P' (tau P S P' + Omega)^-1 (q - P pi), Omega diagonal with
- * (1 / confidence - 1) tau p'S p, so that a view of confidence 1/2 counts as much as the prior and one of 1 is met.
+ * Posterior means of expected returns: the prior pi moved by tau S P' (tau P S P' + Omega)^-1 (q - P pi), Omega
+ * diagonal with (1 / confidence - 1) tau p'S p, so that a view of confidence 1/2 counts as much as the prior and one of
+ * 1 is met.
  *
  * @throws  Refusal VALIDATION_FAILED where views that are certain contradict each other.
  * @cost    a pass over the metric for each view, and their number cubed.
- * @source  Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the confidences.
+ * @source  Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the
+ *   confidences.
  */
 export function posteriorReturns(
   { views, tau, risk_aversion }: PosteriorParams,

@@ -12,7 +12,10 @@ export interface ReturnsContext {
   readonly index: Float64Array;
   /** Annualised covariance. */
   readonly metric: Metric;
-  /** Annualised arithmetic means over the window of the risk model, [N]; those of a name it does not cover are the mean of the others. */
+  /**
+   * Annualised arithmetic means over the window of the risk model, [N]; those of a name it does not cover are the mean
+   * of the others.
+   */
   means(): Float64Array;
   /** A numeric datapoint as of the decision, NaN where missing, [N]. */
   numbers(field: FieldRequest): Float64Array;

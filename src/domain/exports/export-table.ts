@@ -8,7 +8,10 @@ export interface ExportColumn<T extends ColumnType = ColumnType> {
   readonly meaning: string;
 }
 
-/** A table that is exported of a stored run: its columns, in their order. How its rows are made stands in `#views/exports/tables`. */
+/**
+ * A table that is exported of a stored run: its columns, in their order. How its rows are made stands in
+ * `#views/exports/tables`.
+ */
 export interface ExportTable {
   readonly help: string;
   /** What a row stands for. */

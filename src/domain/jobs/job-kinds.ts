@@ -4,7 +4,8 @@ interface JobKindEntry {
   readonly lane: 'heavy' | 'light';
   /**
    * Where the job names the index or strategy it is about: the second half of its id, or `index_id` of its request.
-   * Deletion of the subject cancels the job and forgets it in the same transaction. Null: the job outlives any deletion.
+   * Deletion of the subject cancels the job and forgets it in the same transaction. Null: the job outlives any
+   * deletion.
    */
   readonly subject: 'ident' | 'request' | null;
 }

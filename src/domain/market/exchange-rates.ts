@@ -28,15 +28,18 @@ export interface ExchangeRates {
   isNative(column: number): boolean;
   /** The market identifier that would give the missing rate of a name, undefined when the rate is known. */
   missingPair(session: number, column: number): string | undefined;
-  /** Columns that are exchange rates of a currency in which names of this store trade: no constituents of a universe. */
+  /**
+   * Columns that are exchange rates of a currency in which names of this store trade: no constituents of a universe.
+   */
   readonly pairColumns: ReadonlySet<number>;
 }
 
 const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
- * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, a name or a series, else the inverse of the opposite pair, carried forward.
- * A name without CURRENCY is in the currency that the store declares, in the target currency where it declares none; a rate has none.
+ * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, a name or a series, else the inverse of the
+ * opposite pair, carried forward. A name without CURRENCY is in the currency that the store declares, in the target
+ * currency where it declares none; a rate has none.
  * @cost O(S) for each foreign currency, once per market and currency
  */
 export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
@@ -144,7 +147,9 @@ export function rateSeries(sm: SessionMarket, from: string, to: string): Float64
   );
 }
 
-/** A pair of currencies on every session, [S]: a name of the market or a series; undefined when the store holds neither. */
+/**
+ * A pair of currencies on every session, [S]: a name of the market or a series; undefined when the store holds neither.
+ */
 function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
   if (column >= 0) return carriedSeries(sm, column, convert);
@@ -175,8 +180,8 @@ function pairColumnsOf(sm: SessionMarket, currencies: readonly string[]): Set<nu
 }
 
 /**
- * Identifiers that are exchange rates between some currencies wherever the market has them: `EURUSD` is one when names trade in EUR or USD
- * and it has no reference row of its own.
+ * Identifiers that are exchange rates between some currencies wherever the market has them: `EURUSD` is one when names
+ * trade in EUR or USD and it has no reference row of its own.
  */
 export function pairsOf({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {
   const majors = [...new Set(Array.from(currencies, majorUnit))];

@@ -17,7 +17,9 @@ export interface ExchangesInput {
   readonly sessions: Int32Array;
 }
 
-/** The exchange of a name on a session: that of its reference column EXCHANGE as known then, else the index calendar's. */
+/**
+ * The exchange of a name on a session: that of its reference column EXCHANGE as known then, else the index calendar's.
+ */
 export function exchangesOf({
   market,
   calendar,

@@ -20,8 +20,9 @@ function cachedFor(sm: SessionMarket): Cached {
 }
 
 /**
- * Growth factors of one unit of value from the close before to the close of each session, in the index currency, [S - first x N].
- * NaN on the first session, before a name's second bar and where a rate is missing; 1 plus cash on a session without a bar.
+ * Growth factors of one unit of value from the close before to the close of each session, in the index currency, [S -
+ * first x N]. NaN on the first session, before a name's second bar and where a rate is missing; 1 plus cash on a
+ * session without a bar.
  * @param used columns whose exchange rates must be there.
  * @throws Refusal FX_MISSING
  * @cost O(S N), once per market and terms
@@ -33,9 +34,9 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
 }
 
 /**
- * Value of one unit held since a name's first bar, reinvested by the terms, in the index currency, [S - first x N]: the running product of
- * `growthOf`, so that a holding over any period is worth its units times this. NaN before the first bar and where a rate is missing,
- * after which it begins at 1 again.
+ * Value of one unit held since a name's first bar, reinvested by the terms, in the index currency, [S - first x N]: the
+ * running product of `growthOf`, so that a holding over any period is worth its units times this. NaN before the first
+ * bar and where a rate is missing, after which it begins at 1 again.
  * @cost O(S N), once per market and terms
  */
 export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
@@ -112,7 +113,8 @@ function termsMarkOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMar
 }
 
 /**
- * Beginning of a session's row in `growthOf`. A market that does not begin with the first session has no growth on the one it begins with.
+ * Beginning of a session's row in `growthOf`. A market that does not begin with the first session has no growth on the
+ * one it begins with.
  * @throws BeforeMarket
  */
 export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {

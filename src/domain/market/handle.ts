@@ -22,15 +22,24 @@ export interface MarketHandle {
   readonly dates: SharedArrayBuffer;
   /** Float64 panels [T x N], each at the beginning of memory that may have room for days to come. */
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
-  /** UTF-8 JSON of identifiers, reference, actions, universes and series: a line for the axes and one for so many rows of a table. */
+  /**
+   * UTF-8 JSON of identifiers, reference, actions, universes and series: a line for the axes and one for so many rows
+   * of a table.
+   */
   readonly tables: SharedArrayBuffer;
-  /** Where each action lies in the tables: Int32 rows of ex day, 1 when it pays cash, first byte, length, and column of its name or -1, [A x 5]. */
+  /**
+   * Where each action lies in the tables: Int32 rows of ex day, 1 when it pays cash, first byte, length, and column of
+   * its name or -1, [A x 5].
+   */
   readonly actionPlaces: SharedArrayBuffer;
-  /** Digests of the parts of the content, where they are known: what a later version shares need not be hashed again. */
+  /**
+   * Digests of the parts of the content, where they are known: what a later version shares need not be hashed again.
+   */
   readonly digests?: ContentDigests;
   /**
-   * Int32 [1], days of the panels' memory that some version has taken. Whoever writes days behind those of a version takes
-   * them here first, so that the memory of a day is written once, whatever becomes of the version. Absent where nobody may.
+   * Int32 [1], days of the panels' memory that some version has taken. Whoever writes days behind those of a version
+   * takes them here first, so that the memory of a day is written once, whatever becomes of the version. Absent where
+   * nobody may.
    */
   readonly taken?: SharedArrayBuffer;
 }
@@ -81,7 +90,10 @@ interface SeriesLine extends Omit<PriceSeries, 'days' | 'closes'> {
 /** The tables of a market in shared memory. */
 export type SharedTables = Pick<MarketHandle, 'tables' | 'actionPlaces'>;
 
-/** The handle of a market. Panels that already lie in shared memory are not copied. @param shared its tables, where they are shared already */
+/**
+ * The handle of a market. Panels that already lie in shared memory are not copied.
+ * @param shared its tables, where they are shared already
+ */
 export function shareMarket(market: MarketData, shared: SharedTables = shareTables(market)): MarketHandle {
   return {
     datasetId: market.datasetId,
@@ -146,7 +158,8 @@ const ACTIONS_HEAD = '{"actions":[';
 const PLACE_WIDTH = 5;
 
 /**
- * The market of a handle without the cash that was paid on ex days up to one: enough to see it from a mark on, see `alignMarket`.
+ * The market of a handle without the cash that was paid on ex days up to one: enough to see it from a mark on, see
+ * `alignMarket`.
  * @cost of the reference table and the universes; actions that are left out are not parsed
  */
 export function openMarketSince(handle: MarketHandle, after: number): MarketData {

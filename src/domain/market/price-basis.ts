@@ -1,6 +1,9 @@
 import { ACTION_KINDS, type MarketData, type ReturnVariant } from './market-data.js';
 
-/** Return variants of which a level can be made from the prices of a market: those that include dividends already give a total return alone. */
+/**
+ * Return variants of which a level can be made from the prices of a market: those that include dividends already give a
+ * total return alone.
+ */
 export function variantsOn({ adjustment }: Pick<MarketData, 'adjustment'>): readonly ReturnVariant[] {
   return adjustment === 'total' ? ['total'] : ['price', 'total', 'net'];
 }

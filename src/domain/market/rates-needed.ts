@@ -4,8 +4,8 @@ import type { MarketData } from './market-data.js';
 import { isBlank, referenceSpells, type ReferenceSpell } from './reference-spells.js';
 
 /**
- * Market identifiers of the exchange rates that names a universe lists (every name, when it lists none) need into the currency of
- * an index and that the store does not hold in either direction, ascending.
+ * Market identifiers of the exchange rates that names a universe lists (every name, when it lists none) need into the
+ * currency of an index and that the store does not hold in either direction, ascending.
  */
 export function missingRates(market: MarketData, { currency, universe }: IndexDocument): string[] {
   const listed = universe?.kind === 'list' ? new Set(universe.identifiers) : undefined;
@@ -40,8 +40,9 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
 }
 
 /**
- * Names a universe lists (every name, when it lists none) that have no currency on some day on which they have a bar, while the store
- * declares none: their prices are taken to be in the currency of the index. Ascending; exchange rates are not among them.
+ * Names a universe lists (every name, when it lists none) that have no currency on some day on which they have a bar,
+ * while the store declares none: their prices are taken to be in the currency of the index. Ascending; exchange rates
+ * are not among them.
  */
 export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
@@ -52,7 +53,10 @@ export function namesWithoutCurrency(market: MarketData, { currency, universe }:
 
 const blank = new WeakMap<MarketData, readonly string[]>();
 
-/** Names that have no currency on some day on which they have a bar, ascending. @cost O(N), and O(T) for each name whose currency begins late, the first time */
+/**
+ * Names that have no currency on some day on which they have a bar, ascending.
+ * @cost O(N), and O(T) for each name whose currency begins late, the first time
+ */
 function blankNames(market: MarketData): readonly string[] {
   const known = blank.get(market);
   if (known !== undefined) return known;

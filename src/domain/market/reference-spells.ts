@@ -19,7 +19,8 @@ const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 
 /**
  * The spells of one reference column for every name, by column of the market; empty for a name without reference rows.
- * Neighbouring rows with the same value are one spell. A currency that the store declares holds wherever a name has none.
+ * Neighbouring rows with the same value are one spell. A currency that the store declares holds wherever a name has
+ * none.
  * @cost O(rows of the table) the first time
  */
 export function referenceSpells(market: MarketData, column: string): ColumnSpells {

@@ -1,8 +1,8 @@
 import { panelRow, type SessionMarket } from './session-market.js';
 
 /**
- * Sessions without a return, of names that have had a bar. A return needs a bar on its session and on the one before: a gap of one
- * session loses two returns. Sessions are from one to another, both included, after the first of the market.
+ * Sessions without a return, of names that have had a bar. A return needs a bar on its session and on the one before: a
+ * gap of one session loses two returns. Sessions are from one to another, both included, after the first of the market.
  */
 export interface ReturnGaps {
   /** Those of some columns. @cost O(N + gaps of these sessions) */

@@ -38,7 +38,8 @@ export interface PlaceActionsInput {
 
 /**
  * Places the actions of a store on sessions: an ex day that is no session takes effect on the next one.
- * Cancelled actions, actions of names the store does not hold and those before its first day or after its last session are left out.
+ * Cancelled actions, actions of names the store does not hold and those before its first day or after its last session
+ * are left out.
  * @cost O(A log S)
  */
 export function placeActions({ market, sessions, calendar, columnOf }: PlaceActionsInput): SessionActions {

@@ -4,7 +4,10 @@ import { riskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
 import type { EvennessNumerator } from './goal.js';
 import type { GoalContext } from './objective-class.js';
 
-/** Budgets as what is made large over the volatility, with the weights at which they are met. @cost of `riskBudgetWeights` */
+/**
+ * Budgets as what is made large over the volatility, with the weights at which they are met.
+ * @cost of `riskBudgetWeights`
+ */
 export function parityNumerator(
   budgets: Float64Array,
   { algebra, metric }: Pick<GoalContext, 'algebra' | 'metric'>,

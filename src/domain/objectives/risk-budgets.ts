@@ -7,8 +7,8 @@ export interface BudgetParams {
 }
 
 /**
- * Shares of the variance by name, [N], of sum 1: equal ones for null; else a key is an identifier, or a group whose members that are
- * not named share it. Names that may not be held have none, and the others take over in proportion.
+ * Shares of the variance by name, [N], of sum 1: equal ones for null; else a key is an identifier, or a group whose
+ * members that are not named share it. Names that may not be held have none, and the others take over in proportion.
  */
 export function budgetsOf({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
   const eligible = context.eligible.slice();

@@ -5,7 +5,9 @@ import { coefficientsAt, type AverageViews } from './averages.js';
 import type { Change } from './change.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
-/** Share of the mean variance added to the objective per squared active weight, so that every problem has one answer. */
+/**
+ * Share of the mean variance added to the objective per squared active weight, so that every problem has one answer.
+ */
 const TIE_BREAK = 1e-10;
 
 /** What a program is assembled from besides the problem. */

@@ -2,9 +2,9 @@ import type { Average, LinearRow } from '../constraints/program-row.js';
 import type { Movable } from './movables.js';
 
 /**
- * A weighted average seen from one value of its bound: there its row is (numerator - at * scale * denominator)'w against
- * nought, and near it the bound moves that nought by the invested weight. Exact at `at`; a sequence of views converges as
- * Newton's method for ratios does.
+ * A weighted average seen from one value of its bound: there its row is (numerator - at * scale * denominator)'w
+ * against nought, and near it the bound moves that nought by the invested weight. Exact at `at`; a sequence of views
+ * converges as Newton's method for ratios does.
  *
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).
  */
@@ -56,7 +56,8 @@ export interface Viewed {
 }
 
 /**
- * Searches from ever better views of the averages until the values found are those viewed from; once where nothing moves an average.
+ * Searches from ever better views of the averages until the values found are those viewed from; once where nothing
+ * moves an average.
  * @param search  What is looked for; undefined ends it.
  * @param toOf    Value of a movable in what was found.
  */

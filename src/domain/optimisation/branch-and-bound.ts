@@ -32,7 +32,10 @@ export interface BranchOutcome {
   readonly iterations: number;
 }
 
-/** Nodes of one search: about two seconds at forty names; counted, not timed, so that the same request has the same answer. */
+/**
+ * Nodes of one search: about two seconds at forty names; counted, not timed, so that the same request has the same
+ * answer.
+ */
 const NODES_MAX = 12_000;
 
 /** The same where limits on trades or norms make a node several times as dear. */
@@ -66,8 +69,8 @@ interface Narrowed extends Node {
 }
 
 /**
- * The best choice of names there is: best-first, on the name whose absence would cost most, bounded by the relaxation of what
- * is still open and by what every further decision has to cost.
+ * The best choice of names there is: best-first, on the name whose absence would cost most, bounded by the relaxation
+ * of what is still open and by what every further decision has to cost.
  *
  * @cost  one small solve a node: hundreds of nodes at forty names.
  */

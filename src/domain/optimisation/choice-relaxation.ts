@@ -19,8 +19,8 @@ export interface JointMoves {
 }
 
 /**
- * Moves rounded outward, with moves of rows that are not convex where those do not hold yet: of the highest priority first,
- * by one parameter where that is enough and by several otherwise, none of which can be less.
+ * Moves rounded outward, with moves of rows that are not convex where those do not hold yet: of the highest priority
+ * first, by one parameter where that is enough and by several otherwise, none of which can be less.
  */
 export function jointMoves(solvers: Solvers, problem: Problem, { moves, origins }: JointMoves): Moved[] | undefined {
   const plain = moves.length === 0 ? undefined : roundedOutward(solvers, problem, moves);
@@ -155,7 +155,10 @@ export function choiceMoves(solvers: Solvers, problem: Problem, { origins, withi
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
-/** A convex parameter moves this many times its size at most when a choice of names is what fails: fractions need no more. */
+/**
+ * A convex parameter moves this many times its size at most when a choice of names is what fails: fractions need no
+ * more.
+ */
 const CONVEX_MOVE_MAX = 10;
 
 interface Search extends Way {

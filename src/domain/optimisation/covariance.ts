@@ -30,12 +30,14 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
 }
 
 /**
- * Covariance of names over a window, shrunk towards constant correlation by the shape of the panel. A name that the window does
- * not cover gets the mean variance and no correlation, so that nothing but a row moves it from its index weight.
+ * Covariance of names over a window, shrunk towards constant correlation by the shape of the panel. A name that the
+ * window does not cover gets the mean variance and no correlation, so that nothing but a row moves it from its index
+ * weight.
  *
  * @param columns of the market, ascending, [N].
  * @param memory of the estimate before, where the window rolls.
- * @cost T N^2 / 2 multiply-adds, less the rows that the estimate before had already; T N while there are far more names than observations.
+ * @cost T N^2 / 2 multiply-adds, less the rows that the estimate before had already; T N while there are far more names
+ *   than observations.
  */
 export function estimateRisk(
   engine: Engine,

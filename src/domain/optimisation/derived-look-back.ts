@@ -18,8 +18,8 @@ export interface DerivedLookBackInput {
 }
 
 /**
- * How far back the optimisation of a derived index looks: over the window of its risk model behind the decision of the parent's
- * composition, and over the windows that the covariance is carried on from.
+ * How far back the optimisation of a derived index looks: over the window of its risk model behind the decision of the
+ * parent's composition, and over the windows that the covariance is carried on from.
  */
 export function derivedLookBack({
   document,

@@ -11,8 +11,8 @@ export interface DriftInput {
 }
 
 /**
- * What weights have become: each grown by its name, over the value of all with the cash beside them. A name without a price keeps its
- * last; weights that are worth nothing any more stay as they were.
+ * What weights have become: each grown by its name, over the value of all with the cash beside them. A name without a
+ * price keeps its last; weights that are worth nothing any more stay as they were.
  *
  * @param columns  Of the market, [K].
  * @cost           K for each session between.

@@ -48,7 +48,10 @@ export function constraintFieldFindings(
   });
 }
 
-/** Datapoints that an objective and expected returns read, at the paths that name them. @param path Of what holds them, with its dot. */
+/**
+ * Datapoints that an objective and expected returns read, at the paths that name them.
+ * @param path Of what holds them, with its dot.
+ */
 function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
   const { entry, params } = objectiveOf(spec.objective);
   const returns = returnsOf(spec);

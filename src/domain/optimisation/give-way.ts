@@ -16,8 +16,9 @@ export interface Unanswered {
 const WITHIN = 1e-6;
 
 /**
- * The least moves of rows with a stated priority with which a problem has an answer, rows of higher priority first. Rows without a
- * number to move (an exclusion, the budget) are widened; limits that their row's parameters do not reach are, where nothing else helps.
+ * The least moves of rows with a stated priority with which a problem has an answer, rows of higher priority first.
+ * Rows without a number to move (an exclusion, the budget) are widened; limits that their row's parameters do not reach
+ * are, where nothing else helps.
  *
  * @returns  undefined when the rows that do not give way cannot hold together, or there are none that do.
  * @cost     a few linear programmes and a solve; searches by halving where a choice of names is what fails.
@@ -49,7 +50,10 @@ function jointly(
   return moves === undefined ? undefined : jointMoves(solvers, problem, { moves, origins });
 }
 
-/** Moves of all rows that give way, convex or not, where those of one kind are not enough; none where there is no choice to be made. */
+/**
+ * Moves of all rows that give way, convex or not, where those of one kind are not enough; none where there is no choice
+ * to be made.
+ */
 function byTrial(
   solvers: Solvers,
   problem: Problem,

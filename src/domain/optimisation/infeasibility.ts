@@ -20,8 +20,8 @@ export interface Infeasibility {
 const CHOICE_ROWS_MAX = 24;
 
 /**
- * Explains why the rows of a problem cannot hold together: an irreducible set of them, the least change of one parameter that
- * restores feasibility, for each parameter, and the least joint change that honours priorities.
+ * Explains why the rows of a problem cannot hold together: an irreducible set of them, the least change of one
+ * parameter that restores feasibility, for each parameter, and the least joint change that honours priorities.
  *
  * @returns  undefined when no conflict can be proven: the solver failed for another reason.
  * @cost     a linear program per row of the problem, and a few per parameter of the conflict.
@@ -41,8 +41,8 @@ export function explainInfeasibility(solvers: Solvers, problem: Problem): Infeas
 }
 
 /**
- * Explains why no choice of names satisfies the non-convex rows, while the convex ones hold together: by dropping rows as long
- * as the search still fails, and by moving the parameters of those that remain until it succeeds.
+ * Explains why no choice of names satisfies the non-convex rows, while the convex ones hold together: by dropping rows
+ * as long as the search still fails, and by moving the parameters of those that remain until it succeeds.
  *
  * @param proven  Whether every choice was ruled out.
  */

@@ -20,8 +20,9 @@ const HALVINGS = 100;
 const CLOSE = 1e-12;
 
 /**
- * The least total change of parameters that restores feasibility, rows of higher priority giving way first: the sum of the moves of the
- * lowest priority is made as small as it can be, then that of the next. Moves have to void every certificate met so far, until none is left.
+ * The least total change of parameters that restores feasibility, rows of higher priority giving way first: the sum of
+ * the moves of the lowest priority is made as small as it can be, then that of the next. Moves have to void every
+ * certificate met so far, until none is left.
  *
  * @param among  What may move.
  * @returns  undefined when no moves of these are enough.
@@ -120,7 +121,10 @@ export function movesByTrial(movables: readonly Movable[], weightsAt: WeightsAt,
   return joint === undefined ? undefined : toMoves(movables, joint.moved);
 }
 
-/** Sufficient moves none of which can be less: from all of them, first together towards the wanted ones, then those of the lowest priority first. */
+/**
+ * Sufficient moves none of which can be less: from all of them, first together towards the wanted ones, then those of
+ * the lowest priority first.
+ */
 function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, weightsAt: WeightsAt): Joint | undefined {
   let moved = nearest({ from: wanted, to: whole, close }, weightsAt);
   const order = Array.from(movables.keys()).toSorted(
@@ -211,7 +215,9 @@ function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: F
   return { slopes: clean, least: here / steepest + clean.reduce((sum, slope, k) => sum + slope * moved[k]!, 0) };
 }
 
-/** The moves that void every cut, priority by priority from the lowest: each sum as small as those before it leave it. */
+/**
+ * The moves that void every cut, priority by priority from the lowest: each sum as small as those before it leave it.
+ */
 function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly Cut[]): Float64Array | undefined {
   const levels = [...new Set(movables.map(({ origin }) => origin.priority))].toSorted((a, b) => a - b);
   const settled: { readonly members: Float64Array; readonly most: number }[] = [];

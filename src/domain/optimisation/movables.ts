@@ -28,7 +28,9 @@ export interface Movable {
   readonly average: { readonly row: LinearRow; readonly average: Average } | null;
 }
 
-/** The parameters behind the convex limits of some rows; those of soft rows and of rows of priority 0 are left alone. */
+/**
+ * The parameters behind the convex limits of some rows; those of soft rows and of rows of priority 0 are left alone.
+ */
 export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movable[] {
   const found = new Map<string, Movable>();
   for (const { origin, row } of rows) {

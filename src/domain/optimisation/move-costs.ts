@@ -33,13 +33,15 @@ const ROUNDING = 1e-12;
 const HALVINGS = 30;
 
 /**
- * Lower bounds of decisions about names, from the optimum x of a relaxation alone: every feasible move d from there adds at least
- * half the curvature times d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d for a given d_i is d_i^2 over the i-th diagonal entry of the
- * inverse. For several names at once the variances are split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is
- * at least t times the sum of the variances times d_i^2.
+ * Lower bounds of decisions about names, from the optimum x of a relaxation alone: every feasible move d from there
+ * adds at least half the curvature times d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d for a
+ * given d_i is d_i^2 over the i-th diagonal entry of the inverse. For several names at once the variances are split:
+ * Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is at least t times the sum of the variances
+ * times d_i^2.
  *
  * @cost    n^3 once, n^2 for each relaxation.
- * @source  Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2), for the split.
+ * @source  Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2),
+ *   for the split.
  */
 export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covariance }: GoalOfMoves): MoveCosts {
   if (goal.form === 'ratio') return { at: ({ weights }) => noBounds(weights.length) };
@@ -81,7 +83,9 @@ function noBounds(n: number): Moves {
   return { drop: none, hold: none, dropPart: none, holdPart: none };
 }
 
-/** What a number of names to be held among some costs at least, whichever they are, and if one of them is held or not. */
+/**
+ * What a number of names to be held among some costs at least, whichever they are, and if one of them is held or not.
+ */
 export interface ChoiceBound {
   readonly least: number;
   /** By place among the names. */
@@ -90,8 +94,8 @@ export interface ChoiceBound {
 }
 
 /**
- * The least sum of parts over all ways to hold between `minimum` and `maximum` of the names: those whose holding costs least more than
- * their dropping. Infinity where there is no such way.
+ * The least sum of parts over all ways to hold between `minimum` and `maximum` of the names: those whose holding costs
+ * least more than their dropping. Infinity where there is no such way.
  */
 export function choiceBound(
   { dropPart, holdPart }: Moves,
@@ -112,7 +116,8 @@ export function choiceBound(
   const dearest = held > 0 ? more[order[held - 1]!]! : Number.NEGATIVE_INFINITY;
   const next = held < count ? more[order[held]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
-    // One more takes the place of the dearest, or comes on top; one less makes room for the next, or leaves its place empty.
+    // One more takes the place of the dearest, or comes on top; one less makes room for the next, or leaves its place
+    // empty.
     const extra = Math.min(held < to ? 0 : Number.POSITIVE_INFINITY, held > 0 ? -dearest : Number.POSITIVE_INFINITY);
     const spare = Math.min(held > from ? 0 : Number.POSITIVE_INFINITY, next);
     ifHeld[place] = rank < held ? least : least + more[place]! + extra;
@@ -134,7 +139,9 @@ function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: numb
   return false;
 }
 
-/** Diagonal of the inverse, with moves that add up to nought of its projection on them. Infinity where nothing is known. */
+/**
+ * Diagonal of the inverse, with moves that add up to nought of its projection on them. Infinity where nothing is known.
+ */
 function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
   const factor = metricMatrix(metric).slice();
@@ -159,7 +166,10 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
   return isBudgeted ? diagonal.map((value, i) => Math.max(value - along[i]! ** 2 / total, ROUNDING * value)) : diagonal;
 }
 
-/** The largest share of the variances that leaves the rest positive definite, a little less for rounding; nought on a singular metric. */
+/**
+ * The largest share of the variances that leaves the rest positive definite, a little less for rounding; nought on a
+ * singular metric.
+ */
 function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;
   const matrix = metricMatrix(metric);

@@ -52,7 +52,10 @@ export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): P
   return certificate === null ? null : { assembled, includes, certificate, crossed: null };
 }
 
-/** How far a proof is from losing its force in another assembly of the same rows: nought or less, and it proves nothing there. */
+/**
+ * How far a proof is from losing its force in another assembly of the same rows: nought or less, and it proves nothing
+ * there.
+ */
 export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
   if (crossed !== null)
     return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);

@@ -101,7 +101,9 @@ function leastFrom(solver: Solver, problem: Problem, movable: Movable, views: Av
   return undefined;
 }
 
-/** How far beyond a value that is just enough its standing is looked for, where rounding hides it at the value itself. */
+/**
+ * How far beyond a value that is just enough its standing is looked for, where rounding hides it at the value itself.
+ */
 const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 
 type Standing =
@@ -109,7 +111,10 @@ type Standing =
   | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
   | { readonly kind: 'undecided'; readonly nudge: number };
 
-/** Whether the convex rows are feasible with changes, or proven infeasible; slightly further out where neither is decided. */
+/**
+ * Whether the convex rows are feasible with changes, or proven infeasible; slightly further out where neither is
+ * decided.
+ */
 export function standingAt(
   solver: Solver,
   problem: Problem,
@@ -137,7 +142,8 @@ function endOf(gap: (move: number) => number, reach: number, room: number): numb
     near = far;
     far = Math.min(2 * far, room);
   }
-  // The gap is nearly linear in the parameter: the secant is exact, and bisection guards it where the gap ends in a plateau.
+  // The gap is nearly linear in the parameter: the secant is exact, and bisection guards it where the gap ends in a
+  // plateau.
   for (let step = 0; step < 100 && far - near > 1e-15 * (reach + far); step++) {
     const low = gap(near);
     const high = gap(far);

@@ -21,7 +21,10 @@ export interface SearchOptions {
   readonly changes?: readonly Change[] | undefined;
   /** Active set of a similar problem. */
   readonly warm?: ActiveState | undefined;
-  /** `any` ends at the first choice of names that satisfies every row, and gives up early: whether there is one is all that is asked. */
+  /**
+   * `any` ends at the first choice of names that satisfies every row, and gives up early: whether there is one is all
+   * that is asked.
+   */
   readonly wanted?: 'best' | 'any';
 }
 

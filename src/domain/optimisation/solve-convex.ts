@@ -40,7 +40,8 @@ const NORM_TOLERANCE = 1e-9;
 const RADIUS_STEPS = 60;
 
 /**
- * Solves the convex rows of a problem: first without its norms, since most never bind, then with those that were exceeded.
+ * Solves the convex rows of a problem: first without its norms, since most never bind, then with those that were
+ * exceeded.
  * @returns undefined when no answer was found: the rows cannot hold together, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
@@ -155,7 +156,10 @@ function normRows(problem: Problem, { includes }: Assembly): PlacedRow[] {
   return problem.rows.filter(({ origin, row }) => row.form === 'norm' && includes?.(origin) !== false);
 }
 
-/** Norms above their limits; soft limits on the tracking error change nothing and never count where that alone is minimised. */
+/**
+ * Norms above their limits; soft limits on the tracking error change nothing and never count where that alone is
+ * minimised.
+ */
 function exceededNorms(problem: Problem, weights: Float64Array, options: Assembly): PlacedRow[] {
   const isChecked = isCheckedOnly(problem);
   return normRows(problem, options).filter(

@@ -33,7 +33,10 @@ export interface StatedInput {
   readonly algebra: DenseAlgebra;
 }
 
-/** The problem of an objective at a decision, with its expected returns and costs. @throws Refusal VALIDATION_FAILED where views contradict each other */
+/**
+ * The problem of an objective at a decision, with its expected returns and costs.
+ * @throws Refusal VALIDATION_FAILED where views contradict each other
+ */
 export function statedProblem(input: StatedInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
   const objective = objectiveOf(spec.objective);
@@ -62,7 +65,8 @@ export function statedProblem(input: StatedInput): Problem {
     costs: costsOf(spec.costs, held ?? { weights: index, leavers: [] }),
     algebra,
     warnings,
-    // Without an estimate the mean variance stands for a name's: enough to keep it at its index weight, not to choose it by.
+    // Without an estimate the mean variance stands for a name's: enough to keep it at its index weight, not to choose
+    // it by.
     excluded: objective.entry.type === TRACKING.entry.type ? [] : uncoveredNames(risk, columns),
   });
 }

@@ -63,7 +63,10 @@ function riskSentence({ columns, sessions }: Pick<Coverage, 'columns' | 'session
   return `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed.`;
 }
 
-/** Why there are no weights: the rows in conflict where that can be proven, with all that resolves it where it is asked for. */
+/**
+ * Why there are no weights: the rows in conflict where that can be proven, with all that resolves it where it is asked
+ * for.
+ */
 export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const { problem, outcome } = solve;
   const explain = () => refusalOf(solvers, solve);

@@ -34,8 +34,8 @@ export interface FilledAccount {
 const REDUCTIONS_MAX = 5_000_000;
 
 /**
- * The orders that bring an account to the weights wanted: lots times the half-even rounding of weight * value / (price * lot).
- * Where cash does not suffice, purchases are lowered lot by lot, that which changes least in proportion first.
+ * The orders that bring an account to the weights wanted: lots times the half-even rounding of weight * value / (price
+ * * lot). Where cash does not suffice, purchases are lowered lot by lot, that which changes least in proportion first.
  * @param held shares by position of the names, [n]
  */
 export function ordersOf(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {

@@ -8,7 +8,10 @@ export interface TradeTerms {
   readonly impactBps: number;
 }
 
-/** Half the spread, and an impact that grows with the square root of the share of a day's volume: both of the value traded. */
+/**
+ * Half the spread, and an impact that grows with the square root of the share of a day's volume: both of the value
+ * traded.
+ */
 export function costOf({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
   if (shares === 0) return 0;
   const impact = adv === null ? 0 : impactBps * Math.sqrt(shares / adv);

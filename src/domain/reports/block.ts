@@ -16,7 +16,10 @@ export const blockFields = {
 /** Whether a block draws from a stored run: never, when it has one, or always. */
 export type RunUse = 'never' | 'if-bound' | 'always';
 
-/** One kind of block: what a template may say of it, and what it needs to be drawn. How it is drawn stands in `#views/report/blocks`. */
+/**
+ * One kind of block: what a template may say of it, and what it needs to be drawn. How it is drawn stands in
+ * `#views/report/blocks`.
+ */
 export interface BlockKind<S extends z.ZodObject = z.ZodObject> {
   readonly help: string;
   readonly schema: S;

@@ -52,7 +52,10 @@ interface FactsheetSizes {
   readonly names: number;
 }
 
-/** Two pages: what the index is and did, then its risk and its history. Heights leave room for a third row of figures and a long name. */
+/**
+ * Two pages: what the index is and did, then its risk and its history. Heights leave room for a third row of figures
+ * and a long name.
+ */
 const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },
   { kind: 'stat_grid', columns: 6 },

@@ -1,7 +1,10 @@
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 
-/** Where names have bars and returns, so that windows are answered by what is missing, which is little. No window begins before the market does. */
+/**
+ * Where names have bars and returns, so that windows are answered by what is missing, which is little. No window begins
+ * before the market does.
+ */
 export interface BarHistory {
   /** Bars of a column from one session to another, both included. */
   bars(column: number, from: number, to: number): number;
@@ -16,8 +19,8 @@ const NONE = new Int32Array(0);
 const known = new WeakMap<Float64Array, BarHistory>();
 
 /**
- * The history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on the one before, and a
- * growth factor: an exchange rate may be missing where prices are not.
+ * The history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on the one
+ * before, and a growth factor: an exchange rate may be missing where prices are not.
  * @param growth [S x N] as `growthOf` gives it
  * @cost one pass over S x N, once per panel; then O(log) of what is missing
  */

@@ -10,7 +10,10 @@ import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
 import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWindow } from './return-panel.js';
 
-/** Least share of the weight beside the last observation: with less the divisor 1 - sum w^2 of an unbiased covariance has lost its digits. */
+/**
+ * Least share of the weight beside the last observation: with less the divisor 1 - sum w^2 of an unbiased covariance
+ * has lost its digits.
+ */
 const EARLIER_WEIGHT_MIN = 1e-4;
 
 export type RiskSettings = Pick<RiskModelRequest, 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'>;
@@ -23,7 +26,8 @@ export interface RiskModelEstimate {
 }
 
 /**
- * A covariance model of the names that a window covers. Run it inside an engine's scope, which the matrix does not outlive.
+ * A covariance model of the names that a window covers. Run it inside an engine's scope, which the matrix does not
+ * outlive.
  * @param asked columns of the market, each once, in the order the matrix is to have.
  * @throws Refusal RISK_INSUFFICIENT_DATA, also when the half-life leaves all weight to the last session; NUMERIC_FAILURE when returns are so large
  *         that their squares are not numbers any more

@@ -12,10 +12,15 @@ export interface Terms {
   readonly sessions: Int32Array;
 }
 
-/** The cached measurement of a panel under some terms, measured now if there is none. It has the same bits either way. */
+/**
+ * The cached measurement of a panel under some terms, measured now if there is none. It has the same bits either way.
+ */
 export type MeasureCache<T> = (growth: Float64Array, terms: Terms, measure: () => T) => T;
 
-/** Measurements cached per panel: an index between two rebalances, or indices with the same names. Each has less than 0.5 MB. */
+/**
+ * Measurements cached per panel: an index between two rebalances, or indices with the same names. Each has less than
+ * 0.5 MB.
+ */
 const ENTRIES_MAX = 8;
 
 interface Entry<T> {

@@ -30,8 +30,8 @@ export function principalParts(engine: Engine, panel: Float64Array, n: number, c
 }
 
 /**
- * The first principal components of the annualised sample covariance as factors: unit eigenvectors are exposures, eigenvalues the
- * factor variances, and what they leave of each variance is the name's own.
+ * The first principal components of the annualised sample covariance as factors: unit eigenvectors are exposures,
+ * eigenvalues the factor variances, and what they leave of each variance is the name's own.
  * @param factors components wanted; there are at most as many as names.
  */
 export function principalFactors({ values, vectors, variances }: PrincipalParts, factors: number): FactorModel {

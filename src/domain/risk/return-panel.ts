@@ -32,8 +32,8 @@ export interface Coverage {
 }
 
 /**
- * The coverage rule. A return needs a bar on its session and on the one before, both inside the window; names with too few
- * returns or prices are left out first, then sessions on which one of the others has none.
+ * The coverage rule. A return needs a bar on its session and on the one before, both inside the window; names with too
+ * few returns or prices are left out first, then sessions on which one of the others has none.
  * @param asked columns of the market, each once.
  * @cost O(sessions + names log sessions) beside what is missing, once `barHistory` has been over the panel
  */
@@ -80,7 +80,11 @@ type SelectingEngine = Pick<Engine, 'selectColumns'>;
 
 const PLAIN: SelectingEngine = { selectColumns };
 
-/** Writes the returns of a coverage row by row. @param out [T x n], overwritten @cost one pass over the growth of the sessions */
+/**
+ * Writes the returns of a coverage row by row.
+ * @param out [T x n], overwritten
+ * @cost one pass over the growth of the sessions
+ */
 export function readReturns(
   { sm, growth }: ReturnWindow,
   { columns, sessions }: Coverage,

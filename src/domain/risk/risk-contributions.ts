@@ -26,8 +26,9 @@ export interface RiskShares {
 }
 
 /**
- * Volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance of the window
- * (constant correlation, intensity by shape, total returns). Nothing of order names^2 is formed. Cash alone has no risk.
+ * Volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance of the
+ * window (constant correlation, intensity by shape, total returns). Nothing of order names^2 is formed. Cash alone has
+ * no risk.
  * @param weights of the holdings; names of weight 0 are left out.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n]; three for names whose returns of the same sessions were measured before
@@ -38,8 +39,8 @@ export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions)
 }
 
 /**
- * The same, and the tracking error of the holdings against a benchmark with its decomposition over the union of both, by active
- * weights. A benchmark that holds nothing else costs nothing more.
+ * The same, and the tracking error of the holdings against a benchmark with its decomposition over the union of both,
+ * by active weights. A benchmark that holds nothing else costs nothing more.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n], and as many again when the union is larger
  */
@@ -121,7 +122,10 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
   });
 }
 
-/** Constant correlation, intensity by shape, annualised: the covariance of a request that asks for nothing else. Spends the panel. */
+/**
+ * Constant correlation, intensity by shape, annualised: the covariance of a request that asks for nothing else. Spends
+ * the panel.
+ */
 function defaultCovariance(
   engine: Engine,
   panel: Float64Array,

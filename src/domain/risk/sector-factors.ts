@@ -10,8 +10,9 @@ type GroupEngine = Pick<Engine, 'centreGroups' | 'columnDeviations'>;
 const MARKET = 'MARKET';
 
 /**
- * Market and sectors as factors. Each session's returns are regressed on a constant and sector dummies, every name counting the same and
- * the sector returns averaging zero: a sector's fitted return is the mean of its names, the market's is the mean of the sectors'.
+ * Market and sectors as factors. Each session's returns are regressed on a constant and sector dummies, every name
+ * counting the same and the sector returns averaging zero: a sector's fitted return is the mean of its names, the
+ * market's is the mean of the sectors'.
  * @param panel [T x n] returns; spent: becomes the residuals.
  * @param sectors sector of each name, [n].
  */

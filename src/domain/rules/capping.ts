@@ -26,7 +26,10 @@ export interface Capped {
   readonly kind: 'capped';
   /** [n], summing to 1. */
   readonly weights: Float64Array;
-  /** What each raw weight was multiplied by before it was clipped at the floor and the cap: w = clip(scale u, floor, cap), [n]. */
+  /**
+   * What each raw weight was multiplied by before it was clipped at the floor and the cap: w = clip(scale u, floor,
+   * cap), [n].
+   */
   readonly scales: Float64Array;
   /** Effective floor; 0 without one. */
   readonly floor: number;
@@ -36,11 +39,17 @@ export interface Capped {
   readonly capped: Int32Array;
   /** Weight moved: the sum of the reductions. */
   readonly redistributed: number;
-  /** How the single cap was reached, round by round; replaying them gives the weights. Empty where a floor or groups take part. */
+  /**
+   * How the single cap was reached, round by round; replaying them gives the weights. Empty where a floor or groups
+   * take part.
+   */
   readonly rounds: readonly CapRound[];
 }
 
-/** One round of redistribution: every name not yet capped is multiplied by `scale`; those then above the cap join the capped. */
+/**
+ * One round of redistribution: every name not yet capped is multiplied by `scale`; those then above the cap join the
+ * capped.
+ */
 export interface CapRound {
   readonly scale: number;
   readonly joined: readonly number[];
@@ -54,7 +63,8 @@ export interface CapInfeasible {
 
 /**
  * Weights after the single cap, the floor and the group caps, all at once:
- * w = clip(lambda m u, floor, cap), with one multiplier m <= 1 for each group at its cap and the one lambda that gives the sum 1.
+ * w = clip(lambda m u, floor, cap), with one multiplier m <= 1 for each group at its cap and the one lambda that gives
+ * the sum 1.
  * @cost O(n log n) for each cap; up to 1000 rounds where groups of several fields overlap
  */
 export function applyCaps(input: CapInput): Capped | CapInfeasible {
@@ -176,8 +186,9 @@ interface Grouped {
 }
 
 /**
- * Solves one grouping after the other, each against the multipliers of the others, until every cap holds: coordinate ascent on the
- * dual of the closest weights in relative entropy, so the answer does not depend on the order of names or groupings.
+ * Solves one grouping after the other, each against the multipliers of the others, until every cap holds: coordinate
+ * ascent on the dual of the closest weights in relative entropy, so the answer does not depend on the order of names or
+ * groupings.
  */
 function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible {
   const limits: Limits = { floor, cap: cap ?? 1 };
@@ -230,7 +241,10 @@ interface SolvedGrouping {
   readonly multipliers: Float64Array;
 }
 
-/** The one lambda at which groups, each held to its cap, sum to 1; a group at its cap has a scale of its own below lambda. */
+/**
+ * The one lambda at which groups, each held to its cap, sum to 1; a group at its cap has a scale of its own below
+ * lambda.
+ */
 function solveGrouping(
   raw: Float64Array,
   { groupOf, caps }: GroupCaps,

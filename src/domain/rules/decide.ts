@@ -74,7 +74,8 @@ export interface CreateDeciderInput {
 
 /**
  * The decider of a valid document on one market. Only data dated on or before the decision session is read.
- * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint, FX_MISSING from a decision that needs a rate it lacks
+ * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint, FX_MISSING from a decision that needs a rate it
+ *   lacks
  * @cost per decision: names * (sum of the rules' windows) cells read
  */
 export function createDecider({

@@ -26,8 +26,8 @@ export interface Holding extends Presence {
   /** Session whose data decided it. */
   readonly decision: Day;
   /**
-   * Share of the decided weights still there on the effective date: with an effective lag names may go before it, and the applied
-   * weight is the decided one over this.
+   * Share of the decided weights still there on the effective date: with an effective lag names may go before it, and
+   * the applied weight is the decided one over this.
    */
   readonly stayed: number;
   /** Applied weight, null when the composition leaves the name out. */
@@ -135,7 +135,10 @@ export function compositionOn(composer: Composer, indexId: string, asOf: Day): I
   return { compositions, session, composition, before: list.slice(0, at) };
 }
 
-/** What a name holds in the composition in force, and since. @param decided The weights decided, before any name was gone. */
+/**
+ * What a name holds in the composition in force, and since.
+ * @param decided The weights decided, before any name was gone.
+ */
 export function holdingOf(
   { compositions, session, composition }: InForce,
   column: number,
@@ -235,7 +238,10 @@ function chainOf(
   };
 }
 
-/** Whether the decision got as far as the row of a path for the name: rules after the one that removed it were not asked. */
+/**
+ * Whether the decision got as far as the row of a path for the name: rules after the one that removed it were not
+ * asked.
+ */
 function isReached(path: string, rules: number, excludedBy: string | null): boolean {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? excludedBy === null : Number(row[1]) < rules;

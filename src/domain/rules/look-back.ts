@@ -20,8 +20,9 @@ export interface LookBackInput {
 }
 
 /**
- * How far back a decision by rules looks, as the rules declare their reads. Columns of the store are read where they lie and do not count.
- * A rule that looks further all the same is refused by a market that is not there (`BeforeMarket`).
+ * How far back a decision by rules looks, as the rules declare their reads. Columns of the store are read where they
+ * lie and do not count. A rule that looks further all the same is refused by a market that is not there
+ * (`BeforeMarket`).
  */
 export function lookBackOf({ document: { pipeline }, sessions, decision }: LookBackInput): LookBack {
   const bound = bindPipeline(pipeline);
@@ -57,7 +58,9 @@ export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions
   return { session, paidAfter: Math.min(...days) };
 }
 
-/** Sessions for which the exchange of a name may be closed longer than that of the index: the holidays of a golden week. */
+/**
+ * Sessions for which the exchange of a name may be closed longer than that of the index: the holidays of a golden week.
+ */
 const CLOSED_SESSIONS = 8;
 
 /** Sessions before the latest whose bars or growth a datapoint reads. */

@@ -22,10 +22,10 @@ export interface ResolvedPreview {
 }
 
 /**
- * Decides an index on the latest session with data on or before a day. Incumbents are those of the latest rebalance effective
- * before it, run from the definition, so that the preview of a decision date is what the run decides on it.
- * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint or the weights cannot be had, EMPTY_INDEX when no survivor
- *   has a weight, FX_MISSING
+ * Decides an index on the latest session with data on or before a day. Incumbents are those of the latest rebalance
+ * effective before it, run from the definition, so that the preview of a decision date is what the run decides on it.
+ * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint or the weights cannot be had, EMPTY_INDEX when no
+ *   survivor has a weight, FX_MISSING
  */
 export function previewRules(composer: Composer, indexId: string, asOf: Day): RulePreview {
   const sm = composer.market(indexId);
@@ -71,7 +71,8 @@ export function incumbentsFor(
   try {
     return composer.incumbents(indexId, session);
   } catch (failure) {
-    // An index without a first composition has no incumbents; the preview shows what the rules make of the day nevertheless.
+    // An index without a first composition has no incumbents; the preview shows what the rules make of the day
+    // nevertheless.
     if (failure instanceof Refusal && (failure.code === 'EMPTY_INDEX' || failure.code === 'NO_DATA_IN_RANGE'))
       return null;
     throw failure;

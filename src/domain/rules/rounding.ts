@@ -1,4 +1,7 @@
-/** The least whole number at least `x`; a product that missed a whole number by a rounding counts as that number: 0.07 of 100 is 7. */
+/**
+ * The least whole number at least `x`; a product that missed a whole number by a rounding counts as that number: 0.07
+ * of 100 is 7.
+ */
 export function wholeCeiling(x: number): number {
   const nearest = Math.round(x);
   return Math.abs(x - nearest) <= 1e-12 * Math.max(1, nearest) ? nearest : Math.ceil(x);

@@ -39,7 +39,10 @@ export interface Reason {
   readonly cutoff: number | null;
   /** Whether the name was kept because it was a constituent already. */
   readonly incumbent: boolean;
-  /** By how much the value of an excluded name would have to move to reach the threshold; 0 when kept, null off the number line. */
+  /**
+   * By how much the value of an excluded name would have to move to reach the threshold; 0 when kept, null off the
+   * number line.
+   */
   readonly distance: number | null;
   /** For expressions: each comparison with the value it met. */
   readonly comparisons?: readonly ComparisonReason[];

@@ -21,7 +21,10 @@ const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
 /** Weights closer than this are the same. */
 const SAME_WEIGHT = 1e-15;
 
-/** Compares two previews of one market by identifier, each list in the order of identifiers. A day before the store has no names. */
+/**
+ * Compares two previews of one market by identifier, each list in the order of identifiers. A day before the store has
+ * no names.
+ */
 export function differenceOf(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
   const from = before === null ? NO_WEIGHTS : weightsOf(before);
   const to = after === null ? NO_WEIGHTS : weightsOf(after);

@@ -8,11 +8,17 @@ import { scheduledDays } from './scheduled-days.js';
 export interface RebalanceDate {
   /** The effective date as the schedule states it. A session, except with `unadjusted`. */
   readonly date: Day;
-  /** The session whose prices the trades use and at whose close the weights take effect: `date`, or the latest session before it. */
+  /**
+   * The session whose prices the trades use and at whose close the weights take effect: `date`, or the latest session
+   * before it.
+   */
   readonly session: Day;
   /** The session the composition is decided on: `effective_lag` sessions before `session`. */
   readonly decision: Day;
-  /** Later dates of an unadjusted schedule that come to the same session: the rebalance is carried out once for all of them. */
+  /**
+   * Later dates of an unadjusted schedule that come to the same session: the rebalance is carried out once for all of
+   * them.
+   */
   readonly also?: readonly Day[];
 }
 
@@ -26,9 +32,9 @@ export interface ScheduleQuery {
 }
 
 /**
- * The rebalances of an index whose sessions lie in the window, ascending and at most one a session. The first of all is the base
- * rebalance, on the first session on or after the base day; none comes before it, and no date joins it. A date whose anchor period
- * the calendar covers only in part is left out rather than moved.
+ * The rebalances of an index whose sessions lie in the window, ascending and at most one a session. The first of all is
+ * the base rebalance, on the first session on or after the base day; none comes before it, and no date joins it. A date
+ * whose anchor period the calendar covers only in part is left out rather than moved.
  * @cost O(periods of the coverage x log sessions)
  */
 export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
@@ -65,7 +71,9 @@ interface Landing {
   readonly also: Day[];
 }
 
-/** Where a scheduled day comes to lie: its date and the position of its session; undefined beyond the covered sessions. */
+/**
+ * Where a scheduled day comes to lie: its date and the position of its session; undefined beyond the covered sessions.
+ */
 function land(
   day: Day,
   roll: RebalanceSpec['roll'],

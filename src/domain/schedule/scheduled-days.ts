@@ -16,8 +16,8 @@ const FRIDAY = 4;
 const DAYS_PER_WEEK = 7;
 
 /**
- * The days a cadence names after its base session, ascending and before any roll, each from an anchor period that the calendar
- * covers wholly.
+ * The days a cadence names after its base session, ascending and before any roll, each from an anchor period that the
+ * calendar covers wholly.
  */
 export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
   switch (rebalance.frequency) {

@@ -104,7 +104,10 @@ export function momentsOf(growth: Float64Array): ReturnMoments {
   return { mean, deviation: Math.sqrt(squares / (n - 1)) };
 }
 
-/** Chooses bins and parts by the problem alone. @throws Refusal RISK_INSUFFICIENT_DATA when a block is longer than the run */
+/**
+ * Chooses bins and parts by the problem alone.
+ * @throws Refusal RISK_INSUFFICIENT_DATA when a block is longer than the run
+ */
 export function planSimulation(request: SimulationRequest, model: PathModel, moments: ReturnMoments): SimulationPlan {
   if (model.kind === 'block_bootstrap' && model.block > model.growth.length) {
     throw new Refusal(

@@ -22,7 +22,10 @@ export interface SimulationSummary {
   readonly shortfall: { readonly atEnd: number; readonly atAnyTime: number };
 }
 
-/** Percentiles, distributions and probabilities of simulated paths. @cost a sort of each list and one pass over the counts */
+/**
+ * Percentiles, distributions and probabilities of simulated paths.
+ * @cost a sort of each list and one pass over the counts
+ */
 export function summariseSimulation(
   { percentiles, level }: SimulationRequest,
   plan: SimulationPlan,

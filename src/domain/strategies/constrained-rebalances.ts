@@ -40,8 +40,8 @@ export function constrainedDocument(document: IndexDocument, rows: readonly Cons
 }
 
 /**
- * Solves the weights of a strategy under its constraint set at each of its rebalances, with the risk model of derived indices.
- * A rebalance that cannot be solved is held; the first cannot be.
+ * Solves the weights of a strategy under its constraint set at each of its rebalances, with the risk model of derived
+ * indices. A rebalance that cannot be solved is held; the first cannot be.
  * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance
  */
 export function constrainRebalances({

@@ -13,8 +13,9 @@ export interface OwnSpan {
 }
 
 /**
- * The rebalances of a strategy with a cadence of its own: what the index holds at the close of its first session and of every date
- * of the cadence. A date on which no name has a bar is priced from the latest session before it, as an index's is.
+ * The rebalances of a strategy with a cadence of its own: what the index holds at the close of its first session and of
+ * every date of the cadence. A date on which no name has a bar is priced from the latest session before it, as an
+ * index's is.
  * @cost O(R H)
  */
 export function ownRebalances(
@@ -42,8 +43,8 @@ export interface LaterSpan {
 }
 
 /**
- * Those after a session, of a book that begins with it; undefined where one of them is priced from that session or one before:
- * what the strategy had there is not what it had.
+ * Those after a session, of a book that begins with it; undefined where one of them is priced from that session or one
+ * before: what the strategy had there is not what it had.
  */
 export function laterRebalances(
   { book }: Pick<IndexRun, 'book'>,

@@ -46,7 +46,8 @@ const EULER = 0.5772156649015329;
 /**
  * The Sharpe ratio that the best of several trials without any skill is expected to show.
  * @param variance of the trials' Sharpe ratios.
- * @source Bailey and López de Prado (2014), The Deflated Sharpe Ratio, Journal of Portfolio Management 40(5), equation 1.
+ * @source Bailey and López de Prado (2014), The Deflated Sharpe Ratio, Journal of Portfolio Management 40(5), equation
+ *   1.
  */
 export function expectedMaximumSharpe({
   trials,
@@ -64,7 +65,8 @@ export function expectedMaximumSharpe({
 
 /**
  * Probability that the true Sharpe ratio of a sample is above a threshold, skewness and fat tails allowed for.
- * @returns null where fewer than two observations, or a variance of the estimate that is not positive, leave it undefined.
+ * @returns null where fewer than two observations, or a variance of the estimate that is not positive, leave it
+ *   undefined.
  * @source Bailey and López de Prado (2014), equation 2.
  */
 export function probabilisticSharpe(

@@ -18,8 +18,8 @@ export interface Unreachable {
 }
 
 /**
- * Sets a value where a pointer points, in place: replaces a member or an element, adds a member to an object, or an element
- * behind the last of a list (by its position or `-`).
+ * Sets a value where a pointer points, in place: replaces a member or an element, adds a member to an object, or an
+ * element behind the last of a list (by its position or `-`).
  * @returns what of the pointer leads nowhere, undefined when the value is set
  */
 export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreachable | undefined {

@@ -28,12 +28,13 @@ export interface OverfittingInput {
 const TICK_COMBINATIONS = 64;
 
 /**
- * Probability of backtest overfitting by combinatorially symmetric cross-validation: time is cut into S blocks of equal length
- * (the oldest returns that do not fill one are left out), every S/2 of them choose the variant with the highest Sharpe ratio,
- * and its rank among all variants is taken on the others. Ranks of equal ratios are averaged; of several best the first is chosen.
- * Undefined with fewer than two variants or two returns a block.
+ * Probability of backtest overfitting by combinatorially symmetric cross-validation: time is cut into S blocks of equal
+ * length (the oldest returns that do not fill one are left out), every S/2 of them choose the variant with the highest
+ * Sharpe ratio, and its rank among all variants is taken on the others. Ranks of equal ratios are averaged; of several
+ * best the first is chosen. Undefined with fewer than two variants or two returns a block.
  * @cost O(N T) for sums by block, then C(S, S/2) N S / 2
- * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of Computational Finance 20(4), section 3.
+ * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
+ *   Computational Finance 20(4), section 3.
  */
 export function overfitting({
   returns,

@@ -34,8 +34,9 @@ export interface VariantsInput {
 }
 
 /**
- * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and its
- * growth, and those with the same definition up to the same end share its compositions. One that is refused says why.
+ * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and
+ * its growth, and those with the same definition up to the same end share its compositions. One that is refused says
+ * why.
  */
 export function runVariants({
   market,

@@ -67,8 +67,8 @@ export interface PatchedVariant {
 }
 
 /**
- * The base with one patch applied and checked as if it had been sent by itself. A field that no document has is an error here:
- * the variant would be the base.
+ * The base with one patch applied and checked as if it had been sent by itself. A field that no document has is an
+ * error here: the variant would be the base.
  * @param path of the patch in what the client sent
  */
 export function applyPatch(

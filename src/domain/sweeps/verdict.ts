@@ -4,8 +4,8 @@ import type { SweepTable } from './sweep-table.js';
 const CHANCE = 0.5;
 
 /**
- * What the figures of a sweep come to, a sentence each. What is said of skill is said with what it was tested against, and never without
- * an overfitting above one half.
+ * What the figures of a sweep come to, a sentence each. What is said of skill is said with what it was tested against,
+ * and never without an overfitting above one half.
  */
 export function verdictOf({ selection, overfitting, identical }: SweepTable): string[] {
   if (selection === null) return [];

@@ -22,7 +22,10 @@ export interface DocumentationSources {
 /** The contract for programs, and for people. */
 export type BuiltDocument = 'contract' | 'reference';
 
-/** Each document is read, or made where the build has not, at its first request and never again. @cost of making the contract some 200 ms */
+/**
+ * Each document is read, or made where the build has not, at its first request and never again.
+ * @cost of making the contract some 200 ms
+ */
 export function documentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
   const openApi = once(sources.openApi);
   const guide = once(sources.guide);

@@ -25,7 +25,10 @@ export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
 export interface JobTable {
   /** Reads the stored jobs; returns those that have not ended, oldest first. */
   load(): Promise<LiveJob[]>;
-  /** Writes a new job, in place of an ended one of the same id; the oldest ended ones beyond the limit are forgotten with it. */
+  /**
+   * Writes a new job, in place of an ended one of the same id; the oldest ended ones beyond the limit are forgotten
+   * with it.
+   */
   add(job: NewJob): Promise<LiveJob>;
   /**
    * Takes a job through an event, together with its effect. Events of one job follow each other.

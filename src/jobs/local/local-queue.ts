@@ -129,7 +129,10 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     return { lease, job: job.identity, input: await table.payload(lease.jobId) };
   }
 
-  /** Writes the start of a job. One that could not be written (a full disk) is first in line again from the next tick on. */
+  /**
+   * Writes the start of a job. One that could not be written (a full disk) is first in line again from the next tick
+   * on.
+   */
   async function start(job: LiveJob) {
     try {
       return await table.transition(job, { type: 'start', at: timestamp() });

@@ -15,7 +15,10 @@ export interface BacktestInput {
   readonly stored?: ResumableRun | FullRunReason | null;
 }
 
-/** A stored run as a task extends it: paths of its files, and the hash of the one that says what the others have to be. Its snapshots are not read. */
+/**
+ * A stored run as a task extends it: paths of its files, and the hash of the one that says what the others have to be.
+ * Its snapshots are not read.
+ */
 export interface ResumableRun {
   readonly columns: string;
   readonly checkpoint: HashedFile;

@@ -20,8 +20,8 @@ export interface MarketAudit {
 }
 
 /**
- * Looks through a market for what is probably wrong in it: each doubt with its evidence and, where the data itself says what
- * is right, a repair. A repair that would change nothing in the store is not offered.
+ * Looks through a market for what is probably wrong in it: each doubt with its evidence and, where the data itself says
+ * what is right, a repair. A repair that would change nothing in the store is not offered.
  * @cost about 1 µs a bar
  */
 export function auditMarket(

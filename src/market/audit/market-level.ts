@@ -4,8 +4,8 @@ import type { MarketContent } from '../content/market-content.js';
 const NAMES_MIN = 10;
 
 /**
- * Log level of the median name: the sum, to each day, of the median log growth of CLOSE over the names with a bar on that day
- * and on the one before. A day with fewer than ten such names adds nothing.
+ * Log level of the median name: the sum, to each day, of the median log growth of CLOSE over the names with a bar on
+ * that day and on the one before. A day with fewer than ten such names adds nothing.
  * @returns [T] @cost one pass over CLOSE and a sort a day
  */
 export function marketLevel({ identifiers, dates, fields }: MarketContent): Float64Array {

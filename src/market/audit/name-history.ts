@@ -39,7 +39,10 @@ const MISDATED_MIN = Math.log(1.2);
 /** Median of absolute values of a standard normal, inverted. */
 const MEDIAN_TO_DEVIATION = 1.4826;
 
-/** Histories of all names with a CLOSE, one at a time. @param adjustment the price basis: splits count only in prices as traded */
+/**
+ * Histories of all names with a CLOSE, one at a time.
+ * @param adjustment the price basis: splits count only in prices as traded
+ */
 export function* nameHistories(
   content: MarketContent,
   adjustment: 'none' | 'splits' | 'total',

@@ -20,7 +20,10 @@ const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
   ...[6, 7, 8, 12, 15, 20, 25, 30, 40, 50].map((ratio) => [1 / ratio, 0.005] as const),
 ]);
 
-/** Splits without an action that a name has in a year: where no one claims to have adjusted prices, and where someone does. */
+/**
+ * Splits without an action that a name has in a year: where no one claims to have adjusted prices, and where someone
+ * does.
+ */
 const UNRECORDED_A_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
 const DAYS_A_YEAR = 365.25;
 
@@ -33,13 +36,16 @@ const USUAL_MIN = 0.006;
 const MEDIAN_TO_DEVIATION = 1.4826;
 
 /**
- * Tails of real moves: density of a log move x is `scale a u^3 0.4^(a-3) / x^(a+1)` at a usual move u. The exponents and the
- * scale were fitted to 1,250 real moves of 0.29 and more in logs, of 2,080 names, 1990 to 2023.
+ * Tails of real moves: density of a log move x is `scale a u^3 0.4^(a-3) / x^(a+1)` at a usual move u. The exponents
+ * and the scale were fitted to 1,250 real moves of 0.29 and more in logs, of 2,080 names, 1990 to 2023.
  */
 const FALLS = { scale: 0.3, exponent: 4 };
 const RISES = { scale: 0.24, exponent: 6 };
 
-/** Log volume of the day over that before: centred on the ratio (or on 0) after a split, on four times as much after news. */
+/**
+ * Log volume of the day over that before: centred on the ratio (or on 0) after a split, on four times as much after
+ * news.
+ */
 const VOLUME_SPREAD = 0.4;
 const NEWS_VOLUME = { centre: 1.5, spread: 0.9 };
 const VOLUME_BARS = 20;
@@ -79,9 +85,9 @@ export interface SplitReading {
 }
 
 /**
- * The split that best explains a growth, with its probability: that of a split of some ratio, times the density of the rest
- * of the move, against the density of a real move of that size. A split is not news: the days after it are as quiet as the
- * days before, and as many shares, or as much money, changes hands as before.
+ * The split that best explains a growth, with its probability: that of a split of some ratio, times the density of the
+ * rest of the move, against the density of a real move of that size. A split is not news: the days after it are as
+ * quiet as the days before, and as many shares, or as much money, changes hands as before.
  * @param growth of the bar, on the share basis and with the cash that actions tell of
  * @param isRecorded whether an action on the day says that there is a split of this ratio
  */

@@ -3,8 +3,8 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { MarketContent } from './market-content.js';
 
 /**
- * The tables of a content as canonical JSON: the bytes that `canonicalJson` gives for rows as objects by column name, so that the order
- * of columns does not matter. Written by hand because every load hashes them.
+ * The tables of a content as canonical JSON: the bytes that `canonicalJson` gives for rows as objects by column name,
+ * so that the order of columns does not matter. Written by hand because every load hashes them.
  * @cost 0.1 µs a cell
  */
 export function canonicalTables({

@@ -13,7 +13,10 @@ import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 import { seriesIn } from './whole-content.js';
 
-/** What to do with the rows of one table, null being one that cannot be read; undefined when its columns are not those of the dataset. */
+/**
+ * What to do with the rows of one table, null being one that cannot be read; undefined when its columns are not those
+ * of the dataset.
+ */
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
 /** The rows of all datasets on their way to one content. */

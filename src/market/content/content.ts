@@ -26,8 +26,8 @@ export interface KnownDigests {
 }
 
 /**
- * SHA-256 (hex) over the canonical content: equal for equal values whatever the format, the order of rows and columns and
- * the number of files they came from; different as soon as one value differs.
+ * SHA-256 (hex) over the canonical content: equal for equal values whatever the format, the order of rows and columns
+ * and the number of files they came from; different as soon as one value differs.
  */
 export async function contentHash(content: MarketContent): Promise<string> {
   return (await digestContent(content)).hash;

@@ -1,7 +1,9 @@
 import { BLOCK_DAYS, blockDigests, type MadeBlocks } from './day-blocks.js';
 import type { DayFollower } from './scatter-rows.js';
 
-/** Digests of the blocks of a content that are made as its days are completed, while they are still near the processor. */
+/**
+ * Digests of the blocks of a content that are made as its days are completed, while they are still near the processor.
+ */
 export interface GrowingDigests extends DayFollower {
   /** Digests made so far of the latest panels. */
   made(): MadeBlocks | undefined;

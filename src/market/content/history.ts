@@ -4,7 +4,10 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
 
-/** What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins or ends. */
+/**
+ * What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins
+ * or ends.
+ */
 interface Fact {
   /** -Infinity for what has always held. */
   readonly day: number;
@@ -14,9 +17,9 @@ interface Fact {
 type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' | 'series'>;
 
 /**
- * SHA-256 for each block of days over what the tables tell of the days after the block before up to its last one: two stores with
- * equal digests up to a block tell the same of every day up to its end. Memberships never overlap, so that their beginnings and
- * ends up to a day are all there is to know of them by then.
+ * SHA-256 for each block of days over what the tables tell of the days after the block before up to its last one: two
+ * stores with equal digests up to a block tell the same of every day up to its end. Memberships never overlap, so that
+ * their beginnings and ends up to a day are all there is to know of them by then.
  * @param known digests that are taken over.
  * @cost O(rows of the tables)
  */

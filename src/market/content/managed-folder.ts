@@ -17,11 +17,13 @@ export interface ManagedFolders {
   /** Removes a folder that carries the mark of the store, and nothing else. @returns whether it did */
   remove(folder: string, datasetId: string): Promise<boolean>;
   /**
-   * Removes the folder of work that failed, unless its document may be on disk all the same: whether a failed commit is, is not
-   * known before the next start, which removes what no store names. Never rejects.
+   * Removes the folder of work that failed, unless its document may be on disk all the same: whether a failed commit
+   * is, is not known before the next start, which removes what no store names. Never rejects.
    */
   discardFailed(folder: string, datasetId: string, failure: unknown): Promise<void>;
-  /** At start: removes every marked folder that no store names, as a crash leaves them, but for those made here since. */
+  /**
+   * At start: removes every marked folder that no store names, as a crash leaves them, but for those made here since.
+   */
   sweep(named: ReadonlySet<string>): Promise<void>;
 }
 

@@ -7,7 +7,10 @@ import type { Problems } from './problems.js';
 /** A growth further from 1 than this, with no action to explain it, is doubtful. */
 const JUMP_MAX = 0.5;
 
-/** Growth within these bounds is no jump, however it is rounded: a product decides most bars, which is cheaper than a quotient. */
+/**
+ * Growth within these bounds is no jump, however it is rounded: a product decides most bars, which is cheaper than a
+ * quotient.
+ */
 const ORDINARY_MIN = 1.01 - JUMP_MAX;
 const ORDINARY_MAX = 0.99 + JUMP_MAX;
 
@@ -17,10 +20,11 @@ const GAP_SESSIONS_MAX = 10;
 const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
- * Reports what looks doubtful in a market but does not refuse it. Sessions are the dates of the store; a bar is a CLOSE.
- * PRICE_JUMP: the growth from bar to bar moves by more than a half, and no action took effect on the way.
- * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: the same at its end, without an action that
- * ends it. ACTION_WITHOUT_PRICE: the name has no bar on the session an action takes effect on; endings need only a history.
+ * Reports what looks doubtful in a market but does not refuse it. Sessions are the dates of the store; a bar is a
+ * CLOSE. PRICE_JUMP: the growth from bar to bar moves by more than a half, and no action took effect on the way.
+ * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: the same at its end, without an action
+ * that ends it. ACTION_WITHOUT_PRICE: the name has no bar on the session an action takes effect on; endings need only a
+ * history.
  * @cost one pass over CLOSE.
  */
 export function warnOfMarket(content: MarketContent, problems: Problems): void {

@@ -17,8 +17,8 @@ import type { Problems } from './problems.js';
 import { compareMemberships } from './universe-rows.js';
 
 /**
- * One content with what is in either. What both hold must be equal: a value that would be changed is reported and nothing is
- * merged. A membership that is still open may be ended by the addition.
+ * One content with what is in either. What both hold must be equal: a value that would be changed is reported and
+ * nothing is merged. A membership that is still open may be ended by the addition.
  * @returns undefined, with a finding, when the two contradict each other.
  */
 export function mergeContents(

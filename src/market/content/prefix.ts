@@ -8,7 +8,9 @@ import { lastAtMost } from '#domain/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES } from './day-blocks.js';
 import { historyDigest } from './history.js';
 
-/** Identifies everything that a market tells of the days up to one: prices, actions, reference values and memberships. */
+/**
+ * Identifies everything that a market tells of the days up to one: prices, actions, reference values and memberships.
+ */
 export interface MarketPrefix {
   readonly day: Day;
   readonly adjustment: Adjustment;
@@ -102,8 +104,8 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * Whether reference values that begin to hold after a day could change what was before it: a name that had none before is no longer
- * taken for an exchange rate, and a currency that nothing traded in makes one of another.
+ * Whether reference values that begin to hold after a day could change what was before it: a name that had none before
+ * is no longer taken for an exchange rate, and a currency that nothing traded in makes one of another.
  */
 export function reachesBack({ reference: { columns, rows } }: MarketData, day: Day): boolean {
   const place = columns.indexOf('CURRENCY');

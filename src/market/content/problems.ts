@@ -22,9 +22,9 @@ export interface Problem {
 }
 
 /**
- * Collects what is wrong with a store. More than ALIKE_MAX findings of one severity, code, table and column are one finding
- * with their count, the first places and the first as an example. The first FINDINGS_MAX findings of each severity are
- * listed in served order; a MORE_FINDINGS finding counts the rest.
+ * Collects what is wrong with a store. More than ALIKE_MAX findings of one severity, code, table and column are one
+ * finding with their count, the first places and the first as an example. The first FINDINGS_MAX findings of each
+ * severity are listed in served order; a MORE_FINDINGS finding counts the rest.
  */
 export interface Problems {
   /** @param times how many problems this one stands for: itself, and others alike that are not added */

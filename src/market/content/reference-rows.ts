@@ -108,7 +108,8 @@ type Kind = 'number' | 'boolean' | 'text';
 
 /**
  * What a column holds, decided by all of its values so that a format that knows only text gives the same table as one
- * with types: numbers when every value is one or is written like one without leading zeros, booleans likewise, else text.
+ * with types: numbers when every value is one or is written like one without leading zeros, booleans likewise, else
+ * text.
  */
 function kindOf(rows: readonly RawRow[], position: number): Kind {
   let numbers = 0;

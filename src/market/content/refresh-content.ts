@@ -9,15 +9,19 @@ import { refreshReport, type RefreshOptions, type RefreshReport } from './refres
 export interface Refreshed {
   readonly content: MarketContent;
   readonly report: RefreshReport;
-  /** Days of the panels' memory that are taken, for the next refresh to write behind them; undefined when nobody may. */
+  /**
+   * Days of the panels' memory that are taken, for the next refresh to write behind them; undefined when nobody may.
+   */
   readonly taken: SharedArrayBuffer | undefined;
 }
 
 /**
- * The content of a store after a refresh. Without `full` the bars held stay as they are and bars of later days are added;
- * with it every bar up to `until` is that of the source. Tables are those of the source either way.
- * @param taken days of the held panels' memory that are taken: behind them later days are written without copying what is held.
- * @cost one pass over the cells of both; over those added alone while only they came, the names and fields are those held and there is room
+ * The content of a store after a refresh. Without `full` the bars held stay as they are and bars of later days are
+ * added; with it every bar up to `until` is that of the source. Tables are those of the source either way.
+ * @param taken days of the held panels' memory that are taken: behind them later days are written without copying what
+ *   is held.
+ * @cost one pass over the cells of both; over those added alone while only they came, the names and fields are those
+ *   held and there is room
  */
 export function refreshContent(
   held: MarketContent,

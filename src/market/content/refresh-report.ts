@@ -31,7 +31,10 @@ export interface RefreshReport {
   readonly end: string;
   readonly restatements: readonly Restatement[];
   readonly restatements_total: number;
-  /** What the source tells of days that are held and the refresh did not take; null when it took everything or nothing was there. */
+  /**
+   * What the source tells of days that are held and the refresh did not take; null when it took everything or nothing
+   * was there.
+   */
   readonly left_out: LeftOut | null;
   /** HISTORY_CHANGED, by dataset. */
   readonly findings: readonly Finding[];
@@ -58,7 +61,10 @@ export interface Versions {
   readonly content: MarketContent;
 }
 
-/** What a refresh did, and what it found and left. @cost one pass over the cells of what came and of what was held, where all came */
+/**
+ * What a refresh did, and what it found and left.
+ * @cost one pass over the cells of what came and of what was held, where all came
+ */
 export function refreshReport({ held, fresh, content }: Versions, { full, isWhole }: RefreshOptions): RefreshReport {
   const lastDay = held.dates.at(-1)!;
   const taken = full ? compareBars(held, content) : addedBars(held, content);

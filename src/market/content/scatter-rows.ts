@@ -23,7 +23,9 @@ export interface DayFollower {
 export interface Scattered {
   readonly panels: Panels;
   readonly rows: number;
-  /** False when two rows share a cell, a value is none its field can have, or days have not the rows that were to come. */
+  /**
+   * False when two rows share a cell, a value is none its field can have, or days have not the rows that were to come.
+   */
   readonly isSound: boolean;
 }
 

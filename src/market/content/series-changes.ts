@@ -4,7 +4,8 @@ import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { createRestatements, type TableChanges } from './restatements.js';
 
 /**
- * One version of the series against another. Values behind the last day of a series, and those of a new one, are no history.
+ * One version of the series against another. Values behind the last day of a series, and those of a new one, are no
+ * history.
  * @cost one pass over the values of both
  */
 export function compareSeries(before: SeriesTable | undefined, after: SeriesTable | undefined): TableChanges {

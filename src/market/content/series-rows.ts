@@ -15,7 +15,10 @@ interface Growing {
   readonly closes: Map<Day, number>;
 }
 
-/** Rows of the dataset `series`. A value may be any number, for rates of interest are negative at times; a row without one is none. */
+/**
+ * Rows of the dataset `series`. A value may be any number, for rates of interest are negative at times; a row without
+ * one is none.
+ */
 export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
   const series = new Map<string, Growing>();
   let rows = 0;

@@ -13,8 +13,9 @@ const LISTED_MAX = 3;
 const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
 /**
- * Warns of bars on days that are no session of any calendar in use: NOT_A_SESSION. In use are the calendars of the stored indices, and
- * those that the reference column EXCHANGE names. A day beyond what all of them cover is not judged.
+ * Warns of bars on days that are no session of any calendar in use: NOT_A_SESSION. In use are the calendars of the
+ * stored indices, and those that the reference column EXCHANGE names. A day beyond what all of them cover is not
+ * judged.
  * @param codes of the calendars of the stored indices
  * @param open opens the calendars of the service; called only where any calendar is in use
  * @cost one pass over the days, and over the bars of those that are no sessions

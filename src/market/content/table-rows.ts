@@ -7,8 +7,8 @@ import type { Problems } from './problems.js';
 /** Rows of a dataset that is read cell by cell. */
 export interface TableRows<T> {
   /**
-   * Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. A row that is
-   * null cannot be read, and is only counted.
+   * Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. A row
+   * that is null cannot be read, and is only counted.
    */
   beginFile(
     label: string,

@@ -1,4 +1,7 @@
-/** Characters by which a spreadsheet takes a text for a formula, full-width forms included. @source OWASP ASVS 1.2.10 */
+/**
+ * Characters by which a spreadsheet takes a text for a formula, full-width forms included.
+ * @source OWASP ASVS 1.2.10
+ */
 const STARTERS: ReadonlySet<string> = new Set([
   '=',
   '+',

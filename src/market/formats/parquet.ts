@@ -145,7 +145,9 @@ function soundColumns(names: readonly string[], held: readonly TypedColumn[]): C
 
 const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP.test(type);
 
-/** Types no value of which is a number, and none of which is a day but those of DATES: one finding says so for all rows. */
+/**
+ * Types no value of which is a number, and none of which is a day but those of DATES: one finding says so for all rows.
+ */
 const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATES = /^(DATE|TIMESTAMP)/;
 

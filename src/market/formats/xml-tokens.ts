@@ -12,8 +12,8 @@ export class XmlFault extends Error {
 const PIECE_MAX = 1 << 20;
 
 /**
- * Cuts an XML text into tokens as its bytes come. Names lose their prefix. Document type declarations are refused, so that
- * there are no entities but the five of XML itself.
+ * Cuts an XML text into tokens as its bytes come. Names lose their prefix. Document type declarations are refused, so
+ * that there are no entities but the five of XML itself.
  * @throws XmlFault
  */
 export async function* xmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<XmlToken> {

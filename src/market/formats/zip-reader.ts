@@ -23,7 +23,8 @@ export interface ZipMember {
 }
 
 /**
- * The members of a zip archive in memory. Folders are left out; sizes, ratios and names are checked before a byte is inflated.
+ * The members of a zip archive in memory. Folders are left out; sizes, ratios and names are checked before a byte is
+ * inflated.
  * @throws ZipFault
  */
 export async function openZip(archive: Uint8Array): Promise<readonly ZipMember[]> {

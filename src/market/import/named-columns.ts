@@ -13,8 +13,8 @@ import type { Problems } from '../content/problems.js';
 const LISTED_MAX = 20;
 
 /**
- * The names of a file's columns, '' for one that cannot be read. What is wrong with them is reported; the rows are read all the
- * same, for what is wrong with these.
+ * The names of a file's columns, '' for one that cannot be read. What is wrong with them is reported; the rows are read
+ * all the same, for what is wrong with these.
  * @returns undefined when none of the needed columns is there: the file is none of this dataset
  */
 export function namedColumns(

@@ -21,7 +21,8 @@ export interface Imported {
 }
 
 /**
- * Reads the body of an import: its header first, from which the caller decides whether and where to continue, then its data.
+ * Reads the body of an import: its header first, from which the caller decides whether and where to continue, then its
+ * data.
  * @returns undefined, with a finding, when the data is wrong or contradicts what it is appended to.
  * @throws Refusal MALFORMED_REQUEST, VALIDATION_FAILED for a body that is no import
  */

@@ -8,7 +8,10 @@ import { ADJUSTED_CLOSE } from './mapped-columns.js';
 /** Rounding of single precision, of the close and of the adjusted close, relative. */
 const SINGLE_PRECISION = 1.3e-7;
 
-/** What is tried as a vendor's rounding: once, again with every dividend, and of closes that the adjusted ones were not made of. */
+/**
+ * What is tried as a vendor's rounding: once, again with every dividend, and of closes that the adjusted ones were not
+ * made of.
+ */
 const ROUNDINGS = [
   ...[1, 2, 4, 8].map((times) => ({ relative: times * SINGLE_PRECISION, units: 0 })),
   { relative: SINGLE_PRECISION, units: 1 },
@@ -68,9 +71,10 @@ export interface DerivedMarket {
 }
 
 /**
- * Derives the cash dividends, and the splits where closes are as traded, that make total growth equal that of the adjusted
- * closes: the adjusted close is a constant multiple of the close between two ex-dates, up to the vendor's rounding, and the
- * multiple rises on an ex-date by 1 + dividend / close. A multiple that falls for no reason is a warning.
+ * Derives the cash dividends, and the splits where closes are as traded, that make total growth equal that of the
+ * adjusted closes: the adjusted close is a constant multiple of the close between two ex-dates, up to the vendor's
+ * rounding, and the multiple rises on an ex-date by 1 + dividend / close. A multiple that falls for no reason is a
+ * warning.
  * @cost O(days x names)
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
@@ -148,8 +152,8 @@ function actionsOf(
 }
 
 /**
- * The stretches of a name, at the smallest rounding that leaves the fewest multiples that fall for no reason: dividends only
- * raise them, rounding does both.
+ * The stretches of a name, at the smallest rounding that leaves the fewest multiples that fall for no reason: dividends
+ * only raise them, rounding does both.
  */
 function stretchesOf(closes: Closes, adjustment: MarketData['adjustment']): Stretch[] {
   const unit = unitOf(closes.adjusted);

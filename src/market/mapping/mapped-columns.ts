@@ -12,7 +12,9 @@ export function positionOf(columns: readonly string[], name: string): number {
   return exact >= 0 ? exact : columns.findIndex((column) => same(column, name));
 }
 
-/** Datapoint under which adjusted closes are carried until dividends are derived from them: no column can be called so. */
+/**
+ * Datapoint under which adjusted closes are carried until dividends are derived from them: no column can be called so.
+ */
 export const ADJUSTED_CLOSE = '\u0000adjusted close';
 
 /**
@@ -71,7 +73,10 @@ function tellAdjusted(
   });
 }
 
-/** The columns under the names a mapping gives them; '' for those that are left out: ignored ones, nameless ones, and a name that is taken. */
+/**
+ * The columns under the names a mapping gives them; '' for those that are left out: ignored ones, nameless ones, and a
+ * name that is taken.
+ */
 export function renamed(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {

@@ -5,8 +5,9 @@ const weights = new WeakMap<ArrayBufferLike, ArrayBuffer>();
 
 /**
  * Makes the thread feel what panels weigh: the engine counts no shared memory, so that versions of a store that nobody
- * uses any longer would lie there until something else made it look for them. Memory that it does count is held as long as the panels
- * are, and never written, so that it takes no place. Best called before new panels are filled: what is dead goes meanwhile, in the background.
+ * uses any longer would lie there until something else made it look for them. Memory that it does count is held as long
+ * as the panels are, and never written, so that it takes no place. Best called before new panels are filled: what is
+ * dead goes meanwhile, in the background.
  * @cost a collection beside the thread, of which it notices a few milliseconds
  */
 export function weighPanels(panels: readonly ArrayBufferLike[]): void {

@@ -16,7 +16,10 @@ export interface IncomingMarket {
   close(): void;
 }
 
-/** Reads under way at a time: most of the time goes into memory that is touched for the first time, by each on a core of its own. */
+/**
+ * Reads under way at a time: most of the time goes into memory that is touched for the first time, by each on a core of
+ * its own.
+ */
 const READS_AT_ONCE = 2;
 
 interface Shape {
@@ -26,7 +29,8 @@ interface Shape {
 }
 
 /**
- * Reads a market that an outgoing one writes, as it is written, and removes its files: their names as soon as they are opened.
+ * Reads a market that an outgoing one writes, as it is written, and removes its files: their names as soon as they are
+ * opened.
  * @cost 0.5 s/GiB, off the event loop
  */
 export function createIncomingMarket(): IncomingMarket {

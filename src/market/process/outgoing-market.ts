@@ -29,8 +29,9 @@ interface Place {
 }
 
 /**
- * Writes a market to the first of some files that has room, and goes on in the next one when that is full: memory that files are kept
- * in is often small in a container. The files must not exist yet; they are readable by their owner alone.
+ * Writes a market to the first of some files that has room, and goes on in the next one when that is full: memory that
+ * files are kept in is often small in a container. The files must not exist yet; they are readable by their owner
+ * alone.
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {

@@ -5,19 +5,26 @@ import type { ProcessPoolNews, ProcessPoolOrder } from './process-pool.js';
 
 /** The door of the process that starts the processes of market tasks: it relays messages in both directions. */
 
-/** Heap of such a process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap. */
+/**
+ * Heap of such a process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap.
+ */
 const HEAP_MEGABYTES = 1536;
 
 /** Threads that wait for rows and files: three scans, one digest and two writes run at a time. */
 const THREADS = 6;
 
-/** Asks the system for large pages, where it has them to give: panels are touched for the first time, and every page of them costs. Elsewhere it says nothing. */
+/**
+ * Asks the system for large pages, where it has them to give: panels are touched for the first time, and every page of
+ * them costs. Elsewhere it says nothing.
+ */
 const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
 
 /** Time a process has to end after a polite request before it is killed. */
 const KILL_AFTER_MS = 500;
 
-/** Niceness of the processes: whoever asks the service something while a store is read does not wait for the reading. */
+/**
+ * Niceness of the processes: whoever asks the service something while a store is read does not wait for the reading.
+ */
 const NICENESS = 5;
 
 setPriority(NICENESS);

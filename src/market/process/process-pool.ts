@@ -45,8 +45,8 @@ let pool: ProcessPool | undefined;
 let lastId = 0;
 
 /**
- * Starts a process for a market task. It is the child of a small process that is kept: the system copies the page tables of
- * whoever starts a process, which stops one that holds gigabytes of panels for a tenth of a second and more.
+ * Starts a process for a market task. It is the child of a small process that is kept: the system copies the page
+ * tables of whoever starts a process, which stops one that holds gigabytes of panels for a tenth of a second and more.
  */
 export function startMarketProcess(request: object, listener: Listener): MarketProcess {
   const { process: parent, listeners } = (pool ??= openProcessPool());
@@ -61,7 +61,8 @@ export function startMarketProcess(request: object, listener: Listener): MarketP
 }
 
 /**
- * Has a process wait for the first task, as one waits for the next after each: it takes 40 MiB of its own, and to begin takes the task nothing.
+ * Has a process wait for the first task, as one waits for the next after each: it takes 40 MiB of its own, and to begin
+ * takes the task nothing.
  */
 export function prepareMarketProcess(): void {
   if (pool !== undefined) return; // it has worked, or does

@@ -7,7 +7,10 @@ export interface CoverageHistory {
   readonly expected: Int32Array;
 }
 
-/** How many names have a price on each date of a market, and how many should have. @cost two reads of the panel CLOSE */
+/**
+ * How many names have a price on each date of a market, and how many should have.
+ * @cost two reads of the panel CLOSE
+ */
 export function coverageHistory({
   dates,
   identifiers,

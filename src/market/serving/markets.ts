@@ -22,7 +22,10 @@ export interface Markets {
    * @throws Refusal STORE_UNAVAILABLE while the store of before a restart is being read
    */
   current(): ServedMarket | undefined;
-  /** The served version. @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE while the store of before a restart is being read */
+  /**
+   * The served version.
+   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE while the store of before a restart is being read
+   */
   require(): ServedMarket;
   /**
    * Resolves once the store that was served before a restart has been read again, or could not be: work that was queued

@@ -29,7 +29,9 @@ export function emptyPanel(cells: number): Float64Array<SharedArrayBuffer> {
   return new Float64Array(new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT)).fill(Number.NaN);
 }
 
-/** Days that fit behind those of a panel that is served: a year of refreshes. Memory that is not written takes no place. */
+/**
+ * Days that fit behind those of a panel that is served: a year of refreshes. Memory that is not written takes no place.
+ */
 const ROOM_DAYS = 256;
 
 /** Memory for a panel of so many days, and for days to come. */

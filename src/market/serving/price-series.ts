@@ -40,7 +40,10 @@ export interface DatedTable {
 const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
-/** The bars of one name as a client asks for them: adjusted first, then drawn together by week or month, then cut to the window. */
+/**
+ * The bars of one name as a client asks for them: adjusted first, then drawn together by week or month, then cut to the
+ * window.
+ */
 export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable {
   const { dates, fields, names, position } = bars;
   const from = request.start === null ? 0 : firstAtLeast(dates, request.start);
@@ -119,9 +122,9 @@ export interface AdjustmentFactors {
 }
 
 /**
- * Factors that put every row on the share basis of the last one, and for `total` let prices grow as a holding with all cash
- * reinvested does: adjusted CLOSE over the one before is the growth of that session in the total variant.
- * The last bar keeps its price. A store whose prices are adjusted that far already has factors of 1.
+ * Factors that put every row on the share basis of the last one, and for `total` let prices grow as a holding with all
+ * cash reinvested does: adjusted CLOSE over the one before is the growth of that session in the total variant. The last
+ * bar keeps its price. A store whose prices are adjusted that far already has factors of 1.
  */
 export function adjustmentFactors(
   bars: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,

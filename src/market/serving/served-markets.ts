@@ -25,7 +25,10 @@ export interface ServedMarkets extends Markets {
   declare(event: CommitEvents['market-declared']): void;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
-  /** Announces the store of before a restart: until it is served or `settle` is called, no answer says that there is no data. */
+  /**
+   * Announces the store of before a restart: until it is served or `settle` is called, no answer says that there is no
+   * data.
+   */
   expect(datasetId: string): void;
   /** Id of that store until then. */
   awaited(): string | undefined;
@@ -111,7 +114,9 @@ function noDataSource(failed: FailedLoad | undefined): Refusal {
   );
 }
 
-/** A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it. */
+/**
+ * A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it.
+ */
 export async function servedMarket(
   handle: MarketHandle,
   loadedAt: string,

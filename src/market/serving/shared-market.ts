@@ -1,6 +1,9 @@
 import type { MarketHandle } from '#domain/market/handle.js';
 
-/** How a market crosses from the process that reads it to the one that serves it: through files, some days after the others. */
+/**
+ * How a market crosses from the process that reads it to the one that serves it: through files, some days after the
+ * others.
+ */
 export type HandOver =
   /** Panels of this shape begin to come. What came before is void. */
   | { readonly kind: 'shape'; readonly days: number; readonly assets: number; readonly fields: readonly string[] }
@@ -85,7 +88,10 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
   });
 }
 
-/** Bytes of all panels that cross together: enough to pay for a message, few enough to be under way while others are read. */
+/**
+ * Bytes of all panels that cross together: enough to pay for a message, few enough to be under way while others are
+ * read.
+ */
 const BATCH_BYTES = 4 << 20;
 
 /** Days that cross together, in whole blocks of some days. */

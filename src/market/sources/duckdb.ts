@@ -4,7 +4,8 @@ import type Bindings from '@duckdb/node-bindings';
 import { createRequire } from 'node:module';
 import type { Cell } from '../formats/cells.js';
 
-// Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and the first load waits for it.
+// Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and
+// the first load waits for it.
 const require = createRequire(import.meta.url);
 const {
   DuckDBInstance,
@@ -41,8 +42,8 @@ export function prepareDuckDb(): void {
 }
 
 /**
- * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network, no other file,
- * no extension, and no statement that could change that.
+ * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network,
+ * no other file, no extension, and no statement that could change that.
  */
 export async function openDuckDb(readable: {
   readonly files?: readonly string[];
@@ -84,7 +85,8 @@ let chunksSince = 0;
 type Kind = 'integer' | 'double';
 
 /**
- * Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are worked on.
+ * Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are
+ * worked on.
  * @param kinds of the columns that `integersOf` and `doublesOf` will read; null for another.
  */
 export async function* chunksOf(
@@ -113,27 +115,36 @@ export async function* chunksOf(
 }
 
 /**
- * Lets go of chunks that nobody holds any longer, where the process may ask for it: the engine does not know that each of them holds
- * memory outside its heap, which then comes anew from the system, page by page, instead of being used again.
+ * Lets go of chunks that nobody holds any longer, where the process may ask for it: the engine does not know that each
+ * of them holds memory outside its heap, which then comes anew from the system, page by page, instead of being used
+ * again.
  */
 function collectChunks(): void {
   chunksSince = (chunksSince + 1) % CHUNKS_BETWEEN_COLLECTIONS;
   if (chunksSince === 0) void globalThis.gc?.({ type: 'minor' });
 }
 
-/** The doubles of a column of a chunk where they lie, which the query was known to hold; NaN must stand for null already. */
+/**
+ * The doubles of a column of a chunk where they lie, which the query was known to hold; NaN must stand for null
+ * already.
+ */
 export function doublesOf(chunk: DuckDBDataChunk, column: number): Float64Array {
   const { buffer, byteOffset } = dataOf(chunk, column, Float64Array.BYTES_PER_ELEMENT);
   return new Float64Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** The integers of a column of a chunk where they lie, which the query was known to hold, as days since 1970 if it is of dates; it must have no null. */
+/**
+ * The integers of a column of a chunk where they lie, which the query was known to hold, as days since 1970 if it is of
+ * dates; it must have no null.
+ */
 export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = dataOf(chunk, column, Int32Array.BYTES_PER_ELEMENT);
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** The bytes of a column where they lie: the vectors of the interface above would be made with them, four objects each. */
+/**
+ * The bytes of a column where they lie: the vectors of the interface above would be made with them, four objects each.
+ */
 function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: number): Uint8Array {
   return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);
 }

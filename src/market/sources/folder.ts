@@ -21,7 +21,10 @@ export interface SourceFile {
   readonly format: FileFormat;
   readonly isGzipped: boolean;
   readonly bytes: number;
-  /** Says that the bytes are those of a moment ago as long as it is the same: device, inode, size, and the times of the last write and change. */
+  /**
+   * Says that the bytes are those of a moment ago as long as it is the same: device, inode, size, and the times of the
+   * last write and change.
+   */
   readonly identity: string;
   /** When any of that changed last, ms since 1970. */
   readonly changedAt: number;
@@ -46,9 +49,9 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
 ];
 
 /**
- * The files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also as `.gz`) or a folder
- * `market/` of files of one of these kinds, in folders of hive partitions or not; likewise the other datasets. Files whose
- * names begin with a dot or an underscore are left out. Files are in the order of their labels.
+ * The files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also as
+ * `.gz`) or a folder `market/` of files of one of these kinds, in folders of hive partitions or not; likewise the other
+ * datasets. Files whose names begin with a dot or an underscore are left out. Files are in the order of their labels.
  * With a mapping and no file of that name, the market are the other files that lie in it.
  */
 export async function folderFiles(

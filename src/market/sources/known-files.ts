@@ -17,7 +17,10 @@ export interface KnownFile extends FileDigest {
  */
 const SETTLED_AFTER_MS = 2000;
 
-/** The files of a folder as they are to be recognised later. @param listedAt before any of them was read, ms since 1970 */
+/**
+ * The files of a folder as they are to be recognised later.
+ * @param listedAt before any of them was read, ms since 1970
+ */
 export function knownFiles(files: DatasetFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
   return DATASETS.flatMap((dataset) =>
@@ -38,7 +41,8 @@ function settledIdentity(
 }
 
 /**
- * Files of the market that are known by their bytes and not by their identity: rewritten as they were, or too shortly before they were read.
+ * Files of the market that are known by their bytes and not by their identity: rewritten as they were, or too shortly
+ * before they were read.
  * @param listedAt before any of the files was looked at, ms since 1970
  * @returns them by path, as they are to be known from now on
  * @cost 1 ms a MiB of files of the size of a known one
@@ -80,7 +84,10 @@ export interface Unread {
   readonly unchanged: readonly KnownFile[];
   /** Tables none of whose files has come, gone or changed. */
   readonly unchangedTables: readonly Dataset[];
-  /** Digests that the other tables' files had, of those of which none has come or gone: they may have been written again as they were. */
+  /**
+   * Digests that the other tables' files had, of those of which none has come or gone: they may have been written again
+   * as they were.
+   */
   readonly digests: KnownTables;
 }
 

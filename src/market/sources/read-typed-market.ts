@@ -95,13 +95,19 @@ export async function readTypedMarket(
 /** Rows that are worth a scan of their own: some row groups of the usual size. */
 const PART_ROWS_MIN = 500_000;
 
-/** One scan is worked on by one thread at a time for the most part; beyond these the thread that fills the panels is the slower one. */
+/**
+ * One scan is worked on by one thread at a time for the most part; beyond these the thread that fills the panels is the
+ * slower one.
+ */
 const PARTS_MAX = 3;
 
 /** What DuckDB calls the place of a row. */
 const ROW_KEYS = /^(filename|file_row_number)$/i;
 
-/** The scan of a source as several that have each row once and pass over each other's row groups: by row within one file, by file among many. */
+/**
+ * The scan of a source as several that have each row once and pass over each other's row groups: by row within one
+ * file, by file among many.
+ */
 function partsOf({ files, scan, numberedScan, columns }: TypedSource, rows: number): string[] {
   if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // the file says something else by it
   const count = Math.min(Math.floor(rows / PART_ROWS_MIN), PARTS_MAX, files.length === 1 ? PARTS_MAX : files.length);
@@ -121,7 +127,9 @@ function partsOf({ files, scan, numberedScan, columns }: TypedSource, rows: numb
   });
 }
 
-/** A table `axis` of every spelling of an identifier with the column of its panel: spaces around it are not part of it. */
+/**
+ * A table `axis` of every spelling of an identifier with the column of its panel: spaces around it are not part of it.
+ */
 async function writeAxis(
   connection: DuckDBConnection,
   spellings: readonly string[],

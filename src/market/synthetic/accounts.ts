@@ -2,7 +2,10 @@ import { civilOf, dayOf, type Day } from '#domain/days.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 
-/** What a company publishes about a fiscal year: the flows of the year and the book at its end, in whole thousands of currency. */
+/**
+ * What a company publishes about a fiscal year: the flows of the year and the book at its end, in whole thousands of
+ * currency.
+ */
 export interface Report {
   readonly periodEnd: Day;
   /** Day from which it is known. */
@@ -43,7 +46,10 @@ export interface Opening {
 
 /** Weight of a year's last price in what earnings follow: they come after prices. */
 const SMOOTHING = 0.5;
-/** Deviation of a year's earnings of the steadiest and of the least steady company, and of the sales of all, as fractions of what is normal. */
+/**
+ * Deviation of a year's earnings of the steadiest and of the least steady company, and of the sales of all, as
+ * fractions of what is normal.
+ */
 const EARNINGS_NOISE_MIN = 0.1;
 const EARNINGS_NOISE_MAX = 0.6;
 const SALES_NOISE = 0.05;
@@ -62,8 +68,9 @@ const FISCAL_MONTHS = [12, 12, 12, 12, 12, 12, 12, 3, 6, 9] as const;
 const YEAR_DAYS = 365;
 
 /**
- * Accounts that agree with the market: earnings follow what the shares were worth when the year ended and before, dividends are those
- * that were paid, and the book grows by earnings and new shares less dividends. Nothing in a report was decided after its year.
+ * Accounts that agree with the market: earnings follow what the shares were worth when the year ended and before,
+ * dividends are those that were paid, and the book grows by earnings and new shares less dividends. Nothing in a report
+ * was decided after its year.
  * @source Ohlson (1995), Contemporary Accounting Research 11, 661-687: clean surplus.
  */
 export function openAccounts({ listed, isNew, sector, worth, dividends }: Opening, random: CounterRandom): Accounts {

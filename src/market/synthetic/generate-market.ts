@@ -24,9 +24,9 @@ const VALUE_MIN = 4e8;
 const VALUE_MAX = 1.2e12;
 
 /**
- * A whole market from a seed: a common factor and sectors, names with fat-tailed returns whose volatility clusters, bars,
- * dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies. The same spec gives the same bits on every
- * platform; a spec that differs only by later sessions gives the same bars on the earlier ones.
+ * A whole market from a seed: a common factor and sectors, names with fat-tailed returns whose volatility clusters,
+ * bars, dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies. The same spec gives the same bits
+ * on every platform; a spec that differs only by later sessions gives the same bars on the earlier ones.
  * @cost 0.8 µs a bar.
  */
 export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: number) => void): MarketContent {
@@ -150,8 +150,8 @@ const COLUMNS = [
 ];
 
 /**
- * One row a name without any accounts, then one from every day on which it publishes some: before that day nobody knew them. A name
- * that is delisted has a last row from that day on, with the accounts it published last.
+ * One row a name without any accounts, then one from every day on which it publishes some: before that day nobody knew
+ * them. A name that is delisted has a last row from that day on, with the accounts it published last.
  */
 function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
   const { sessions, exchange, currency } = spec;
@@ -196,7 +196,10 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
 
 const NOTHING: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
 
-/** Amounts in currency, then their ratios: to the value of all shares at the end of the year, and of earnings to the book, where there is one. */
+/**
+ * Amounts in currency, then their ratios: to the value of all shares at the end of the year, and of earnings to the
+ * book, where there is one.
+ */
 function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
   return [
     sales,

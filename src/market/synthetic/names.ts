@@ -45,7 +45,10 @@ export function companyName(identifier: string, random: CounterRandom): string {
 export interface Sector {
   readonly sector: string;
   readonly industries: readonly string[];
-  /** What its companies keep of their sales, and what they are worth as multiples of a year's earnings and of their book: middles of wide ranges. */
+  /**
+   * What its companies keep of their sales, and what they are worth as multiples of a year's earnings and of their
+   * book: middles of wide ranges.
+   */
   readonly margin: number;
   readonly priceToEarnings: number;
   readonly priceToBook: number;

@@ -28,8 +28,8 @@ export interface Shocks {
 
 /**
  * @param persistence weight of yesterday's variance; `reaction` that of yesterday's squared shock. Together below 1.
- * @source Bollerslev (1986), Journal of Econometrics 31, 307-327. Only sums, products and square roots of uniform numbers:
- *   the same bits on every platform.
+ * @source Bollerslev (1986), Journal of Econometrics 31, 307-327. Only sums, products and square roots of uniform
+ *   numbers: the same bits on every platform.
  */
 export function clusteredShocks(
   random: CounterRandom,

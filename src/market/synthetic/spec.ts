@@ -1,4 +1,7 @@
-/** What a synthetic market is made by; the names are those of the request. Equal specs give equal bits on every platform. */
+/**
+ * What a synthetic market is made by; the names are those of the request. Equal specs give equal bits on every
+ * platform.
+ */
 export interface SyntheticSpec {
   readonly seed: number;
   /** Names alive on the first session. */

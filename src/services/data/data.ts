@@ -36,7 +36,10 @@ export interface DataDependencies {
 }
 
 export interface Data {
-  /** The body of the answer, as JSON or as an Arrow stream. @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE, VALIDATION_FAILED, OVERLOADED */
+  /**
+   * The body of the answer, as JSON or as an Arrow stream.
+   * @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE, VALIDATION_FAILED, OVERLOADED
+   */
   prices(
     identifier: string,
     query: PricesQuery,

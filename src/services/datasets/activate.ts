@@ -12,7 +12,10 @@ export interface Activation {
   readonly markets: Pick<ServedMarkets, 'activation'>;
 }
 
-/** Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and never if it is refused. */
+/**
+ * Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and
+ * never if it is refused.
+ */
 export async function activateIn(tx: DocumentTransaction, { document, served, markets }: Activation): Promise<void> {
   for (const other of await allDatasets(tx))
     if (other.active && other.store_id !== document.store_id)

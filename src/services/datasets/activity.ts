@@ -31,11 +31,20 @@ export interface DatasetActivity {
   assertIdle(datasetId: string): Promise<void>;
   /** One store is loaded at a time, so that two never race for being served. @throws Refusal STORE_LOADING */
   assertNoneLoads(): Promise<void>;
-  /** Begins a load where none is under way: nothing comes between the look and `begin`. @throws Refusal STORE_LOADING */
+  /**
+   * Begins a load where none is under way: nothing comes between the look and `begin`.
+   * @throws Refusal STORE_LOADING
+   */
   admitLoad<T>(begin: () => Promise<T>): Promise<T>;
-  /** Adds a store to those that are read outside a job; `isLoad` where it is to be served. @throws Refusal STORE_LOADING */
+  /**
+   * Adds a store to those that are read outside a job; `isLoad` where it is to be served.
+   * @throws Refusal STORE_LOADING
+   */
   beginReading(datasetId: string, options: { readonly isLoad: boolean }): Promise<void>;
-  /** @param reader a transaction that writes the store; the stored documents unless given @throws Refusal STORE_EXISTS */
+  /**
+   * @param reader a transaction that writes the store; the stored documents unless given
+   * @throws Refusal STORE_EXISTS
+   */
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
   /** Runs work with the first free id of a stem and a number, which nobody else is given meanwhile. */
   withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T>;

@@ -15,7 +15,10 @@ export interface DatasetAuditsDependencies {
   readonly folders: ManagedFolders;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  /** The panels of a store: those served, or read for the occasion. @throws Refusal VALIDATION_FAILED when it cannot be read */
+  /**
+   * The panels of a store: those served, or read for the occasion.
+   * @throws Refusal VALIDATION_FAILED when it cannot be read
+   */
   readonly panelsOf: (document: DatasetDocument) => Promise<MarketHandle>;
   /** Registers the store that repairs made, and serves it when asked. @returns it as the wire shows it */
   readonly register: (made: Repaired) => Promise<DataStore>;

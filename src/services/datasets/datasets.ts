@@ -46,7 +46,10 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
   }): Promise<DataStoreCollection>;
-  /** @returns the store, with its document's etag while nothing is being done to it. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /**
+   * @returns the store, with its document's etag while nothing is being done to it.
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE
+   */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: Uint8Array): Promise<ImportResult>;
@@ -56,7 +59,10 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
     readonly type: string;
     readonly name: string;
   };
-  /** What is probably wrong in a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
+  /**
+   * What is probably wrong in a store.
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
+   */
   audit(datasetId: string, signal: AbortSignal): Promise<DataAudit>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest): Promise<ImportResult>;
@@ -75,7 +81,10 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   health(): Promise<{ readonly active: string | null; readonly status: string | null; readonly end: string | null }>;
 }
 
-/** Requests that read or import a store at once, each in a process of its own; those that wait hold their bodies, of up to 64 MiB. */
+/**
+ * Requests that read or import a store at once, each in a process of its own; those that wait hold their bodies, of up
+ * to 64 MiB.
+ */
 const READERS_MAX = 2;
 const READERS_WAITING_MAX = 8;
 

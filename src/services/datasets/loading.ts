@@ -72,8 +72,9 @@ export interface DatasetLoading {
   /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: Source, options: LoadOptions): Promise<Loaded>;
   /**
-   * Reads what a store's place may hold besides what is known of it: files that have come, and tables that may have changed; the whole market
-   * where bars of days that are held may be others, and of a database always. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
+   * Reads what a store's place may hold besides what is known of it: files that have come, and tables that may have
+   * changed; the whole market where bars of days that are held may be others, and of a database always. @throws Refusal
+   * STORE_READ_FAILED, NOT_SUPPORTED
    */
   readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
@@ -189,7 +190,8 @@ export function createDatasetLoading({
       : undefined;
     if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
       return added(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
-    // What is wrong is reported as of the whole folder: a column may be missing in one file that another has, a bar be in two.
+    // What is wrong is reported as of the whole folder: a column may be missing in one file that another has, a bar be
+    // in two.
     const isRefused = part?.kind === 'refused';
     const input = isRefused
       ? { files, terms }

@@ -11,7 +11,10 @@ export function placedAt(field: string, findings: readonly Finding[]): Finding[]
   );
 }
 
-/** A reading process that failed is a finding where the answer is not a job's. @param field of the request, or of the store, that says what was read */
+/**
+ * A reading process that failed is a finding where the answer is not a job's.
+ * @param field of the request, or of the store, that says what was read
+ */
 export async function asFindings<T>(field: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -46,7 +46,10 @@ export interface DatasetRegistrationDependencies {
 export interface DatasetRegistration {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate): Promise<DataStore>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED */
+  /**
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING,
+   *   STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED
+   */
   update(
     datasetId: string,
     request: DataStoreUpdate,
@@ -102,7 +105,10 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     });
   }
 
-  /** Where a store is, as it is remembered: the real path of a folder, the URL of a database, with the real path of its file. */
+  /**
+   * Where a store is, as it is remembered: the real path of a folder, the URL of a database, with the real path of its
+   * file.
+   */
   async function placeOf(kind: 'folder' | 'database', location: string, path: string): Promise<string> {
     const resolved =
       kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
@@ -114,7 +120,10 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 
-  /** Refuses a folder, or tables of a database, that another store reads: nothing would tell two stores of one place apart. */
+  /**
+   * Refuses a folder, or tables of a database, that another store reads: nothing would tell two stores of one place
+   * apart.
+   */
   async function assertUnregistered(
     { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
     reader: DocumentReader,

@@ -4,8 +4,8 @@ import type { DocumentStore } from '#store/port.js';
 import { allDatasets } from './documents.js';
 
 /**
- * Lets managed stores lie where the folder of stores is now: a home that was moved, mounted elsewhere or restored still names
- * the old place. Called before folders that no store names are removed.
+ * Lets managed stores lie where the folder of stores is now: a home that was moved, mounted elsewhere or restored still
+ * names the old place. Called before folders that no store names are removed.
  * @param folder  the home's folder of managed stores
  */
 export async function relocateDatasets(documents: DocumentStore, folder: string): Promise<void> {

@@ -57,7 +57,10 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Serves the store that was served before; a failure is returned, reported by its status, and tried again at the next start. */
+  /**
+   * Serves the store that was served before; a failure is returned, reported by its status, and tried again at the next
+   * start.
+   */
   async function readAgain(active: DatasetDocument): Promise<FailedLoad | undefined> {
     const failedBy = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
     activity.reading.add(active.store_id);

@@ -10,7 +10,10 @@ import { loadedFields } from './loading.js';
 /** Codes of findings about a content that is another than was served before. */
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>(['HISTORY_CHANGED', 'DATES_ADDED']);
 
-/** What a store's document remembers of the market that is served of it. @cost a pass over fewer than 64 days and over the tables */
+/**
+ * What a store's document remembers of the market that is served of it.
+ * @cost a pass over fewer than 64 days and over the tables
+ */
 export function servedFields({ market, handle: { digests } }: ServedMarket): Pick<DatasetDocument, 'served'> {
   const last = market.dates.at(-1);
   return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
@@ -29,7 +32,10 @@ export function reloadedFields(
   );
 }
 
-/** As `reloadedFields`, with what was found about changes before while nothing else has changed: a restart must not make anyone miss it. */
+/**
+ * As `reloadedFields`, with what was found about changes before while nothing else has changed: a restart must not make
+ * anyone miss it.
+ */
 export function resumedFields(
   before: DatasetDocument,
   loaded: { readonly summary: ContentSummary; readonly served: ServedMarket },

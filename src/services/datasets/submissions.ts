@@ -37,7 +37,10 @@ export interface DatasetSubmissions {
   activate(datasetId: string, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
   generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING, STORE_REFRESHING */
+  /**
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING,
+   *   STORE_REFRESHING
+   */
   refresh(datasetId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
   sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
@@ -198,7 +201,10 @@ function lastYearEnd(timestamp: string): string {
 /** Bars of a synthetic market: five thousand names over ten years of sessions. */
 const SYNTHETIC_BARS_MAX = 12_600_000;
 
-/** @param field of the request that says where the market ends. @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request */
+/**
+ * @param field of the request that says where the market ends.
+ * @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request
+ */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
   const refused = (finding: Omit<Finding, 'severity'>) =>
     refuseWithFindings('request', [{ severity: 'error', ...finding }]);

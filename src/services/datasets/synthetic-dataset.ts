@@ -14,7 +14,9 @@ export interface GeneratePayload {
   readonly request: GenerateRequest;
 }
 
-/** The request with every default that depends on the day it was made filled in: a later attempt makes the same market. */
+/**
+ * The request with every default that depends on the day it was made filled in: a later attempt makes the same market.
+ */
 export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
 
 /** The document of a synthetic store before its data is there. */

@@ -29,7 +29,10 @@ export interface IndexQuestions {
   previewDocument(body: Body, signal: AbortSignal): Json;
   /** A WhatIfResponse. @throws Refusal INDEX_NOT_FOUND beside those of a preview */
   whatIf(body: Body, signal: AbortSignal): Json;
-  /** An IndexExplanation. @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
+  /**
+   * An IndexExplanation.
+   * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview
+   */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
   /** A RebalancePack. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
   rebalancePack(indexId: string, request: RebalancePackRequest, signal: AbortSignal): Json;

@@ -26,7 +26,10 @@ export interface Indices {
   get(indexId: string): Promise<StoredIndex>;
   /** @throws Refusal VALIDATION_FAILED */
   create(body: Body): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
-  /** A new index that optimises another. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS */
+  /**
+   * A new index that optimises another.
+   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS
+   */
   derive(parentId: string, body: () => unknown): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(
@@ -34,7 +37,10 @@ export interface Indices {
     body: Body,
     ifMatch: Precondition | undefined,
   ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
-  /** The index, its optimised children and everything computed from them. @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED */
+  /**
+   * The index, its optimised children and everything computed from them.
+   * @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED
+   */
   remove(indexId: string, ifMatch: Precondition | undefined): Promise<IndexDeletion>;
   /** @throws Refusal VALIDATION_FAILED when there is no calendar */
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;

@@ -32,7 +32,10 @@ export interface Strategies {
   create(body: Body): Promise<SavedStrategy>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(strategyId: string, body: Body, ifMatch: Precondition | undefined): Promise<SavedStrategy>;
-  /** The strategy, readable or not, and everything computed from it. @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED */
+  /**
+   * The strategy, readable or not, and everything computed from it.
+   * @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED
+   */
   remove(strategyId: string, ifMatch: Precondition | undefined): Promise<StrategyDeletion>;
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
 }
@@ -153,7 +156,9 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
 
 const MARK = '.';
 
-/** An answer tells more than the document: when that changes, so does its etag, but not what of it names the document. */
+/**
+ * An answer tells more than the document: when that changes, so does its etag, but not what of it names the document.
+ */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
   const rest = createHash('sha256').update(canonicalJson({ problems, has_run, run_at })).digest('hex');

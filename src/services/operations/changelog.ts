@@ -53,7 +53,10 @@ const SECTION = /^### (\w+)/;
 const ITEM = /^[-*] (.*)$/;
 const CONTINUED = /^\s+\S/;
 
-/** Entries in the order of the file, which is newest first; sections without items or under another heading are left out. */
+/**
+ * Entries in the order of the file, which is newest first; sections without items or under another heading are left
+ * out.
+ */
 export function parseChangelog(text: string): ChangelogEntryView[] {
   const entries: { version: string; date: string | null; sections: { heading: string; items: string[] }[] }[] = [];
   for (const line of text.split('\n')) {

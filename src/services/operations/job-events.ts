@@ -21,8 +21,8 @@ export interface FollowAll {
 }
 
 /**
- * The newest of the unfinished jobs that fit a listing, then every change of any job. Changes of one job that come while the
- * reader is busy are reported as one: what waits to be reported is at most one entry a job.
+ * The newest of the unfinished jobs that fit a listing, then every change of any job. Changes of one job that come
+ * while the reader is busy are reported as one: what waits to be reported is at most one entry a job.
  */
 export async function followAll(
   system: JobSystem,
@@ -91,7 +91,10 @@ export async function followAll(
   return events;
 }
 
-/** Changes that come while the reader is busy are reported as one: an event is the status as it is, not what happened to it. */
+/**
+ * Changes that come while the reader is busy are reported as one: an event is the status as it is, not what happened to
+ * it.
+ */
 export function followJob(
   system: JobSystem,
   {

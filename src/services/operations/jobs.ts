@@ -37,7 +37,10 @@ export interface JobsService {
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen
    */
   follow(jobId: string, seen: number | undefined): Promise<AsyncIterableIterator<JobEvent>>;
-  /** The unfinished jobs, null, and for some seconds every change of any job. @throws Refusal OVERLOADED when too many clients listen */
+  /**
+   * The unfinished jobs, null, and for some seconds every change of any job.
+   * @throws Refusal OVERLOADED when too many clients listen
+   */
   followAll(seconds: number): Promise<AsyncIterableIterator<AnyJobEvent>>;
 }
 

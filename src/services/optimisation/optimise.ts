@@ -49,7 +49,10 @@ export interface Optimise {
   validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
   types(): ConstraintTypes;
   objectiveTypes(): ObjectiveTypes;
-  /** @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE */
+  /**
+   * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE,
+   *   NO_DATA_SOURCE
+   */
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   result(

@@ -41,7 +41,8 @@ export interface StoredTemplate {
 export interface Reports {
   /**
    * Queues a rendering after every check that needs no drawing.
-   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND, RUN_NOT_FOUND
+   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND,
+   *   RUN_NOT_FOUND
    */
   render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -52,7 +53,10 @@ export interface Reports {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
   }): Promise<ReportTemplateCollection>;
-  /** A built-in has no etag: it changes with the engine only. @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /**
+   * A built-in has no etag: it changes with the engine only.
+   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE
+   */
   getTemplate(templateId: string): Promise<StoredTemplate>;
   /** @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   putTemplate(

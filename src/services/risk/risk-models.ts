@@ -46,7 +46,8 @@ export interface RiskModels {
   get(modelId: string): Promise<RiskModelReading>;
   /**
    * Queues an estimate after every check that needs no returns.
-   * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED
+   * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE,
+   *   STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
   estimate(modelId: string, request: RiskModelRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */

@@ -89,8 +89,8 @@ interface ResumedRun {
 }
 
 /**
- * A stored run extended where that gives the same, else a whole one. Files of it are compared with their hashes meanwhile, by
- * other threads: what is copied of a damaged one would have a hash of its own, whatever it had become.
+ * A stored run extended where that gives the same, else a whole one. Files of it are compared with their hashes
+ * meanwhile, by other threads: what is copied of a damaged one would have a hash of its own, whatever it had become.
  */
 async function resumed(attempt: Attempt, { artifacts, stored, task }: ResumeStoredInput): Promise<ResumedRun> {
   const { snapshots, columns, run } = stored;
@@ -128,7 +128,10 @@ export function createBacktestJob({
   artifacts,
   markets,
 }: BacktestJobDependencies): JobKind<BacktestPayload> {
-  /** The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there is none. */
+  /**
+   * The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there
+   * is none.
+   */
   async function storedRun(
     payload: BacktestPayload,
     market: MarketHandle,
@@ -153,7 +156,10 @@ export function createBacktestJob({
     };
   }
 
-  /** Why a stored run cannot be extended to that of a plan, from the two plans; null where they differ at most in the end. */
+  /**
+   * Why a stored run cannot be extended to that of a plan, from the two plans; null where they differ at most in the
+   * end.
+   */
   async function planReasonOf(
     run: RunDocument,
     { plan, asked, engine_version: engineVersion }: BacktestPayload,

@@ -31,7 +31,10 @@ export interface BacktestPlans {
 export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): BacktestPlans {
   const indexOf = (indexId: string) => findIndex(documents, indexId);
 
-  /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */
+  /**
+   * What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request
+   * overrides some.
+   */
   async function planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan> {
     const strategy =
       (await documents.get('strategy', runId)) === undefined

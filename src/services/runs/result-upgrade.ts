@@ -7,7 +7,9 @@ interface ResultUpgradeDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
 }
 
-/** Upgrades results of backtests that an earlier version stored: those without snapshots that are stored by themselves. */
+/**
+ * Upgrades results of backtests that an earlier version stored: those without snapshots that are stored by themselves.
+ */
 export function resultUpgrade({
   artifacts,
   jobs,

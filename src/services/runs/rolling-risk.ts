@@ -15,7 +15,11 @@ export interface RollingRiskQuery {
 }
 
 export interface RollingRiskService {
-  /** A RollingRiskView as JSON. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, STORE_MISMATCH, RISK_INSUFFICIENT_DATA, OVERLOADED */
+  /**
+   * A RollingRiskView as JSON.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, STORE_MISMATCH,
+   *   RISK_INSUFFICIENT_DATA, OVERLOADED
+   */
   rolling(runId: string, query: RollingRiskQuery, signal: AbortSignal): Promise<CheckedBytes>;
 }
 

@@ -14,9 +14,9 @@ export interface RunRecordsDependencies {
 }
 
 /**
- * Records of stored runs as JSON. A record is written from its columns when it is first read, one that an earlier version stored
- * as JSON is upgraded then: into a file that is served until others take its place. Whoever reads, and however slowly, holds a
- * part of it in memory.
+ * Records of stored runs as JSON. A record is written from its columns when it is first read, one that an earlier
+ * version stored as JSON is upgraded then: into a file that is served until others take its place. Whoever reads, and
+ * however slowly, holds a part of it in memory.
  */
 export interface RunRecords {
   /** @throws Refusal DOCUMENT_UNREADABLE when a file of the run is gone or damaged */

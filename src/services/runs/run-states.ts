@@ -22,17 +22,28 @@ export interface RunStatesDependencies {
   readonly engineVersion: string;
 }
 
-/** Whether stored runs are still what runs of the same requests would give, and which market may be read beside them. */
+/**
+ * Whether stored runs are still what runs of the same requests would give, and which market may be read beside them.
+ */
 export interface RunStates {
-  /** Null while what is stored is what a run of the same request would give now. @cost of a look-up, until a definition changes */
+  /**
+   * Null while what is stored is what a run of the same request would give now.
+   * @cost of a look-up, until a definition changes
+   */
   staleOf(run: RunDocument): Promise<StaleState | null>;
   /** What is run now by the request of a stored run. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
-  /** The served market for a view that needs prices. @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH when it is of another store than the run */
+  /**
+   * The served market for a view that needs prices.
+   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH when it is of another store than the run
+   */
   requireMarket(run: RunDocument): Promise<ServedMarket>;
   /** The same, undefined while no store is served. @throws Refusal STORE_MISMATCH */
   servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /** Whether a market, the served one unless another is given, is of another store than the run: for views that tell less without it. */
+  /**
+   * Whether a market, the served one unless another is given, is of another store than the run: for views that tell
+   * less without it.
+   */
   isOtherDataset(run: RunDocument, market?: ServedMarket): Promise<boolean>;
 }
 

@@ -35,7 +35,10 @@ export interface SimulationsDependencies {
 export interface Simulations {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; so does `simulate` */
   assertRun(runId: string): Promise<void>;
-  /** Queues a simulation. @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED */
+  /**
+   * Queues a simulation.
+   * @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED
+   */
   simulate(runId: string, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
 

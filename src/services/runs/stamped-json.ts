@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { StoredBytes } from './stored-bytes.js';
 
-/** The beginning of a run view: the state of its run, which is reported when the view is answered and stored nowhere. */
+/**
+ * The beginning of a run view: the state of its run, which is reported when the view is answered and stored nowhere.
+ */
 export interface StateHead {
   readonly bytes: Uint8Array;
   /** The etag of a view with this beginning: that of the view itself while the run is current. */

@@ -5,7 +5,10 @@ import { readIndex } from '#domain/documents/validate-index.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 
-/** The plan that a run was made from, to the byte. @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE */
+/**
+ * The plan that a run was made from, to the byte.
+ * @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE
+ */
 export async function storedPlan(
   artifacts: Pick<ArtifactStore, 'read'>,
   { run_id: runId, artifacts: { plan } }: RunDocument,

@@ -82,7 +82,10 @@ export function createSweeps({
     return { document, request, strategy };
   }
 
-  /** Documents that variants reach besides themselves. @throws Refusal VALIDATION_FAILED when a variant is not fit to be run */
+  /**
+   * Documents that variants reach besides themselves.
+   * @throws Refusal VALIDATION_FAILED when a variant is not fit to be run
+   */
   async function checkVariants(
     base: SweepBase,
     patches: readonly Patch[],

@@ -12,8 +12,8 @@ export interface ViewCache {
 }
 
 /**
- * Holds the views read last. What a view is made from does not change: a run's files have names of their own for ever, and a store
- * another content hash whenever it holds other data. The question is to have both in it.
+ * Holds the views read last. What a view is made from does not change: a run's files have names of their own for ever,
+ * and a store another content hash whenever it holds other data. The question is to have both in it.
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   /** The one read longest ago first. */

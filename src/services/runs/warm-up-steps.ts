@@ -70,7 +70,10 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     }));
   }
 
-  /** Views of a run: those that do not depend on the market are asked for their code, the others once of every market, calendar and benchmark. */
+  /**
+   * Views of a run: those that do not depend on the market are asked for their code, the others once of every market,
+   * calendar and benchmark.
+   */
   async function* viewsOf(run: RunDocument, { handle, market }: ServedMarket): AsyncGenerator<Step> {
     const columns = artifacts.path(run.artifacts.columns);
     const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;

@@ -6,8 +6,9 @@ import type { Markets } from '#market/serving/markets.js';
 import { type Step, type StepsDependencies, createWarmUpSteps, OF_THREAD } from './warm-up-steps.js';
 
 /**
- * Asks worker threads in idle time what clients will ask, one question after the other, and throws the answers away: the code of a
- * task is loaded and compiled, and a market is opened and aligned, before somebody waits for it. Answers are the same without it.
+ * Asks worker threads in idle time what clients will ask, one question after the other, and throws the answers away:
+ * the code of a task is loaded and compiled, and a market is opened and aligned, before somebody waits for it. Answers
+ * are the same without it.
  */
 export interface WarmUp {
   /** A market is served from now on, or a run has been stored. */

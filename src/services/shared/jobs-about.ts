@@ -24,7 +24,10 @@ export async function cancelJobsAbout(jobs: JobsAbout, runIds: readonly string[]
   }
 }
 
-/** Forgets all of them in the transaction that deletes what they are about; their artifacts go with them. @returns how many there were, by id */
+/**
+ * Forgets all of them in the transaction that deletes what they are about; their artifacts go with them.
+ * @returns how many there were, by id
+ */
 export async function forgetJobsAbout(
   tx: DocumentTransaction,
   jobs: JobsAbout,

@@ -1,7 +1,9 @@
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentTransaction, DocumentKind, StoredDocument, UnreadableDocument } from '#store/port.js';
 
-/** What a client demands of the stored document before it is changed: one of these etags, or with `*` that there is one. */
+/**
+ * What a client demands of the stored document before it is changed: one of these etags, or with `*` that there is one.
+ */
 export type Precondition = readonly string[] | '*';
 
 /**

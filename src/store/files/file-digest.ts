@@ -21,7 +21,11 @@ export async function digestFile(path: string): Promise<FileDigest> {
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Copies a file to a new one, on disk when it resolves. @returns size and hash of what was copied @cost one read and one write of it */
+/**
+ * Copies a file to a new one, on disk when it resolves.
+ * @returns size and hash of what was copied
+ * @cost one read and one write of it
+ */
 export async function copyFlushed(from: string, to: string): Promise<FileDigest> {
   const hash = createHash('sha256');
   let bytes = 0;

@@ -1,7 +1,9 @@
 import { statfs } from 'node:fs/promises';
 import { Refusal } from '#domain/refusal.js';
 
-/** Room that must be left on the volume: LMDB corrupts its heap when it meets a full disk, so writes stop well before. */
+/**
+ * Room that must be left on the volume: LMDB corrupts its heap when it meets a full disk, so writes stop well before.
+ */
 export interface LowWaterMark {
   /** Default 256 MiB. */
   readonly bytes?: number;

@@ -143,7 +143,10 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
   return { documents, pinned: [...pinned.values()], missing };
 }
 
-/** Gives a file a second name, so that its bytes stay whatever becomes of the first. @returns its size, undefined when it is gone */
+/**
+ * Gives a file a second name, so that its bytes stay whatever becomes of the first.
+ * @returns its size, undefined when it is gone
+ */
 async function hold(path: string, pin: string): Promise<number | undefined> {
   try {
     await link(path, pin);

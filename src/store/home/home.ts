@@ -50,7 +50,8 @@ export function homeFolders(path: string): HomeFolders {
 }
 
 /**
- * Opens a home for this process alone, creating it when absent and taking it to today's layout when it is of an older one.
+ * Opens a home for this process alone, creating it when absent and taking it to today's layout when it is of an older
+ * one.
  * @throws StartRefusal 75 when another process holds it, 78 when it is of a newer format or cannot be written
  */
 export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGRADES): Promise<Home> {

@@ -27,7 +27,10 @@ export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
 /** States of a process that has ended and is only not reaped by its parent yet: zombie, dead. */
 const ENDED: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
 
-/** Field 22 of /proc/PID/stat, null of a process that has ended; the second field, the name, may hold spaces and brackets. */
+/**
+ * Field 22 of /proc/PID/stat, null of a process that has ended; the second field, the name, may hold spaces and
+ * brackets.
+ */
 function startOf(pid: number): string | null {
   const stat = readOrNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];

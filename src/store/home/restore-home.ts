@@ -27,9 +27,10 @@ export interface Restored {
 const PARTS = ['documents', 'artifacts', 'stores'] as const;
 
 /**
- * Puts a backup in place of a home. Every file is checked before anything is touched; until the last one is on disk the home
- * says that it is not whole, so that a restore cut short is never served.
- * @throws StartRefusal 75 when a service runs on the home, 78 when the backup is damaged or the home must not be replaced
+ * Puts a backup in place of a home. Every file is checked before anything is touched; until the last one is on disk the
+ * home says that it is not whole, so that a restore cut short is never served.
+ * @throws StartRefusal 75 when a service runs on the home, 78 when the backup is damaged or the home must not be
+ *   replaced
  */
 export async function restoreHome({
   backup,

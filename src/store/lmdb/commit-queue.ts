@@ -17,7 +17,10 @@ export interface KeyView {
 export interface CommitPort {
   get(key: string): Buffer | undefined;
   keys(start: string, end: string): string[];
-  /** Lets so many bytes pass behind those `ahead` in the same commit, or throws the refusal that the writer of them gets. */
+  /**
+   * Lets so many bytes pass behind those `ahead` in the same commit, or throws the refusal that the writer of them
+   * gets.
+   */
   admit(bytes: number, options: { readonly reserve: boolean; readonly ahead: number }): Promise<void>;
   /** Writes all or nothing; resolves when it is on disk. */
   commit(writes: Writes): Promise<void>;

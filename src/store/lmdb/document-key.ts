@@ -1,14 +1,17 @@
 import { Buffer } from 'node:buffer';
 import { DOCUMENT_KINDS, type DocumentKind } from '../port.js';
 
-/** The one tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a migration. */
+/**
+ * The one tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a migration.
+ */
 const TENANT = 'main';
 const SEPARATOR = '\u0000';
 /** The engine takes keys of up to 1,978 bytes; the wire's ids are far shorter. */
 const ID_BYTES_MAX = 512;
 
 /**
- * `tenant NUL kind NUL id`, as a string of bytes (one character each): its order is the engine's, and code-point order of ids.
+ * `tenant NUL kind NUL id`, as a string of bytes (one character each): its order is the engine's, and code-point order
+ * of ids.
  */
 export function documentKey(kind: DocumentKind, id: string): string {
   if (!isDocumentId(id)) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);

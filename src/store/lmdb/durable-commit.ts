@@ -33,7 +33,9 @@ export async function commitDurably(database: WritableDatabase, writes: Writes):
   }
 }
 
-/** lmdb-js rejects a second promise with the reason and leaves it to whoever reads it: unread, it would end the process. */
+/**
+ * lmdb-js rejects a second promise with the reason and leaves it to whoever reads it: unread, it would end the process.
+ */
 async function commitErrorOf(failure: unknown): Promise<unknown> {
   if (!(failure instanceof Error) || !('commitError' in failure)) return failure;
   try {

@@ -56,7 +56,10 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
   );
 }
 
-/** Statuses of success with what is answered, in their order: the last is the usual one, one before it says that nothing had to be done. */
+/**
+ * Statuses of success with what is answered, in their order: the last is the usual one, one before it says that nothing
+ * had to be done.
+ */
 export function successesOf({
   responses,
 }: Pick<Operation, 'responses'>): (readonly [status: string, answer: Answer])[] {

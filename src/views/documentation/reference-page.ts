@@ -10,8 +10,8 @@ import { codesIn, operationSection } from './operation-section.js';
 import { componentLink, schemaFields, typeOf } from './schema-fields.js';
 
 /**
- * The reference of a service as one page, made from the document it serves: operations by family with what to send, what
- * comes back and what can go wrong; every schema, error code and limit.
+ * The reference of a service as one page, made from the document it serves: operations by family with what to send,
+ * what comes back and what can go wrong; every schema, error code and limit.
  * @cost some 20 ms; build it once
  */
 export function referencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {

@@ -1,4 +1,7 @@
-/** What a page gains with scripts: a search over its sections, and buttons that copy a sample with the address filled in. */
+/**
+ * What a page gains with scripts: a search over its sections, and buttons that copy a sample with the address filled
+ * in.
+ */
 export const SCRIPT = `
 document.documentElement.classList.add('scripted');
 const sections = [...document.querySelectorAll('section[id]')].map((section) => ({ section, link: document.querySelector('nav a[href$="#' + section.id + '"]'), text: section.textContent.toLowerCase() }));

@@ -25,8 +25,9 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
 >;
 
 /**
- * An Arrow IPC stream: date32, utf8, float64 and int32 with nulls, unit and meaning of each column in its metadata. A part is a
- * whole stream without the schema, which stands in the first one, and without the end, which stands in the last.
+ * An Arrow IPC stream: date32, utf8, float64 and int32 with nulls, unit and meaning of each column in its metadata. A
+ * part is a whole stream without the schema, which stands in the first one, and without the end, which stands in the
+ * last.
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const schema = schemaOf({ runId, table }, columns);

@@ -1,7 +1,10 @@
 import type { PartInput, PartWriter } from './part.js';
 import { createRowWriter } from './row-text.js';
 
-/** CSV by RFC 4180: a header, CRLF, empty for null. Text that a spreadsheet would take for a formula begins with an apostrophe. */
+/**
+ * CSV by RFC 4180: a header, CRLF, empty for null. Text that a spreadsheet would take for a formula begins with an
+ * apostrophe.
+ */
 export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter {
   const writer = createRowWriter(
     {

@@ -10,7 +10,10 @@ export interface TableRows {
   readonly end: number;
 }
 
-/** The rows of a table from a position on; valid until the next are asked for. @throws Refusal as the table's rows do */
+/**
+ * The rows of a table from a position on; valid until the next are asked for.
+ * @throws Refusal as the table's rows do
+ */
 export function* tableRows(table: ExportTableName, source: ExportSource, from: number): Iterable<TableRows> {
   // The producer found by a table's name makes rows of that table.
   const produce = PRODUCERS[table] as Producer<ExportTableName>;

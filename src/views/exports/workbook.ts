@@ -15,8 +15,8 @@ export interface WorkbookInput extends ExportSource {
 }
 
 /**
- * A table as an Excel workbook: dates and numbers as such, texts as texts whatever they look like, a frozen header, further sheets
- * with the same header. Rows are pulled while bytes are; the same rows give the same bytes.
+ * A table as an Excel workbook: dates and numbers as such, texts as texts whatever they look like, a frozen header,
+ * further sheets with the same header. Rows are pulled while bytes are; the same rows give the same bytes.
  * @cost some 8 us a row of four cells
  */
 export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
@@ -65,7 +65,9 @@ function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
 /** Characters of a cell that Excel opens. */
 const CELL_CHARACTERS_MAX = 32_767;
 
-/** Excel reads `_x0041_` as a character by its code: hucre 1.0.0 escapes those it writes itself, not those of a text. */
+/**
+ * Excel reads `_x0041_` as a character by its code: hucre 1.0.0 escapes those it writes itself, not those of a text.
+ */
 function cellText(text: string): string {
   return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');
 }

@@ -12,7 +12,10 @@ const WINDOWS = 5;
 /** Longest of them, in sessions. */
 const WINDOW_SESSIONS_MAX = 504;
 
-/** Linked contributions of all names over the whole run and over some windows of it. @param weights the panel that is reported */
+/**
+ * Linked contributions of all names over the whole run and over some windows of it.
+ * @param weights the panel that is reported
+ */
 export function contributionPass(columns: RunColumns, weights: PanelRows): RowPass {
   const level = columns.f64('level');
   const days = columns.i32('days');

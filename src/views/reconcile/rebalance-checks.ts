@@ -14,7 +14,9 @@ interface Applied {
   readonly isCapped: Uint8Array;
   /** Whether the run is that of the index itself. */
   readonly isOfIndex: boolean;
-  /** Weights that the index holds at the close, [H]; null of a strategy, or where another rebalance follows on the date. */
+  /**
+   * Weights that the index holds at the close, [H]; null of a strategy, or where another rebalance follows on the date.
+   */
   readonly held: Float64Array | null;
   /** Prices of the session, NaN without a bar, [H]; null where targets do not wait for one. */
   readonly prices: Float64Array | null;
@@ -113,7 +115,10 @@ interface HeldRow {
   readonly prices: Float64Array | null;
 }
 
-/** Names without a bar stay as they were; what they leave to the others is spread by what was applied, beside short positions by what there is. */
+/**
+ * Names without a bar stay as they were; what they leave to the others is spread by what was applied, beside short
+ * positions by what there is.
+ */
 function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   const waits = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
   const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);

@@ -60,7 +60,10 @@ interface DriftedRow {
   readonly cash: number;
 }
 
-/** @param drifts receives weights that moved otherwise than their names grew; null where they may. @returns the sum of cash and weights */
+/**
+ * @param drifts receives weights that moved otherwise than their names grew; null where they may.
+ * @returns the sum of cash and weights
+ */
 function follow(drifted: DriftedRow, drifts: Furthest | null): number {
   const { previous, factors, withheld, gross, row, cash } = drifted;
   let sum = cash;
@@ -86,7 +89,10 @@ interface SessionRows {
   readonly held: Float64Array;
 }
 
-/** Growth of every name over each session from prices and actions, asked for session by session; NaN before a name's first bar. */
+/**
+ * Growth of every name over each session from prices and actions, asked for session by session; NaN before a name's
+ * first bar.
+ */
 function growthRows(
   columns: RunColumns,
   effects: ReadonlyMap<number, readonly RunEffect[]>,

@@ -1,6 +1,6 @@
 /**
- * How a report prints the numbers of the service: always with two decimals, thousands with a comma, an ASCII hyphen for minus,
- * and never a minus before nothing.
+ * How a report prints the numbers of the service: always with two decimals, thousands with a comma, an ASCII hyphen for
+ * minus, and never a minus before nothing.
  */
 
 /** What is printed where the service answers null. */

@@ -40,7 +40,9 @@ export interface RunCheckpoint {
 /** Changes with everything that a checkpoint holds. */
 export const CHECKPOINT_FORMAT = 9;
 
-/** An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index. */
+/**
+ * An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index.
+ */
 export interface RecentIndex {
   /** Session of its first composition. */
   readonly first: number;
@@ -99,7 +101,10 @@ export function sinceOf(indices: readonly KnownIndex[]): Day {
   return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
 }
 
-/** Marks of the markets of some indices, with the terms of those that were simulated. Indices of one calendar end on one session. */
+/**
+ * Marks of the markets of some indices, with the terms of those that were simulated. Indices of one calendar end on one
+ * session.
+ */
 export function marksOf(
   indices: readonly KnownIndex[],
   simulated: readonly Pick<Compositions, 'document' | 'treatment'>[],
@@ -114,7 +119,10 @@ export function marksOf(
   );
 }
 
-/** Compositions that a decision after the last session can meet: it may lie as far before its rebalance as the definitions say. */
+/**
+ * Compositions that a decision after the last session can meet: it may lie as far before its rebalance as the
+ * definitions say.
+ */
 export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
   const oldest = Math.min(
     ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!),

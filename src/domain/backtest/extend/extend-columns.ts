@@ -10,7 +10,10 @@ export interface ExtendColumnsInput {
   readonly stored: RunColumns;
   /** Names that the earlier files of the run, and at last that which is open, will have beside what is written. */
   readonly fileNames: readonly string[];
-  /** Dates that a file may have before further ones are written to another; as many as are good for reading and writing unless given. */
+  /**
+   * Dates that a file may have before further ones are written to another; as many as are good for reading and writing
+   * unless given.
+   */
   readonly datesMax?: number;
   readonly added: AddedSessions;
 }
@@ -21,14 +24,17 @@ export interface WrittenColumns {
   readonly earlierFiles: number;
 }
 
-/** Dates that a file of columns may have before further ones are written to another that continues it: a megabyte of 500 names. */
+/**
+ * Dates that a file of columns may have before further ones are written to another that continues it: a megabyte of 500
+ * names.
+ */
 const DATES_MAX = 32;
 /** Files that columns may have segments in: as many are opened by whoever reads all of a block. */
 const FILES_MAX = 128;
 
 /**
- * The columns of an extended run: what is new of each block, behind what is stored of it; small blocks and those in another
- * order are rewritten. Where names have joined, or the stored file is full, its blocks stay where they are.
+ * The columns of an extended run: what is new of each block, behind what is stored of it; small blocks and those in
+ * another order are rewritten. Where names have joined, or the stored file is full, its blocks stay where they are.
  * @throws CannotResume when they would lie in too many files
  */
 export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }: ExtendColumnsInput): WrittenColumns {

@@ -100,7 +100,10 @@ function markedMarkets(
 
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
-/** @throws CannotResume when a rebalance is priced from a session that has been simulated: nothing traded on the one it was due on */
+/**
+ * @throws CannotResume when a rebalance is priced from a session that has been simulated: nothing traded on the one it
+ *   was due on
+ */
 function dueOf(
   document: IndexDocument,
   sm: SessionMarket,

@@ -61,7 +61,8 @@ function resumeOf({ end, first, columns, orders }: StoredBook, from: number): Bo
 }
 
 /**
- * Rebalances of the run on the new sessions: those of its index, but for a strategy that has its own by a cadence, or solves their weights.
+ * Rebalances of the run on the new sessions: those of its index, but for a strategy that has its own by a cadence, or
+ * solves their weights.
  * @throws CannotResume when one is priced from a session that has been simulated
  */
 export function rebalancesAfter(

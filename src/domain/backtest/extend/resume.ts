@@ -6,10 +6,12 @@ import { viewOf } from './market-view.js';
 import { resumeIndex, resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js';
 
 /**
- * Simulates what a run has more than a stored one. The same market up to the checkpoint gives the same bits as running the whole.
+ * Simulates what a run has more than a stored one. The same market up to the checkpoint gives the same bits as running
+ * the whole.
  * @throws CannotResume
  * @throws Refusal as the whole run would
- * @cost O(N) and a pass over the new sessions; with a rebalance on them that of deciding it and a pass over the sessions it looks back
+ * @cost O(N) and a pass over the new sessions; with a rebalance on them that of deciding it and a pass over the
+ *   sessions it looks back
  */
 export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;

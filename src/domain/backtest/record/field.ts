@@ -6,7 +6,10 @@ import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } f
 
 /** Where the arrays of a record are put. */
 export interface Packing {
-  /** @param isPositions whether the numbers are columns of the market, stored as positions among the identifiers of the record. */
+  /**
+   * @param isPositions whether the numbers are columns of the market, stored as positions among the identifiers of the
+   *   record.
+   */
   place(numbers: Numbers, isPositions: boolean): Reference;
   /** Whether a frame is that of the portfolio, whose weights are a block of the run file. */
   isOfPortfolio(frame: WeightsFrame): boolean;
@@ -42,8 +45,8 @@ export interface Compared {
 }
 
 /**
- * A field of the record, with everything that is ever done to it. `T` is its value, `W` what a whole run has for it and `A` what
- * the sessions after a stored run have. Packed it is JSON in which arrays are places.
+ * A field of the record, with everything that is ever done to it. `T` is its value, `W` what a whole run has for it and
+ * `A` what the sessions after a stored run have. Packed it is JSON in which arrays are places.
  */
 export interface Field<T, W, A> {
   /** What it consists of, as text: records of different shapes are different texts. */

@@ -8,8 +8,8 @@ import { PLAIN, REST, type RunRecord } from './schema.js';
 export const RECORD_FORMAT = 3;
 
 /**
- * A record in the columns of its run: a description as JSON in which every array is a place, and the arrays one behind the other
- * by type. Arrays that are blocks of the file anyway are referred to instead of being stored twice.
+ * A record in the columns of its run: a description as JSON in which every array is a place, and the arrays one behind
+ * the other by type. Arrays that are blocks of the file anyway are referred to instead of being stored twice.
  */
 export interface PackedRecord {
   readonly description: Uint8Array;

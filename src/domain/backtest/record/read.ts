@@ -30,7 +30,10 @@ export function readingOf(stored: StoredNumbers, identifiers: string[]): Reading
   };
 }
 
-/** Path of the first field in which two records differ, null where they are equal whatever the order of their identifiers. */
+/**
+ * Path of the first field in which two records differ, null where they are equal whatever the order of their
+ * identifiers.
+ */
 export function recordsDiffer(stored: RunRecord, replayed: RunRecord): string | null {
   const names: Compared = { stored: stored.identifiers, replayed: replayed.identifiers };
   return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);

@@ -113,7 +113,9 @@ export interface TransactionRows {
   readonly isFree: Uint8Array;
 }
 
-/** Rows of the transactions table, most recent first served: some 130 MB of text, 20 years of daily trades in 200 names. */
+/**
+ * Rows of the transactions table, most recent first served: some 130 MB of text, 20 years of daily trades in 200 names.
+ */
 export const TRANSACTION_ROWS_MAX = 1_000_000;
 
 /** @param first as in `positionRows` */

@@ -39,8 +39,8 @@ import {
 } from './sources.js';
 
 /*
- * The catalogue of the record: one field an entry, with what a whole run has for it and what an extension adds. Types of the
- * record, packing, reading, extending and comparing derive from it.
+ * The catalogue of the record: one field an entry, with what a whole run has for it and what an extension adds. Types
+ * of the record, packing, reading, extending and comparing derive from it.
  */
 
 const fill = fieldsOf<StaleFills, never>();
@@ -244,8 +244,8 @@ export const REST = group({
 });
 
 /**
- * What the record of a run consists of, on typed arrays: made from a run, or read from its file. `columns` and `capped` are
- * positions in `identifiers` everywhere.
+ * What the record of a run consists of, on typed arrays: made from a run, or read from its file. `columns` and `capped`
+ * are positions in `identifiers` everywhere.
  */
 export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST> {
   readonly identifiers: readonly string[];

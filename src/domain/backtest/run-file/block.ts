@@ -26,7 +26,10 @@ export type Axis =
 
 /** How two files are compared in a block. */
 export type Comparison =
-  /** By the dates of its first axis, then by name: of blocks that differ on one date the one of the lowest rank, the cause, is reported. */
+  /**
+   * By the dates of its first axis, then by name: of blocks that differ on one date the one of the lowest rank, the
+   * cause, is reported.
+   */
   | { readonly by: 'date'; readonly rank: number }
   /** As dates: the first that is not in both. */
   | { readonly by: 'days' }

@@ -26,8 +26,8 @@ interface Pair {
 }
 
 /**
- * The earliest place where two runs differ in anything that is stored, null where they are equal bit for bit, whatever their
- * files look like. An extended run differs from the one that it continues on the first date that it has more.
+ * The earliest place where two runs differ in anything that is stored, null where they are equal bit for bit, whatever
+ * their files look like. An extended run differs from the one that it continues on the first date that it has more.
  * @cost one pass over both
  */
 export function firstDifference(stored: RunColumns, replayed: RunColumns): RunDifference | null {

@@ -40,7 +40,9 @@ interface Layout {
   readonly end: number;
 }
 
-/** Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own. */
+/**
+ * Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own.
+ */
 export function createColumns(
   header: ColumnsHeader,
   sizes: Sizes,

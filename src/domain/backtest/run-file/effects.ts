@@ -49,7 +49,9 @@ export function sessionsBefore({
   return { from: portfolio.from + 1 - before, to: portfolio.from + 1 };
 }
 
-/** Rows behind those stored: of names that joined on the sessions before, by name, then of all on the new ones, by date. */
+/**
+ * Rows behind those stored: of names that joined on the sessions before, by name, then of all on the new ones, by date.
+ */
 export function addedEffects(source: AddedSessions): readonly Float64Array[] {
   const {
     continuation: {

@@ -8,8 +8,8 @@ import type { AddedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
 
 /**
- * Formats of the header: a whole file is as it was in version 0.1.0, one that continues another was once written with that one
- * alone, and is now with all of them.
+ * Formats of the header: a whole file is as it was in version 0.1.0, one that continues another was once written with
+ * that one alone, and is now with all of them.
  */
 export const WHOLE_VERSION = 1;
 export const ONE_BASE_VERSION = 2;
@@ -34,7 +34,10 @@ export interface RunHeader {
   readonly index_dates: number;
   readonly has_costs: boolean;
   readonly has_cap: boolean;
-  /** Whether the weights of the index are stored beside those of the portfolio, because they differ on some date and are what views show. */
+  /**
+   * Whether the weights of the index are stored beside those of the portfolio, because they differ on some date and are
+   * what views show.
+   */
   readonly has_index_weights: boolean;
   readonly rebalances: readonly StoredRebalance[];
   /** Row in `rates` of each name whose prices are in another currency. */
@@ -84,7 +87,10 @@ interface Member<T> {
   readonly whole: (source: WholeRun) => T;
   /** Of the run with the sessions added to it. */
   readonly extended: (stored: T, source: AddedSessions) => T;
-  /** Place in the order in which members are compared; null for what another part has, or what says no more than whose run it is. */
+  /**
+   * Place in the order in which members are compared; null for what another part has, or what says no more than whose
+   * run it is.
+   */
   readonly compared: number | null;
   /** As it is compared. */
   readonly shown?: (value: T) => unknown;

@@ -75,7 +75,10 @@ interface TradedRun {
   readonly trades: Trades;
 }
 
-/** Costs of each name on sessions with events as a fraction of the value the close before, [E x H]; null without costs. The first session has none. */
+/**
+ * Costs of each name on sessions with events as a fraction of the value the close before, [E x H]; null without costs.
+ * The first session has none.
+ */
 export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32Array): Filling<Float64Array> | null {
   const { request } = plan;
   if (request.transaction_cost_bps === 0) return null;

@@ -59,7 +59,10 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
   });
 }
 
-/** The book of a variant, as the whole run has it: those that nothing was simulated for are the index's own, or an untaxed twin. */
+/**
+ * The book of a variant, as the whole run has it: those that nothing was simulated for are the index's own, or an
+ * untaxed twin.
+ */
 function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Book {
   const {
     treatment,

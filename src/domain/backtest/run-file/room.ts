@@ -6,7 +6,9 @@ import { placedPanel } from './placed.js';
 const HEADER_BYTES = 16_384;
 const NAME_BYTES = 64;
 const REBALANCE_BYTES = 128;
-/** Bytes for each name of an event: weights before, costs, targets, raw and capped weights, snapshot and transaction. */
+/**
+ * Bytes for each name of an event: weights before, costs, targets, raw and capped weights, snapshot and transaction.
+ */
 const EVENT_BYTES = 80;
 /** Bytes of an effect of an action, of a date in all series, of a position. */
 const EFFECT_BYTES = 48;
@@ -15,8 +17,8 @@ const POSITION_BYTES = 40;
 const DESCRIPTION_BYTES = 1 << 18;
 
 /**
- * Room for the weights of an index with enough around them for the columns of a run that holds it, so that they need not be copied.
- * Too little room costs that copy, too much costs nothing: memory that is never written is never there.
+ * Room for the weights of an index with enough around them for the columns of a run that holds it, so that they need
+ * not be copied. Too little room costs that copy, too much costs nothing: memory that is never written is never there.
  */
 export function roomForColumns(
   { sm, list, first }: Compositions,

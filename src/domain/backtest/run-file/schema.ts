@@ -17,8 +17,9 @@ import { addedRates, ratesByName, wholeRates } from './rates.js';
 import { shortCash } from './short-cash.js';
 
 /**
- * The catalogue of a run file: one entry a block, in the order in which a whole run has them. Writing, extending, reading and
- * comparing derive from it. T dates of the run, H names held in it, R rebalances, E sessions with events, B dates of the index book.
+ * The catalogue of a run file: one entry a block, in the order in which a whole run has them. Writing, extending,
+ * reading and comparing derive from it. T dates of the run, H names held in it, R rebalances, E sessions with events, B
+ * dates of the index book.
  */
 export const BLOCKS = {
   days: {

@@ -2,7 +2,10 @@ import { NUMBER_TYPES, typeOf, type Numbers } from '../numbers.js';
 import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 
-/** Reads bytes `start` to `end` (exclusive) of a stored file: into the room, where one of that size is given, or into memory of its own. */
+/**
+ * Reads bytes `start` to `end` (exclusive) of a stored file: into the room, where one of that size is given, or into
+ * memory of its own.
+ */
 export type ReadRange = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
 /** Facts of a header that say where a block lies. */
@@ -73,7 +76,10 @@ interface WidenInput {
   readonly width: number;
 }
 
-/** Rows of a panel with a column for every name of the run: zero for those that the file has not. @cost O(rows x names) */
+/**
+ * Rows of a panel with a column for every name of the run: zero for those that the file has not.
+ * @cost O(rows x names)
+ */
 export function widened({ rows, later: { places }, width }: WidenInput): Numbers {
   const narrow = places.length;
   const count = rows.length / narrow;

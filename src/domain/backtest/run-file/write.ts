@@ -12,7 +12,10 @@ import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 
 export interface ColumnsOptions {
   readonly contentHash: string;
-  /** Writes around the weights of the run where there is room: the bytes share memory with the run, and only one such call may be made. */
+  /**
+   * Writes around the weights of the run where there is room: the bytes share memory with the run, and only one such
+   * call may be made.
+   */
   readonly inPlace?: boolean;
 }
 
@@ -123,7 +126,10 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
   }
 }
 
-/** The weights of the portfolio where they are those of its index from the first date on, in the room made for them, by the names of the file. */
+/**
+ * The weights of the portfolio where they are those of its index from the first date on, in the room made for them, by
+ * the names of the file.
+ */
 function placedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
   const { weights, columns } = portfolio;
   const isWhole = weights.buffer === index.book.weights.buffer && weights.length === index.book.weights.length;

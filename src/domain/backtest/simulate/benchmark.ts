@@ -183,7 +183,10 @@ interface Span {
   readonly to: number;
 }
 
-/** Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1], and its value at the end. */
+/**
+ * Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1], and its value at
+ * the end.
+ */
 function growLevels(
   sm: SessionMarket,
   growth: Float64Array,

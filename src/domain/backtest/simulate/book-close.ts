@@ -54,7 +54,9 @@ function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   );
 }
 
-/** Everything that happens at a close: names leave or turn into others, targets are taken, waiting orders are filled. */
+/**
+ * Everything that happens at a close: names leave or turn into others, targets are taken, waiting orders are filled.
+ */
 export function closeSession(state: BookState, session: number, targets: Targets | undefined): void {
   const { input, columns, weights, value, cash } = state;
   const at = session - input.from;
@@ -158,8 +160,8 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
 }
 
 /**
- * Takes names out at their price. Market value leaves a long book with them: its divisor falls. In a book with short positions
- * each side keeps its exposure, and no market value leaves.
+ * Takes names out at their price. Market value leaves a long book with them: its divisor falls. In a book with short
+ * positions each side keeps its exposure, and no market value leaves.
  */
 function releaseNames(state: BookState, leaving: readonly number[], session: number): Move[] {
   const { input, slotOf, weights, cash, divisor } = state;

@@ -47,7 +47,10 @@ export function driftTo(state: BookState, session: number): void {
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
-/** Value of the book since the holding period began. Four sums go side by side, so that no addition waits for the one before. */
+/**
+ * Value of the book since the holding period began. Four sums go side by side, so that no addition waits for the one
+ * before.
+ */
 function growUnits({ index, sm, units, heldColumns, isOneRun, count, periodCash }: BookState, session: number): number {
   const row = panelRow(sm, session);
   if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, periodCash });
@@ -131,7 +134,10 @@ function adjustShorts(state: BookState, session: number): void {
   }
 }
 
-/** Grows the row of the session name by name, through whatever happens to the names; leaves values since the holding period began in it. */
+/**
+ * Grows the row of the session name by name, through whatever happens to the names; leaves values since the holding
+ * period began in it.
+ */
 function growThroughEvents(state: BookState, session: number, spunOff: readonly Child[]): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
   const row = rowOf(state, session);
@@ -168,7 +174,9 @@ function valueAt(state: BookState, session: number, { column, proceeds }: Worth)
   });
 }
 
-/** A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price. */
+/**
+ * A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price.
+ */
 function noteRenamed(state: BookState, session: number): void {
   const { sm, treatment } = state;
   const { all, starts } = sm.actions;
@@ -220,7 +228,10 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
   });
 }
 
-/** Factor on the divisor for money that left or entered at this close without a price move and stays invested in its name. */
+/**
+ * Factor on the divisor for money that left or entered at this close without a price move and stays invested in its
+ * name.
+ */
 function reinvested(state: BookState, session: number): number {
   const {
     sm,

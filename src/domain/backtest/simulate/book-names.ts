@@ -8,7 +8,8 @@ export interface BookNamesInput {
 }
 
 /**
- * Columns that a book can come to hold, ascending: its targets, and what they turn into by spin-offs, mergers and changes of ticker.
+ * Columns that a book can come to hold, ascending: its targets, and what they turn into by spin-offs, mergers and
+ * changes of ticker.
  * @cost O(N + K), K the actions that name a related identifier
  */
 export function bookNames({ sm, targets, from, to }: BookNamesInput): Int32Array {

@@ -6,7 +6,9 @@ export interface Frozen {
   readonly frozen: ReadonlySet<number>;
   /** Those among them without a price to trade at. */
   readonly unpriced: ReadonlySet<number>;
-  /** Those among these that are further from their target than the tolerance: what was asked for is an order that waits. */
+  /**
+   * Those among these that are further from their target than the tolerance: what was asked for is an order that waits.
+   */
   readonly waiting: readonly number[];
 }
 

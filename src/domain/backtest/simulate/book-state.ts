@@ -45,7 +45,10 @@ export interface BookState extends EventTerms {
   readonly places: Int32Array;
   /** Whether what is held lies side by side in the market and in the rows of weights. */
   isOneRun: boolean;
-  /** Weights asked for and held, and the slots with either, of the targets being taken; reused between rebalances for their memory, [H]. */
+  /**
+   * Weights asked for and held, and the slots with either, of the targets being taken; reused between rebalances for
+   * their memory, [H].
+   */
   readonly asked: Float64Array;
   readonly before: Float64Array;
   readonly slots: Int32Array;
@@ -71,7 +74,9 @@ export interface Child {
   readonly slot: number;
   readonly column: number;
   readonly since: number;
-  /** Per unit of value at the beginning of the holding period, so that books of any initial value have the same bits. */
+  /**
+   * Per unit of value at the beginning of the holding period, so that books of any initial value have the same bits.
+   */
   units: number;
 }
 

@@ -27,15 +27,23 @@ export interface BookInput {
   readonly initialValue: number;
   /** Cost of a unit of traded notional; 0 for an index. */
   readonly costRate: number;
-  /** An index takes every name at its carried price; a portfolio trades what is priceable. With `stale_targets: "defer"` both wait for a bar. */
+  /**
+   * An index takes every name at its carried price; a portfolio trades what is priceable. With `stale_targets: "defer"`
+   * both wait for a bar.
+   */
   readonly fills: 'all' | 'priceable';
   /** After the first session a name is traded only when its weight is further than this from its target. */
   readonly tolerance?: number;
   /** Only the level is wanted: weights are there of the last session alone, and nothing of what was traded. */
   readonly isBrief?: boolean;
-  /** Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant. */
+  /**
+   * Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant.
+   */
   readonly indexTerms?: GrowthTerms;
-  /** A session at whose close a holding period begins though nothing happens: that of a portfolio which follows the book from there. */
+  /**
+   * A session at whose close a holding period begins though nothing happens: that of a portfolio which follows the book
+   * from there.
+   */
   readonly followedFrom?: number;
   /** What a book that this one holds the weights of was waiting for at the first session. */
   readonly pending?: PendingNames;
@@ -113,7 +121,9 @@ export interface Book {
   readonly divisor: Float64Array;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
-  /** Held weights, 0 where not held, negative for a short position, [T x H]; of the last session alone in a brief book. */
+  /**
+   * Held weights, 0 where not held, negative for a short position, [T x H]; of the last session alone in a brief book.
+   */
   readonly weights: Float64Array;
   /** Fraction held in cash, [T]. */
   readonly cash: Float64Array;

@@ -66,7 +66,8 @@ interface DueInput {
 
 /**
  * Decides rebalances one after the other.
- * @throws Refusal EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of it
+ * @throws Refusal EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of
+ *   it
  */
 function decideAll(
   composer: Composer,

@@ -9,7 +9,9 @@ import type { DueRebalance } from './due-rebalances.js';
 export interface Composition {
   /** Effective date by the schedule. */
   readonly date: Day;
-  /** Later dates of the schedule that it is carried out for as well: those of closed days that come to the same session. */
+  /**
+   * Later dates of the schedule that it is carried out for as well: those of closed days that come to the same session.
+   */
   readonly also: readonly Day[];
   /** Session at whose close the weights take effect and whose prices the trades use. */
   readonly session: number;

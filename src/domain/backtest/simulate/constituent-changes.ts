@@ -30,7 +30,9 @@ export interface ConstituentChange {
   readonly exDay: Day | null;
   /** Name into which it turned, or from which it came; null without one. */
   readonly related: string | null;
-  /** Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that. */
+  /**
+   * Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that.
+   */
   readonly ratio: number | null;
   /** Fraction of the index: with which it left, before the trades of the close; with which it came, after them. */
   readonly weight: number;

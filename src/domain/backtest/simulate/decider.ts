@@ -10,11 +10,17 @@ export interface Decider {
    * @param incumbents columns of the latest composition that was effective before the session, null before the first.
    */
   decide(session: number, incumbents: Int32Array | null): Decision;
-  /** What the decisions to come depend on besides the market and the compositions before; null or absent when there is nothing. */
+  /**
+   * What the decisions to come depend on besides the market and the compositions before; null or absent when there is
+   * nothing.
+   */
   memory?(): DecisionMemory | null;
 }
 
-/** What is left of optimised decisions: those to come begin with it, so that they have the same bits as if none had been left out. */
+/**
+ * What is left of optimised decisions: those to come begin with it, so that they have the same bits as if none had been
+ * left out.
+ */
 export interface DecisionMemory {
   /** The latest weights that were solved, and the session they were solved on. */
   readonly solved: { readonly session: number; readonly columns: Int32Array; readonly weights: Float64Array } | null;
@@ -47,6 +53,8 @@ export interface Undecided {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;
   readonly finding: Finding;
-  /** The refusal with all that is to be said, worked out when nothing came before it; absent where the finding is all. */
+  /**
+   * The refusal with all that is to be said, worked out when nothing came before it; absent where the finding is all.
+   */
   readonly explain?: () => Refusal;
 }

@@ -12,7 +12,9 @@ export interface DueRebalance {
   readonly announced: Day | null;
 }
 
-/** The rebalances of a definition on the axis of the market: the first on the first session, then those of the schedule. */
+/**
+ * The rebalances of a definition on the axis of the market: the first on the first session, then those of the schedule.
+ */
 export function dueRebalances(
   document: IndexDocument,
   sm: SessionMarket,
@@ -71,7 +73,9 @@ function placeRebalances(
   });
 }
 
-/** A session on which no name has a bar was an unscheduled closure: prices are those of the latest session before it. */
+/**
+ * A session on which no name has a bar was an unscheduled closure: prices are those of the latest session before it.
+ */
 function pricedSession(sm: SessionMarket, session: number, first: number): number {
   let position = session;
   while (position > first && !hasAnyBar(sm, position)) position--;

@@ -6,10 +6,11 @@ import { moveWeights } from './trades.js';
 import { trade } from './trade.js';
 
 /**
- * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second time, and
- * what comes out is what simulating it gives, bit for bit, when the other book began a holding period at its first session. Undefined as soon as
- * it could not hold the same: where a target has no price to trade at, the other book itself has waited for one, or something is paid
- * for while a spun-off name may wait for its price. It is simulated then.
+ * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second
+ * time, and what comes out is what simulating it gives, bit for bit, when the other book began a holding period at its
+ * first session. Undefined as soon as it could not hold the same: where a target has no price to trade at, the other
+ * book itself has waited for one, or something is paid for while a spun-off name may wait for its price. It is
+ * simulated then.
  * @param like a book without costs that takes every target.
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
@@ -100,7 +101,10 @@ interface Payment {
   readonly costRate: number;
 }
 
-/** What is left of the value after paying for an event; undefined when something of it cannot be traded, or not as without costs. */
+/**
+ * What is left of the value after paying for an event; undefined when something of it cannot be traded, or not as
+ * without costs.
+ */
 function payFor(payment: Payment): number | undefined {
   const { input, like, event, after, costRate } = payment;
   const { before, rebalanced } = event;
@@ -125,7 +129,10 @@ function payFor(payment: Payment): number | undefined {
   return retained;
 }
 
-/** Beside cash or short positions the costs of spreading what left over the rest change its weights: it is simulated then. */
+/**
+ * Beside cash or short positions the costs of spreading what left over the rest change its weights: it is simulated
+ * then.
+ */
 function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
   const { long, short } = exitSides(event.exits);
   const isSpread = after.some((weight) => weight !== 0);
@@ -134,7 +141,10 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
   return isPlain ? 1 - (long - long / (1 + costRate)) : undefined;
 }
 
-/** Whether a spun-off name may still wait for its first price: what is paid then changes the share of the book that it will be. */
+/**
+ * Whether a spun-off name may still wait for its first price: what is paid then changes the share of the book that it
+ * will be.
+ */
 function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
   const { all, starts } = sm.actions;
   const first = Math.max(0, session - treatment.max_stale_sessions);

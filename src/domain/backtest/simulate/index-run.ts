@@ -97,7 +97,10 @@ export function heldAt(
   };
 }
 
-/** The same with the names that it waits to buy, as far as its cash goes, and what is left of that where it is known to the last bit. */
+/**
+ * The same with the names that it waits to buy, as far as its cash goes, and what is left of that where it is known to
+ * the last bit.
+ */
 export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
   const at = session - book.from;
   const held = { ...heldAt(book, session), cash: book.cash[at]! };

@@ -6,7 +6,10 @@ import { Refusal } from '../../refusal.js';
 /** Calendars of a market aligned so far: one alignment serves every index of the calendar. */
 const aligned = new WeakMap<MarketData, Map<string, SessionMarket>>();
 
-/** The market on the sessions of a calendar, aligned once. @throws Refusal VALIDATION_FAILED when there is no such calendar */
+/**
+ * The market on the sessions of a calendar, aligned once.
+ * @throws Refusal VALIDATION_FAILED when there is no such calendar
+ */
 export function marketOn({
   market,
   calendars,

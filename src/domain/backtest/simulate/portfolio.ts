@@ -7,7 +7,10 @@ import { eventsOn, type EventTerms } from './book-events.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from '../run.js';
 
-/** Holdings at closes as columns, by date then slot; units, value and weight of a short position are negative. Units are on the share basis of the date, prices in the index currency. */
+/**
+ * Holdings at closes as columns, by date then slot; units, value and weight of a short position are negative. Units are
+ * on the share basis of the date, prices in the index currency.
+ */
 export interface Positions {
   readonly count: number;
   readonly session: Int32Array;
@@ -64,8 +67,8 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
 }
 
 /**
- * Prices of the trades of a run from one on, one per trade. A name that left is priced at what it brought, cash of the session
- * included.
+ * Prices of the trades of a run from one on, one per trade. A name that left is priced at what it brought, cash of the
+ * session included.
  */
 export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;

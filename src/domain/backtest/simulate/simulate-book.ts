@@ -8,9 +8,9 @@ import { openBook } from './open-book.js';
 const TICK_SESSIONS = 64;
 
 /**
- * Simulates a book: weights drift by growth, names leave and enter by corporate actions, targets are taken at the close.
- * The return of a session is earned by the weights held before it. Between sessions on which something happens a holding
- * is a number of units of the value index, so that a session costs one product per name.
+ * Simulates a book: weights drift by growth, names leave and enter by corporate actions, targets are taken at the
+ * close. The return of a session is earned by the weights held before it. Between sessions on which something happens a
+ * holding is a number of units of the value index, so that a session costs one product per name.
  * @throws Refusal FX_MISSING when a name's exchange rate is not known when it is bought, MISSING_PRICE, NUMERIC_FAILURE
  * @cost O(T H)
  */

@@ -15,8 +15,8 @@ export interface StaleFills {
 }
 
 /**
- * Trades of a book at carried prices, by the session of their rebalance. A name whose exchange was closed has the price of its
- * latest session: that is not stale.
+ * Trades of a book at carried prices, by the session of their rebalance. A name whose exchange was closed has the price
+ * of its latest session: that is not stale.
  * @cost O(E H)
  */
 export function staleFillsOf(book: Book): ReadonlyMap<number, StaleFills> {
@@ -56,8 +56,8 @@ function tradedOf(slots: readonly number[], { columns, weights, value }: Book, e
 }
 
 /**
- * The stale fills of a portfolio by the session of each of its rebalances. Those of a first purchase between two rebalances belong
- * to the one in force then.
+ * The stale fills of a portfolio by the session of each of its rebalances. Those of a first purchase between two
+ * rebalances belong to the one in force then.
  */
 export function fillsByRebalance(
   portfolio: Book,

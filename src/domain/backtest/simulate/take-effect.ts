@@ -8,8 +8,8 @@ import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * A decided composition on its effective session; of names that have ended since, those of their side take over the weight
- * pro rata.
+ * A decided composition on its effective session; of names that have ended since, those of their side take over the
+ * weight pro rata.
  */
 export function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed } = decided;

@@ -5,7 +5,10 @@ export interface BeyondOutcome {
   readonly retained: number;
   /** Share of every purchase that is made: 1 unless money is short. */
   readonly bought: number;
-  /** Share of every long holding with a price that is sold beside the trade, where sales bring too little: 0 without short positions. */
+  /**
+   * Share of every long holding with a price that is sold beside the trade, where sales bring too little: 0 without
+   * short positions.
+   */
   readonly raised: number;
   /** Cash after the trade, as a fraction of the value after costs. */
   readonly cash: number;
@@ -17,11 +20,11 @@ const RETAINED_MIN = 0.5;
 const HALVINGS = 60;
 
 /**
- * A trade of the slots that are not frozen to their targets, around whatever the others hold: the difference is cash, and
- * purchases are scaled down, all by one factor, before cash would turn negative. Sales are made whole. To cover a short position is a
- * purchase, to open one a sale. Where covers of names that left took more than all sales bring, long holdings are sold for it, frozen
- * ones as well; cash is negative only where none of them has a price.
- * Solves V' + c (sales + purchases) = V for V'; the left side is strictly increasing.
+ * A trade of the slots that are not frozen to their targets, around whatever the others hold: the difference is cash,
+ * and purchases are scaled down, all by one factor, before cash would turn negative. Sales are made whole. To cover a
+ * short position is a purchase, to open one a sale. Where covers of names that left took more than all sales bring,
+ * long holdings are sold for it, frozen ones as well; cash is negative only where none of them has a price. Solves V' +
+ * c (sales + purchases) = V for V'; the left side is strictly increasing.
  * @param unpriced slots among the frozen that cannot be traded at all
  * @cost O(H) per halving, one pass without costs
  */

@@ -1,8 +1,14 @@
-/** A trade from held weights to target weights, all of the value before costs. Slots are positions in `before` and `targets`. */
+/**
+ * A trade from held weights to target weights, all of the value before costs. Slots are positions in `before` and
+ * `targets`.
+ */
 export interface TradeInput {
   /** Weights held before the trade, of the value before costs, [H]. */
   readonly before: Float64Array;
-  /** Weights asked for, of the value after costs, negative for a short position, [H]; what their sum leaves of 1 is cash. */
+  /**
+   * Weights asked for, of the value after costs, negative for a short position, [H]; what their sum leaves of 1 is
+   * cash.
+   */
   readonly targets: Float64Array;
   /** Fraction of the value after costs in cash, where it is known to the last bit. */
   readonly cash?: number | undefined;
@@ -37,7 +43,10 @@ export function trade(input: TradeInput): TradeOutcome {
   return tradeAround(input);
 }
 
-/** Every slot trades: the left side is convex and piecewise linear, so Newton from V ends exactly after finitely many steps. */
+/**
+ * Every slot trades: the left side is convex and piecewise linear, so Newton from V ends exactly after finitely many
+ * steps.
+ */
 function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput): TradeOutcome {
   let invested = 0;
   for (let k = 0; k < slots.length; k++) invested += targets[slots[k]!]!;
@@ -68,7 +77,10 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
   return { retained, scale: 1, cash };
 }
 
-/** Some slots stay: their money is not there to spend, and money meant for them waits in cash. Nothing is held or asked for short. */
+/**
+ * Some slots stay: their money is not there to spend, and money meant for them waits in cash. Nothing is held or asked
+ * for short.
+ */
 function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
   const free = slots.filter((slot) => !frozen.has(slot));
   const stay = slots.filter((slot) => frozen.has(slot));

@@ -48,7 +48,9 @@ export const factorExposure = constraintClass({
   },
 });
 
-/** Values with the mean in the gaps; z-scores by the population deviation when standardised, nought when it is nought. */
+/**
+ * Values with the mean in the gaps; z-scores by the population deviation when standardised, nought when it is nought.
+ */
 function exposures(values: Float64Array, standardise: boolean): Float64Array {
   const known = values.filter((value) => !Number.isNaN(value));
   const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;

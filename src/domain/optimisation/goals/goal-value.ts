@@ -5,9 +5,9 @@ import { correlationOf } from './correlation.js';
 import { costOf } from './prices.js';
 
 /**
- * The objective at some weights, as it is made small, costs included: a variance, a utility with its sign turned, a ratio with its sign
- * turned, and for budgets of risk the logarithm of volatility over evenness, less what that is at parity; Infinity where a name with a
- * budget has no weight.
+ * The objective at some weights, as it is made small, costs included: a variance, a utility with its sign turned, a
+ * ratio with its sign turned, and for budgets of risk the logarithm of volatility over evenness, less what that is at
+ * parity; Infinity where a name with a budget has no weight.
  *
  * @param priced  What violations of soft rows cost.
  * @cost          a pass over the metric

@@ -5,7 +5,10 @@ export interface Separable {
   valueAt(x: Float64Array): number;
   /** Adds first and second derivatives at x. */
   addModel(x: Float64Array, model: SeparableModel): void;
-  /** Where the function is best modelled near x: each weight at its own optimum, the others held; absent where that is x. */
+  /**
+   * Where the function is best modelled near x: each weight at its own optimum, the others held; absent where that is
+   * x.
+   */
   settle?(x: Float64Array, rest: Rest): Float64Array;
   /** Smallest weights that a step from x may reach, [N]; absent where the function is defined everywhere. */
   leastFrom?(x: Float64Array): Float64Array;

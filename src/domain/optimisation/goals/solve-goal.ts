@@ -22,7 +22,10 @@ import { solveSeparable } from './solve-separable.js';
 
 /** The optimum of a goal within the rows of a programme. */
 export interface GoalAnswer {
-  /** The programme whose conditions of optimality the answer meets: curved parts of the objective are replaced by their tangents. */
+  /**
+   * The programme whose conditions of optimality the answer meets: curved parts of the objective are replaced by their
+   * tangents.
+   */
   readonly program: Program;
   readonly answer: ProgramAnswer;
   /** Change of the objective's value, as it is made small, per unit of the programme's objective. */
@@ -197,8 +200,9 @@ const ROUNDS_MAX = 40;
 const SETTLED = 1e-11;
 
 /**
- * Budgets of risk within rows: at the optimum of evenness over volatility the least of half the variance less its own variance times the
- * budgets' logarithms. Costs are taken off the evenness, so that the weights of barrier and costs follow from the portfolio itself.
+ * Budgets of risk within rows: at the optimum of evenness over volatility the least of half the variance less its own
+ * variance times the budgets' logarithms. Costs are taken off the evenness, so that the weights of barrier and costs
+ * follow from the portfolio itself.
  */
 function solveParity(
   solver: Solver,

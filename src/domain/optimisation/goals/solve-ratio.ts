@@ -27,15 +27,16 @@ const HALVED = 8;
 const ROUNDING = 1e-14;
 
 /**
- * The portfolio of the largest numerator per unit of volatility: the price at which variance is price times numerator. Between changes
- * of its active set weights are linear in the price and variance less price times numerator is too, so that secants end on the root
- * exactly: the portfolio is that of the homogenised programme, with any convex rows.
+ * The portfolio of the largest numerator per unit of volatility: the price at which variance is price times numerator.
+ * Between changes of its active set weights are linear in the price and variance less price times numerator is too, so
+ * that secants end on the root exactly: the portfolio is that of the homogenised programme, with any convex rows.
  *
  * @param at        The portfolio of a price, undefined where there is none.
  * @param guess     A price to begin with.
  * @param rounding  Distance from the root, relative to the variance, that portfolios are exact to.
  * @returns         undefined where a price has no portfolio or none has a positive numerator.
- * @source          Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7); Schaible (1976), Fractional programming I, Management Science 22(8).
+ * @source          Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7); Schaible (1976),
+ *   Fractional programming I, Management Science 22(8).
  */
 export function solveRatio(
   at: (price: number, warm: ActiveState | undefined) => RatioPoint | undefined,

@@ -41,8 +41,8 @@ const ROUNDING = 1e-10;
 const INSIDE = 0.9;
 
 /**
- * The least of a programme's objective plus a smooth separable function within its rows: a quadratic model of the function near each
- * point, whose optimum is the next one. Once a point is feasible, every step lowers the objective.
+ * The least of a programme's objective plus a smooth separable function within its rows: a quadratic model of the
+ * function near each point, whose optimum is the next one. Once a point is feasible, every step lowers the objective.
  *
  * @returns  undefined where a model has no answer or the steps do not settle.
  * @cost     a programme without the function where it tells where to begin, then one for each model, warm.
@@ -106,7 +106,10 @@ const PRICES_MAX = 80;
 /** Distance of a length from its radius, relative to it, that is none. */
 const HELD = 1e-11;
 
-/** The same with the first norm priced in the objective, at the price at which it has its radius: steadier where all curvature is the function's own. */
+/**
+ * The same with the first norm priced in the objective, at the price at which it has its radius: steadier where all
+ * curvature is the function's own.
+ */
 function byPrice(
   solver: Solver,
   base: Program,
@@ -165,8 +168,8 @@ function withFirstNorm(
 const AT_KINK = 1e-12;
 
 /**
- * Where the function is modelled next: each weight at its own optimum by the forces of the last answer, within its bounds and on the side
- * of a kink that it moves to.
+ * Where the function is modelled next: each weight at its own optimum by the forces of the last answer, within its
+ * bounds and on the side of a kink that it moves to.
  */
 function settled(
   { point }: Pick<ProgramAnswer, 'point'>,

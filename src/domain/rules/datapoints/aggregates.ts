@@ -93,9 +93,9 @@ export function product({ cells, starts, length, enough }: Windows, out: Float64
 }
 
 /**
- * Sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value: a constant series gives
- * exactly 0, and since that value is one of the sample, the difference of the sums loses at most a factor of the count in accuracy.
- * Windows are taken two at a time: neither then waits for its own last addition.
+ * Sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value: a constant
+ * series gives exactly 0, and since that value is one of the sample, the difference of the sums loses at most a factor
+ * of the count in accuracy. Windows are taken two at a time: neither then waits for its own last addition.
  */
 export function deviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   const least = Math.max(2, enough);
@@ -163,7 +163,8 @@ const BUCKETS = 64;
 const inBucket = new Int32Array(BUCKETS);
 
 /**
- * Median of the first values of a buffer, which is reordered: only those of the bucket where the middle lies are looked at twice.
+ * Median of the first values of a buffer, which is reordered: only those of the bucket where the middle lies are looked
+ * at twice.
  * @cost O(count) on average
  */
 export function medianOf(values: Float64Array, count: number): number {
@@ -181,7 +182,8 @@ export function medianOf(values: Float64Array, count: number): number {
   if (!(scale > 0 && scale < Infinity)) return middleOf(values, { from: 0, to: count - 1, upper, count });
   inBucket.fill(0);
   for (let i = 0; i < count; i++) inBucket[((values[i]! - least) * scale) | 0]!++;
-  // An even count looks at the bucket of its lower middle first: the values up to the upper one are then in it or just above.
+  // An even count looks at the bucket of its lower middle first: the values up to the upper one are then in it or just
+  // above.
   let bucket = 0;
   let below = 0;
   const lower = count % 2 === 0 ? upper - 1 : upper;

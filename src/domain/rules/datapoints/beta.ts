@@ -10,7 +10,8 @@ export interface BetaWindow {
 }
 
 /**
- * Return of the equally weighted universe on each session of a window: the mean over the names that have one, NaN where none has.
+ * Return of the equally weighted universe on each session of a window: the mean over the names that have one, NaN where
+ * none has.
  * @returns [end - from + 1]
  */
 export function equalWeightedReturns({ returns, from, end }: BetaWindow, universe: Int32Array): Float64Array {
@@ -31,8 +32,8 @@ export function equalWeightedReturns({ returns, from, end }: BetaWindow, univers
 }
 
 /**
- * Slope of each name's return on the market's over the sessions that have both; missing with fewer than half of the sessions asked
- * for, or when the market did not move.
+ * Slope of each name's return on the market's over the sessions that have both; missing with fewer than half of the
+ * sessions asked for, or when the market did not move.
  * @param market [end - from + 1]
  * @param length Sessions asked for, before the first one too.
  * @returns      [n]

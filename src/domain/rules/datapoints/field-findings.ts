@@ -12,8 +12,8 @@ export interface PlacedUse {
 }
 
 /**
- * What the market lacks for the datapoints of a document: a warning while it is being saved, since another store may have them,
- * an error once it is to be computed.
+ * What the market lacks for the datapoints of a document: a warning while it is being saved, since another store may
+ * have them, an error once it is to be computed.
  */
 export function fieldFindings(
   uses: readonly PlacedUse[],

@@ -4,7 +4,8 @@ import type { Series } from './series.js';
 /** Where the windows of a series are read. */
 export interface WindowReader {
   /**
-   * Calls back with ranges of the columns whose windows are laid out: the window of `columns[k]` starts at the cell `starts[k]`.
+   * Calls back with ranges of the columns whose windows are laid out: the window of `columns[k]` starts at the cell
+   * `starts[k]`.
    * @param from    First session of the windows, not negative.
    * @param end     Last session of the windows.
    * @param columns Ascending, [n].

@@ -29,8 +29,8 @@ export function latestValues({ sm, series, end, columns, maxStaleSessions, rebas
 }
 
 /**
- * Session of the latest value that still counts: at most so many sessions old, or of the latest bar while that prices the name
- * (its own exchange may have been closed for longer); -1 when there is none.
+ * Session of the latest value that still counts: at most so many sessions old, or of the latest bar while that prices
+ * the name (its own exchange may have been closed for longer); -1 when there is none.
  */
 export function latestSession({
   sm,

@@ -47,7 +47,10 @@ export type ValueKind = 'number' | 'string' | 'boolean';
 /** Kinds of columns found so far: they stay with the table. */
 const kinds = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
 
-/** Kind of the values of a reference column: that of all of them, `string` where they differ. @cost O(rows) the first time */
+/**
+ * Kind of the values of a reference column: that of all of them, `string` where they differ.
+ * @cost O(rows) the first time
+ */
 export function referenceKind({ reference }: MarketData, column: string): ValueKind {
   const known = kinds.get(reference) ?? new Map<string, ValueKind>();
   kinds.set(reference, known);

@@ -31,7 +31,10 @@ export interface SeriesPanel {
 export interface SeriesTerms {
   /** Refuses the decision when the store lacks the exchange rate of one of the names. @throws Refusal FX_MISSING */
   requireRates(session: number, columns: Int32Array): void;
-  /** Units of index currency per unit of a name's own currency, NaN where the rate is missing; null when every name has that currency. */
+  /**
+   * Units of index currency per unit of a name's own currency, NaN where the rate is missing; null when every name has
+   * that currency.
+   */
   readonly exchange: Series | null;
   /** Growth factors of the total variant, [S - first x N]; computed at the first use. */
   readonly growth: () => Float64Array;
@@ -237,7 +240,10 @@ function yieldSeries(sm: SessionMarket, dividends: DividendHistory): Series {
 function ageSeries({ market, rowOf, names }: SessionMarket): Series {
   const close = market.fields.get('CLOSE')!;
   const first = new Int32Array(names).fill(UNKNOWN);
-  /** Read where the bars lie: a market that is there from a session on has names that are older. @cost the sessions before it */
+  /**
+   * Read where the bars lie: a market that is there from a session on has names that are older.
+   * @cost the sessions before it
+   */
   const firstBar = (column: number): number => {
     for (let session = 0; session < rowOf.length; session++) {
       const row = rowOf[session]!;

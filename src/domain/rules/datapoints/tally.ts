@@ -1,7 +1,10 @@
 import { allOf } from '../ranking.js';
 import type { Series } from './series.js';
 
-/** How many values each name has over a window that moves through time: only the sessions that enter and leave it are read. */
+/**
+ * How many values each name has over a window that moves through time: only the sessions that enter and leave it are
+ * read.
+ */
 export interface Tally {
   /**
    * Values of every name from one session to another, both included; valid until the next question.

@@ -2,15 +2,21 @@ import { glanceAt } from './glance.js';
 import { layOut, type WindowReader } from './laid-out.js';
 import type { Series } from './series.js';
 
-/** Cells a trail keeps at most: what it takes for a year's window of twenty thousand names, 64 MB. Longer windows of more names are glances. */
+/**
+ * Cells a trail keeps at most: what it takes for a year's window of twenty thousand names, 64 MB. Longer windows of
+ * more names are glances.
+ */
 const CELLS_MAX = 8_000_000;
 
-/** Sessions that a trail has room for beyond the windows asked of it, as a share of theirs: each value is moved once or twice in all. */
+/**
+ * Sessions that a trail has room for beyond the windows asked of it, as a share of theirs: each value is moved once or
+ * twice in all.
+ */
 const SLACK = 0.5;
 
 /**
- * The latest values of a series laid out name by name, so that the window of a name lies together in memory. Decisions move on
- * through time: a session is read once for all the windows it is in.
+ * The latest values of a series laid out name by name, so that the window of a name lies together in memory. Decisions
+ * move on through time: a session is read once for all the windows it is in.
  *
  * @param names Columns of the market.
  * @param cellsMax Cells that are kept at most.

@@ -40,7 +40,10 @@ export function overWindow(
   return result;
 }
 
-/** How many values each name has over the trailing sessions of a window, NaN where there are fewer than asked. @returns [n] */
+/**
+ * How many values each name has over the trailing sessions of a window, NaN where there are fewer than asked.
+ * @returns [n]
+ */
 export function countOver(tally: Tally, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
   const result = new Float64Array(columns.length);
   if (end >= 0) {

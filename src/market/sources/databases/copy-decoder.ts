@@ -1,4 +1,7 @@
-/** One row of a binary COPY as ranges of its bytes: `starts[c] < 0` where the column is null. Valid during the call only. */
+/**
+ * One row of a binary COPY as ranges of its bytes: `starts[c] < 0` where the column is null. Valid during the call
+ * only.
+ */
 export interface CopyRow {
   readonly bytes: Buffer;
   readonly starts: Int32Array;

@@ -22,9 +22,9 @@ export type DatabasePlace =
 
 export interface DatabasePlaces {
   /**
-   * The database of a connection URL: `sqlite:///path`, `duckdb:///path` or `postgresql://user:password@host:port/database`.
-   * Files must lie below one of the roots; hosts must be among those the operator allows. A host that is not allowed is
-   * refused whether it exists or not.
+   * The database of a connection URL: `sqlite:///path`, `duckdb:///path` or
+   * `postgresql://user:password@host:port/database`. Files must lie below one of the roots; hosts must be among those
+   * the operator allows. A host that is not allowed is refused whether it exists or not.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
   resolve(location: string): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }>;

@@ -13,7 +13,10 @@ import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-t
 /** Name under which the file is attached. */
 const CATALOGUE = 'source';
 
-/** Reads a DuckDB file, attached read-only, which nobody can write meanwhile: a market of numbers column by column, anything else row by row. */
+/**
+ * Reads a DuckDB file, attached read-only, which nobody can write meanwhile: a market of numbers column by column,
+ * anything else row by row.
+ */
 export async function readDuckDbFile(
   path: string,
   named: TableNames,

@@ -12,7 +12,9 @@ import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
-/** Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log. */
+/**
+ * Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log.
+ */
 const WRITE_VERSION = 18;
 const MAGIC = 'SQLite format 3\0';
 

@@ -9,8 +9,8 @@ export type TableNames = Readonly<Partial<Record<Dataset, string>>>;
 export type DatabaseProgress = (fraction: number, message: string) => void;
 
 /**
- * The tables to read of each dataset: those named, those whose field a mapping says, and those called like their dataset. A named one that is absent is reported, and so is a
- * missing market.
+ * The tables to read of each dataset: those named, those whose field a mapping says, and those called like their
+ * dataset. A named one that is absent is reported, and so is a missing market.
  */
 export function tablesToRead(
   held: ReadonlySet<string>,

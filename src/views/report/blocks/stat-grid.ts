@@ -38,7 +38,10 @@ const LABEL_LINES_MAX = 2;
 const VALUE_LINES_MAX = 3;
 const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 
-/** Figures in rows, each below its label. All values have one size: the largest at which the longest fits. Rows are shorter where words would not fit. */
+/**
+ * Figures in rows, each below its label. All values have one size: the largest at which the longest fits. Rows are
+ * shorter where words would not fit.
+ */
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [

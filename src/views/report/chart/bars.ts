@@ -62,7 +62,10 @@ const GAP = 6;
 /** Labels have at most this share of the width. */
 const LABEL_SHARE = 0.45;
 
-/** Lying bars below each other, label to the left and value at the end; rows are the parts, so that many of them flow over pages. */
+/**
+ * Lying bars below each other, label to the left and value at the end; rows are the parts, so that many of them flow
+ * over pages.
+ */
 export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
   const valueWidth = Math.max(...bars.map(({ text }) => typesetter.width(text, { size: SIZE.label })));
   const labelWidth = Math.min(

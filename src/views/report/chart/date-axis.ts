@@ -12,7 +12,10 @@ export interface DateSpan {
 
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
 
-/** Steps from one tick to the next, finest first: a number of days that begin on Mondays, or of months that begin in January. */
+/**
+ * Steps from one tick to the next, finest first: a number of days that begin on Mondays, or of months that begin in
+ * January.
+ */
 const STEPS = [
   { unit: 'week', count: 1 },
   { unit: 'week', count: 2 },
@@ -28,8 +31,8 @@ const STEPS = [
 type Step = (typeof STEPS)[number];
 
 /**
- * Ticks at the beginnings of weeks, months, quarters or years, as the span demands, with labels that fit beside each other.
- * A label says only what the one before it leaves open: the year stands at the first tick and at each January.
+ * Ticks at the beginnings of weeks, months, quarters or years, as the span demands, with labels that fit beside each
+ * other. A label says only what the one before it leaves open: the year stands at the first tick and at each January.
  * @param labelsFit whether the labels of such ticks would not touch
  * @returns the ticks of the finest step that fits; the two ends when none does
  */
@@ -62,7 +65,10 @@ function mondays({ first, last }: DateSpan, weeks: number): Day[] {
   return days;
 }
 
-/** A line that begins so few days into a year or a month begins with it: the first session of a year is not its first day. */
+/**
+ * A line that begins so few days into a year or a month begins with it: the first session of a year is not its first
+ * day.
+ */
 const LATE_DAYS = 6;
 
 function monthStarts({ first, last }: DateSpan, months: number): Day[] {

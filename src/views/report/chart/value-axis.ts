@@ -53,8 +53,8 @@ function niceStep(least: number): number {
 }
 
 /**
- * A logarithmic axis over positive values. Ticks lie at 1, 2 and 5 times powers of ten, at powers alone when these are many,
- * at round even steps when they are few.
+ * A logarithmic axis over positive values. Ticks lie at 1, 2 and 5 times powers of ten, at powers alone when these are
+ * many, at round even steps when they are few.
  */
 export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
   const room = (extent.high / extent.low) ** PAD * 1.005;

@@ -21,8 +21,9 @@ interface Cursor {
 const ROWS_WITH_TITLE = 2;
 
 /**
- * Places every part of a report on a page. No part is cut; a title stands above at least the first two rows of its block;
- * the head of a section is repeated on every page of its rows; halves of a band start side by side and flow independently.
+ * Places every part of a report on a page. No part is cut; a title stands above at least the first two rows of its
+ * block; the head of a section is repeated on every page of its rows; halves of a band start side by side and flow
+ * independently.
  * @returns the placements of each page, in reading order
  * @throws Refusal RENDER_FAILED when the report has more pages than it may
  */

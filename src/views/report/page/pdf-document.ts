@@ -23,7 +23,10 @@ export function createPdf({ title, renderedAt }: PdfIdentity): PDFKit.PDFDocumen
 }
 
 class ReportPdf extends Pdf {
-  /** pdfkit 0.20 copies the title into the XML metadata as it is. The other place of the title is written before this is called. */
+  /**
+   * pdfkit 0.20 copies the title into the XML metadata as it is. The other place of the title is written before this is
+   * called.
+   */
   override endMetadata(): void {
     this.info.Title = (this.info.Title ?? '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
     super.endMetadata();

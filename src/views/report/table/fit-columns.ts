@@ -103,7 +103,10 @@ function place(group: readonly number[], { needs, columns, width, gap }: PlaceIn
   });
 }
 
-/** Natural widths when they fit; otherwise every column keeps its least and takes the same share of what it would like beyond. */
+/**
+ * Natural widths when they fit; otherwise every column keeps its least and takes the same share of what it would like
+ * beyond.
+ */
 function widthsOf(needs: readonly Need[], room: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);
   if (natural <= room) return needs.map((need) => need.natural);

@@ -47,7 +47,10 @@ export interface FontSet {
 
 const REPLACEMENT = '\uFFFD';
 const ELLIPSIS = '…';
-/** Digits and what stands between them have widths of their own in these fonts, whatever their neighbours: figures line up. */
+/**
+ * Digits and what stands between them have widths of their own in these fonts, whatever their neighbours: figures line
+ * up.
+ */
 const FIGURES = /^[-\d.,%]*$/;
 
 export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { BacktestJobStatus } from '#contract/analytics/run.js';
+import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import type { Route } from '#contract/route.js';
 import { liveService, type LiveService } from './live.js';
@@ -85,6 +86,15 @@ describe('a home of version 0.1.0', () => {
     expect(BacktestResultSummary.safeParse(body).error).toBeUndefined();
     expect(body.portfolio.transactions_total).toBe(body.portfolio.transactions.data.length);
     expect([body.extended_from, body.full_run_reason]).toEqual([null, null]);
+  });
+
+  test('reconciles as far as it was stored, and tells what cannot be compared', async () => {
+    const { body } = await service.ask<ReconciliationView>('GET', '/analytics/EVEN/reconcile');
+    expect(body.checks.filter(({ holds }) => !holds)).toEqual([]);
+    expect(body).toMatchObject({
+      reconciles: true,
+      not_compared: [expect.stringContaining('no record'), expect.stringContaining('drift')],
+    });
   });
 
   test('has the result of a backtest with the members of today', async () => {

@@ -999,6 +999,8 @@ export type DataRepair = {
   };
   /** The value. */
   readonly value: number;
+  /** The day it is moved to; absent where it stays. */
+  readonly ex_date?: string | undefined;
 } | {
   readonly kind: 'remove_action';
   /** The corporate action. */
@@ -3724,10 +3726,12 @@ export interface ReconciliationView {
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Whether the residual is within its tolerance. */
+  /** Whether every check holds. */
   readonly reconciles: boolean;
   /** What was looked at. */
   readonly checks: readonly ReconciliationCheck[];
+  /** What runs of earlier versions do not store, so that no check is about it, a sentence each. */
+  readonly not_compared: readonly string[];
 }
 
 export interface ReferenceEntry {

@@ -16,6 +16,14 @@ export const ReconciliationCheck = z
   })
   .meta({ id: 'ReconciliationCheck' });
 export const ReconciliationView = z
-  .strictObject({ ...stale, index_id: z.string(), reconciles: z.boolean(), checks: z.array(ReconciliationCheck) })
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    reconciles: z.boolean().meta({ description: 'Whether every check holds.' }),
+    checks: z.array(ReconciliationCheck),
+    not_compared: z.array(z.string()).meta({
+      description: 'What runs of earlier versions do not store, so that no check is about it, a sentence each.',
+    }),
+  })
   .meta({ id: 'ReconciliationView' });
 export type ReconciliationView = Stateless<z.infer<typeof ReconciliationView>>;

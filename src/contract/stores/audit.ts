@@ -16,7 +16,12 @@ export const DataRepair = z
     }),
     z.strictObject({ kind: z.literal('remove_values'), ...cells }),
     z.strictObject({ kind: z.literal('insert_action'), action: ActionRow }),
-    z.strictObject({ kind: z.literal('replace_action'), action: ActionRow, value: z.number() }),
+    z.strictObject({
+      kind: z.literal('replace_action'),
+      action: ActionRow,
+      value: z.number(),
+      ex_date: z.string().optional().meta({ description: 'The day it is moved to; absent where it stays.' }),
+    }),
     z.strictObject({ kind: z.literal('remove_action'), action: ActionRow }),
   ])
   .meta({ id: 'DataRepair', description: 'A change that would settle a doubt; days are inclusive.' });

@@ -40,7 +40,9 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
         break;
       case 'replace_action':
         actions = actions.map((action) =>
-          isSame(action, repair.action) ? { ...action, value: repair.value } : action,
+          isSame(action, repair.action)
+            ? { ...action, value: repair.value, exDay: dayFrom(repair.ex_date ?? repair.action.ex_date) }
+            : action,
         );
         break;
     }
@@ -68,7 +70,10 @@ export function changesContent(content: MarketContent, adjustment: Adjustment, r
     case 'remove_action':
       return held(repair.action);
     case 'replace_action':
-      return repair.value !== repair.action.value && held(repair.action);
+      return (
+        held(repair.action) &&
+        (repair.value !== repair.action.value || (repair.ex_date ?? repair.action.ex_date) !== repair.action.ex_date)
+      );
   }
 }
 

@@ -12,7 +12,13 @@ export type Repair =
       readonly columns: readonly string[];
     }
   | { readonly kind: 'insert_action'; readonly action: ActionRow }
-  | { readonly kind: 'replace_action'; readonly action: ActionRow; readonly value: number }
+  | {
+      readonly kind: 'replace_action';
+      readonly action: ActionRow;
+      readonly value: number;
+      /** The day it is moved to; absent where it stays. */
+      readonly ex_date?: string;
+    }
   | { readonly kind: 'remove_action'; readonly action: ActionRow };
 
 /** Columns are multiplied by the factor; counts of shares, on the same days, are divided by it. */

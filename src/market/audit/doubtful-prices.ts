@@ -1,3 +1,4 @@
+import { formatDay } from '#domain/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { dayText, EX_DATE_BARS, type NameHistory } from './name-history.js';
 import type { Doubt, Repair } from './doubt.js';
@@ -147,9 +148,9 @@ function missedSplit(
   return reading;
 }
 
-/** Bar of the action whose split a jump is, where that has another date. */
+/** The action whose split a jump is, where that has another date. */
 const dateElsewhere = ({ misdated }: NameHistory, b: number, ratio: number) =>
-  [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio))?.bar;
+  [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
 
 const isSplitOf = ({ type, value }: NameHistory['actions'][number]['action'], ratio: number) =>
   ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
@@ -168,7 +169,7 @@ function claim(
   const why = isAdjusted
     ? 'and the prices before it are not divided by it'
     : elsewhere !== undefined
-      ? `and its action says ${dayText(history, elsewhere)}`
+      ? `and its action says ${formatDay(elsewhere.action.exDay)}`
       : recordedRatio(history, b) === undefined
         ? 'and no action says so'
         : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;
@@ -194,7 +195,7 @@ function claim(
       ? restatement(history, b, split, held)
       : elsewhere === undefined
         ? recording(history, b, ratio)
-        : null,
+        : { kind: 'replace_action', action: rowOf(elsewhere.action), value: elsewhere.action.value, ex_date: date },
   };
 }
 

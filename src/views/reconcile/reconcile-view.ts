@@ -30,17 +30,35 @@ export function reconcileView(
   filesOf: () => readonly StoredFile[],
   risk: MeasuredRisk | null,
 ): ReconciliationView {
-  const record = recordIn(columns);
+  const record = columns.has('record') ? recordIn(columns) : null;
   const { weights, contributions } = panelChecks(columns);
   const computed = [
-    ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : [UNREADABLE]),
+    ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : []),
+    ...(record === null && columns.has('record') ? [UNREADABLE] : []),
     ...weights,
     ...rebalanceChecks(columns),
     ...contributions,
     ...(risk ? riskChecks(risk) : []),
   ];
   const checks = [...filesOf().map(fileCheck), ...computed];
-  return { index_id: columns.header.run_id, reconciles: checks.every(({ holds }) => holds), checks };
+  return {
+    index_id: columns.header.run_id,
+    reconciles: checks.every(({ holds }) => holds),
+    checks,
+    not_compared: notCompared(columns),
+  };
+}
+
+/** What runs of earlier versions do not store. */
+function notCompared(columns: RunColumns): string[] {
+  return [
+    ...(columns.has('record')
+      ? []
+      : ['The columns of version 0.1.0 have no record: metrics, positions, cash and transactions are not compared.']),
+    ...(columns.has('breaks')
+      ? []
+      : ['Runs of version 0.1.0 do not store when trades happened: the drift of weights is not compared.']),
+  ];
 }
 
 /** What one reading of the weights tells. */

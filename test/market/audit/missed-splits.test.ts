@@ -182,9 +182,23 @@ describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bar
         date: DATE,
         evidence: { ratio: 2 },
         message: expect.stringContaining(`its action says ${formatDay(FIRST + BAR + bars)}`),
-        repair: null,
+        repair: {
+          kind: 'replace_action',
+          action: { type: 'SPLIT', value: 2, ex_date: formatDay(FIRST + BAR + bars) },
+          value: 2,
+          ex_date: DATE,
+        },
       },
     ]);
+  });
+
+  test('is repaired by moving the action', () => {
+    const [{ repair } = { repair: null }] = audited(misdated, 'none');
+    expect(changesContent(misdated, 'none', repair!)).toBe(true);
+    const moved = applyRepairs(misdated, [repair!]);
+    expect(moved.actions).toEqual([action('SPLIT', 2)]);
+    expect(changesContent(moved, 'none', repair!)).toBe(false);
+    expect(audited(moved, 'none')).toEqual([]);
   });
 
   test('is no doubt once the action has that day', () => {

@@ -1103,12 +1103,17 @@ class DataRepairReplaceActionAction(TypedDict):
     ex_date: str
 
 
-class DataRepairReplaceAction(TypedDict):
+class _DataRepairReplaceAction(TypedDict):
     kind: Literal["replace_action"]
     #: The corporate action.
     action: DataRepairReplaceActionAction
     #: The value.
     value: float
+
+
+class DataRepairReplaceAction(_DataRepairReplaceAction, total=False):
+    #: The day it is moved to; absent where it stays.
+    ex_date: str
 
 
 class DataRepairRemoveActionAction(TypedDict):
@@ -4168,10 +4173,12 @@ class ReconciliationView(TypedDict):
     stale: Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Whether the residual is within its tolerance.
+    #: Whether every check holds.
     reconciles: bool
     #: What was looked at.
     checks: Sequence[ReconciliationCheck]
+    #: What runs of earlier versions do not store, so that no check is about it, a sentence each.
+    not_compared: Sequence[str]
 
 
 class ReferenceEntry(TypedDict):

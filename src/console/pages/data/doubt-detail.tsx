@@ -136,7 +136,9 @@ export function repairText(repair: DataRepair): string {
     case 'insert_action':
       return `add the ${actionText(repair.action)}`;
     case 'replace_action':
-      return `set the ${actionText(repair.action)} to ${figure(repair.value)}`;
+      return repair.ex_date === undefined
+        ? `set the ${actionText(repair.action)} to ${figure(repair.value)}`
+        : `move the ${actionText(repair.action)} to ${repair.ex_date}`;
     case 'remove_action':
       return `remove the ${actionText(repair.action)}`;
   }

@@ -45,6 +45,7 @@ import {
 } from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
+import { showScenarios } from './scenarios.js';
 import { showLimits } from './watched-limits.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
@@ -78,6 +79,8 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, (run) => rebalanceView(run, input.date)));
     case 'exposures':
       return document(showExposures(input));
+    case 'scenarios':
+      return document(showScenarios(input));
     case 'limits':
       return document(showLimits(input));
     case 'levels': {

@@ -4420,6 +4420,81 @@ export interface SavedStrategy {
   readonly findings: readonly Finding[];
 }
 
+export interface ScenarioGroup {
+  /** The group. */
+  readonly group: string;
+  readonly weight: number;
+  /** Linked contribution to the total return. */
+  readonly contribution: number;
+}
+
+export interface ScenarioName {
+  /** Asset identifier. */
+  readonly identifier: string;
+  readonly weight: number;
+  readonly return: number;
+  /** weight * return. */
+  readonly contribution: number;
+  /** Of a response by regression: what the estimate of its slopes leaves open. */
+  readonly standard_error: number | null;
+}
+
+export interface ScenarioRequest {
+  /** Date whose composition is taken; default the last of the run. */
+  readonly as_of?: string | null | undefined;
+  /** Reference column of groups and proxies. */
+  readonly by?: string | undefined;
+  readonly scenarios: readonly (WindowScenario | ShockScenario)[];
+}
+
+export interface ScenarioResult {
+  /** Display name. */
+  readonly name: string;
+  /** Sum of the contributions; cash earns nothing. */
+  readonly return: number;
+  /** By contribution, the worst first. */
+  readonly by_name: readonly ScenarioName[];
+  /** By contribution, the worst first. */
+  readonly by_group: readonly ScenarioGroup[];
+  /** Magnitude of the weights with a return of their own, over that of all. */
+  readonly covered_weight: number;
+  /** Names that take the equally weighted return of their group, or of all names. */
+  readonly proxied: readonly {
+    /** Asset identifier. */
+    readonly identifier: string;
+    readonly proxy: string;
+  }[];
+  /** Closes between which the return was earned; null of shocks. */
+  readonly window: {
+    /** First date. */
+    readonly start: string;
+    /** Last date. */
+    readonly end: string;
+  } | null;
+  readonly worst_session: {
+    /** The date. */
+    readonly date: string;
+    readonly return: number;
+  } | null;
+  /** Of the composition's own regression on the factors; null without factors. */
+  readonly r_squared: number | null;
+  /** Returns in it. */
+  readonly observations: number | null;
+}
+
+export interface ScenariosView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** The resolved date. */
+  readonly as_of: string;
+  readonly by: string;
+  readonly scenarios: readonly ScenarioResult[];
+  /** Findings, worst first. */
+  readonly findings: readonly Finding[];
+}
+
 /** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
 export interface ScheduleView {
   /** The index, or the strategy where strategies are runs too. */
@@ -4495,6 +4570,14 @@ export interface SeriesPayload {
   readonly data: readonly (number | null)[];
   /** What the series is. */
   readonly name: string | null;
+}
+
+export interface ShockScenario {
+  /** Display name. */
+  readonly name: string;
+  /** Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression. */
+  readonly shocks: Readonly<Record<string, number>>;
+  readonly regression_sessions?: number | undefined;
 }
 
 export interface SimulationJobStatus {
@@ -5679,6 +5762,18 @@ export interface WhatIfSide {
   readonly cap_redistributed: number;
 }
 
+export interface WindowScenario {
+  /** Display name. */
+  readonly name: string;
+  /** Earned from the close before `start` to that of `end`, bought and held. */
+  readonly window: {
+    /** First date. */
+    readonly start: string;
+    /** Last date. */
+    readonly end: string;
+  };
+}
+
 /** What every operation takes and answers. */
 export interface Operations {
   /** Version, served data store, jobs, checks and limits. */
@@ -5931,6 +6026,11 @@ export interface Operations {
   watchLimits: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
+  };
+  /** The composition of a run in past windows and under shocks: return by name and group; nothing is stored. */
+  runScenarios: {
+    request: { readonly params: { readonly index_id: string }; readonly body: ScenarioRequest };
+    answer: ScenariosView;
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
@@ -6308,6 +6408,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getExposures: 'GET /analytics/{index_id}/exposures',
   getLimits: 'GET /analytics/{index_id}/limits',
   watchLimits: 'POST /analytics/{index_id}/limits',
+  runScenarios: 'POST /analytics/{index_id}/scenarios',
   exportRun: 'GET /analytics/{index_id}/exports/{table}',
   listConstraintSets: 'GET /optimise/constraint-sets',
   createConstraintSet: 'POST /optimise/constraint-sets',

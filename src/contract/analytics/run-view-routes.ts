@@ -7,6 +7,8 @@ import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import { LimitsRequest, LimitsView } from './limits.js';
 import { PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
+import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
+import { ScenariosView } from './scenarios.js';
 import { RunSummaryCollection } from './summaries.js';
 
 const params = z.strictObject({ index_id: Id });
@@ -123,5 +125,31 @@ export const runViewRoutes = routes({
     },
     success: { status: 200, description: 'The limits.', schema: LimitsView },
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
+  },
+  runScenarios: {
+    ...common,
+    method: 'POST',
+    path: '/analytics/{index_id}/scenarios',
+    summary: 'The composition of a run in past windows and under shocks: return by name and group; nothing is stored.',
+    params,
+    body: {
+      schema: ScenarioRequest,
+      example: {
+        scenarios: [
+          { name: 'Spring 2020', window: { start: '2020-02-20', end: '2020-03-23' } },
+          { name: 'Energy down', shocks: { 'SECTOR:Energy': -0.2 } },
+        ],
+      },
+    },
+    success: { status: 200, description: 'A result for each scenario.', schema: ScenariosView },
+    errors: [
+      ...errors,
+      'VALIDATION_FAILED',
+      'STORE_MISMATCH',
+      'NO_DATA_SOURCE',
+      'NO_DATA_AT_DATE',
+      'NO_DATA_IN_RANGE',
+      'FX_MISSING',
+    ],
   },
 });

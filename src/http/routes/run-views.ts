@@ -12,6 +12,7 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     getRebalance: async ({ params, signal }) => viewReply(await views.rebalance(params.index_id, params.date, signal)),
     getExposures: async ({ params, query, signal }) => viewReply(await views.exposures(params.index_id, query, signal)),
     getLimits: async ({ params, query, signal }) => viewReply(await views.limits(params.index_id, query, signal)),
+    runScenarios: async ({ params, body, signal }) => viewReply(await views.scenarios(params.index_id, body(), signal)),
     watchLimits: async ({ params, query, body, signal }) =>
       viewReply(await views.watchedLimits(params.index_id, { ...query, rows: body().rows }, signal)),
   };

@@ -1,3 +1,4 @@
+import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RiskMemory } from '#domain/analytics/rolling-risk.js';
@@ -29,6 +30,7 @@ export type RunViewInput =
   | { readonly view: 'rebalance'; readonly columns: string; readonly date: string }
   | ExposuresViewInput
   | LimitsViewInput
+  | ScenariosViewInput
   | CompareViewInput
   | {
       readonly view: 'levels';
@@ -79,6 +81,13 @@ export interface LimitsViewInput {
   readonly findings: readonly Finding[];
   /** Null where names are their own issuers and no row reads a datapoint. */
   readonly market: MarketHandle | null;
+}
+
+export interface ScenariosViewInput {
+  readonly view: 'scenarios';
+  readonly columns: string;
+  readonly request: ScenarioRequest;
+  readonly market: MarketHandle;
 }
 
 export interface CompareViewInput {

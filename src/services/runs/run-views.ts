@@ -6,6 +6,7 @@ import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { assertNoErrors, Refusal } from '#domain/refusal.js';
@@ -65,6 +66,8 @@ export interface RunViews {
   limits(runId: string, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
   watchedLimits(runId: string, query: WatchedQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE, NO_DATA_AT_DATE, NO_DATA_IN_RANGE */
+  scenarios(runId: string, request: ScenarioRequest, signal: AbortSignal): Promise<AnswerBytes>;
 }
 
 /** Groups of which every name is one by itself. */
@@ -143,6 +146,13 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const columns = maker.columnsOf(run);
       const input = { view: 'limits', columns, start, end, limits: { rule }, by, findings, market } as const;
       return maker.stamped(run, maker.held(input, signal));
+    },
+    async scenarios(runId, request, signal) {
+      const run = await requireRun(documents, runId);
+      const { handle, market } = await states.requireMarket(run);
+      assertReferenceColumn(market, request.by);
+      const columns = maker.columnsOf(run);
+      return maker.stamped(run, maker.held({ view: 'scenarios', columns, request, market: handle }, signal));
     },
     async watchedLimits(runId, { rows, start = null, end = null }, signal) {
       const run = await requireRun(documents, runId);

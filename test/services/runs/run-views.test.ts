@@ -233,6 +233,31 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   });
 });
 
+test('scenarios add up by name and by group, and a window earns what prices did', async () => {
+  const { weights, as_of } = await client.call('getWeights', { params });
+  const [first] = weights;
+  const body = {
+    scenarios: [
+      { name: 'spring', window: { start: '2022-04-01', end: '2022-06-30' } },
+      { name: 'one', shocks: { [first!.identifier]: -0.1 } },
+    ],
+  };
+  const view = await client.call('runScenarios', { params, body });
+  expect(view.as_of).toBe(as_of);
+  for (const { by_name, by_group, return: total } of view.scenarios) {
+    expect(by_name.reduce((sum, { contribution }) => sum + contribution, 0)).toBeCloseTo(total, 12);
+    expect(by_group.reduce((sum, { contribution }) => sum + contribution, 0)).toBeCloseTo(total, 12);
+  }
+  expect(view.scenarios[0]).toMatchObject({ window: { start: '2022-03-31', end: '2022-06-30' }, covered_weight: 1 });
+  expect(view.scenarios[1]!.return).toBeCloseTo(-0.1 * first!.weight, 14);
+  const late = { scenarios: [{ name: 'late', window: { start: '2041-04-01', end: '2041-06-30' } }] };
+  await expect(client.call('runScenarios', { params, body: late })).rejects.toMatchObject({ code: 'NO_DATA_IN_RANGE' });
+  const backwards = { scenarios: [{ name: 'b', window: { start: '2022-04-01', end: '2022-01-30' } }] };
+  await expect(client.call('runScenarios', { params, body: backwards })).rejects.toMatchObject({
+    detail: { findings: [expect.objectContaining({ path: expect.stringContaining('scenarios[0]') as string })] },
+  });
+});
+
 test('a stream of all jobs tells the unfinished ones first and every change after, and an etag comes with a document', async () => {
   const seen: string[] = [];
   for await (const { event, data } of client.events('followJobs')) {

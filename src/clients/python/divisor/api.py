@@ -326,6 +326,10 @@ class Operations:
         """
         return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"start": start, "end": end}))
 
+    def run_scenarios(self, index_id: str, body: c.ScenarioRequest) -> c.ScenariosView:
+        """The composition of a run in past windows and under shocks: return by name and group; nothing is stored."""
+        return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body))
+
     def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 

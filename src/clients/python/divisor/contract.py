@@ -4896,6 +4896,90 @@ class SavedStrategy(TypedDict):
     findings: Sequence[Finding]
 
 
+class ScenarioGroup(TypedDict):
+    #: The group.
+    group: str
+    weight: float
+    #: Linked contribution to the total return.
+    contribution: float
+
+
+class ScenarioName(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    weight: float
+    return: float
+    #: weight * return.
+    contribution: float
+    #: Of a response by regression: what the estimate of its slopes leaves open.
+    standard_error: Optional[float]
+
+
+class _ScenarioRequest(TypedDict):
+    scenarios: Sequence[Union[WindowScenario, ShockScenario]]
+
+
+class ScenarioRequest(_ScenarioRequest, total=False):
+    #: Date whose composition is taken; default the last of the run.
+    as_of: Optional[Date]
+    #: Reference column of groups and proxies.
+    by: str
+
+
+class ScenarioResultProxied(TypedDict):
+    #: Asset identifier.
+    identifier: str
+    proxy: str
+
+
+class ScenarioResultWindow(TypedDict):
+    #: First date.
+    start: str
+    #: Last date.
+    end: str
+
+
+class ScenarioResultWorstSession(TypedDict):
+    #: The date.
+    date: str
+    return: float
+
+
+class ScenarioResult(TypedDict):
+    #: Display name.
+    name: str
+    #: Sum of the contributions; cash earns nothing.
+    return: float
+    #: By contribution, the worst first.
+    by_name: Sequence[ScenarioName]
+    #: By contribution, the worst first.
+    by_group: Sequence[ScenarioGroup]
+    #: Magnitude of the weights with a return of their own, over that of all.
+    covered_weight: float
+    #: Names that take the equally weighted return of their group, or of all names.
+    proxied: Sequence[ScenarioResultProxied]
+    #: Closes between which the return was earned; null of shocks.
+    window: Optional[ScenarioResultWindow]
+    worst_session: Optional[ScenarioResultWorstSession]
+    #: Of the composition's own regression on the factors; null without factors.
+    r_squared: Optional[float]
+    #: Returns in it.
+    observations: Optional[int]
+
+
+class ScenariosView(TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The resolved date.
+    as_of: str
+    by: str
+    scenarios: Sequence[ScenarioResult]
+    #: Findings, worst first.
+    findings: Sequence[Finding]
+
+
 class _ScheduleView(TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -4985,6 +5069,17 @@ class SeriesPayload(TypedDict):
     data: Sequence[Optional[float]]
     #: What the series is.
     name: Optional[str]
+
+
+class _ShockScenario(TypedDict):
+    #: Display name.
+    name: str
+    #: Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.
+    shocks: Mapping[str, float]
+
+
+class ShockScenario(_ShockScenario, total=False):
+    regression_sessions: int
 
 
 class SimulationJobStatus(TypedDict):
@@ -6274,4 +6369,18 @@ class WhatIfSide(TypedDict):
     cap: Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
+
+
+class WindowScenarioWindow(TypedDict):
+    #: First date.
+    start: Date
+    #: Last date.
+    end: Date
+
+
+class WindowScenario(TypedDict):
+    #: Display name.
+    name: str
+    #: Earned from the close before `start` to that of `end`, bought and held.
+    window: WindowScenarioWindow
 

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { Finding } from '../common.js';
+import { stale, type Stateless } from '../run-state.js';
+
+const number = (description: string) => z.number().meta({ description });
+
+const NameResult = z
+  .strictObject({
+    identifier: z.string(),
+    weight: z.number(),
+    return: z.number(),
+    contribution: number('weight * return.'),
+    standard_error: z
+      .number()
+      .nullable()
+      .meta({ description: 'Of a response by regression: what the estimate of its slopes leaves open.' }),
+  })
+  .meta({ id: 'ScenarioName' });
+
+const GroupResult = z
+  .strictObject({ group: z.string(), weight: z.number(), contribution: z.number() })
+  .meta({ id: 'ScenarioGroup' });
+
+const ScenarioResult = z
+  .strictObject({
+    name: z.string(),
+    return: number('Sum of the contributions; cash earns nothing.'),
+    by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
+    by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
+    covered_weight: number('Magnitude of the weights with a return of their own, over that of all.'),
+    proxied: z
+      .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
+      .meta({ description: 'Names that take the equally weighted return of their group, or of all names.' }),
+    window: z
+      .strictObject({ start: z.string(), end: z.string() })
+      .nullable()
+      .meta({ description: 'Closes between which the return was earned; null of shocks.' }),
+    worst_session: z.strictObject({ date: z.string(), return: z.number() }).nullable(),
+    r_squared: z
+      .number()
+      .nullable()
+      .meta({ description: "Of the composition's own regression on the factors; null without factors." }),
+    observations: z.int().nullable().meta({ description: 'Returns in it.' }),
+  })
+  .meta({ id: 'ScenarioResult' });
+
+export const ScenariosView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    as_of: z.string(),
+    by: z.string(),
+    scenarios: z.array(ScenarioResult),
+    findings: z.array(Finding),
+  })
+  .meta({ id: 'ScenariosView' });
+export type ScenariosView = Stateless<z.infer<typeof ScenariosView>>;

@@ -1,0 +1,103 @@
+/** A linear response to factors, by ordinary least squares with an intercept. */
+export interface Response {
+  /** One per factor, [K]. */
+  readonly slopes: Float64Array;
+  readonly observations: number;
+  /** Share of the variance explained; 0 of a response that does not vary. */
+  readonly rSquared: number;
+  /** Standard error of slopes'x: what the estimate of the slopes leaves open. */
+  errorOf(x: Float64Array): number;
+}
+
+/**
+ * @param responses [T], NaN where there is none
+ * @param factors   K columns of [T]; rows with a missing value are left out
+ * @returns undefined with fewer than `least` rows, or where the factors cannot be told apart
+ */
+export function regress(
+  responses: Float64Array,
+  factors: readonly Float64Array[],
+  least: number,
+): Response | undefined {
+  const K = factors.length;
+  const rows = completeRows(responses, factors);
+  const T = rows.length;
+  if (T < Math.max(least, K + 2)) return undefined;
+  const mean = (values: Float64Array) => rows.reduce((sum, t) => sum + values[t]!, 0) / T;
+  const centre = factors.map(mean);
+  const middle = mean(responses);
+  const cross = (a: Float64Array, meanA: number, b: Float64Array, meanB: number) =>
+    rows.reduce((sum, t) => sum + (a[t]! - meanA) * (b[t]! - meanB), 0);
+  const moments = new Float64Array(K * K);
+  const right = new Float64Array(K);
+  for (let i = 0; i < K; i++) {
+    right[i] = cross(factors[i]!, centre[i]!, responses, middle);
+    for (let j = 0; j <= i; j++) {
+      const value = cross(factors[i]!, centre[i]!, factors[j]!, centre[j]!);
+      moments[i * K + j] = value;
+      moments[j * K + i] = value;
+    }
+  }
+  const root = cholesky(moments, K);
+  if (root === undefined) return undefined;
+  const slopes = backward(root, forward(root, right, K), K);
+  const total = cross(responses, middle, responses, middle);
+  let unexplained = 0;
+  for (const t of rows) {
+    let rest = responses[t]! - middle;
+    for (let k = 0; k < K; k++) rest -= slopes[k]! * (factors[k]![t]! - centre[k]!);
+    unexplained += rest * rest;
+  }
+  const variance = unexplained / (T - K - 1);
+  return {
+    slopes,
+    observations: T,
+    rSquared: total === 0 ? 0 : 1 - unexplained / total,
+    errorOf(x) {
+      const y = forward(root, x, K);
+      return Math.sqrt(variance * y.reduce((sum, value) => sum + value * value, 0));
+    },
+  };
+}
+
+function completeRows(responses: Float64Array, factors: readonly Float64Array[]): number[] {
+  const rows: number[] = [];
+  for (let t = 0; t < responses.length; t++)
+    if (!Number.isNaN(responses[t]!) && factors.every((factor) => !Number.isNaN(factor[t]!))) rows.push(t);
+  return rows;
+}
+
+/** A pivot below this share of its diagonal is a factor that the others give already. */
+const DEPENDENT = 1e-10;
+
+/** Lower factor of a symmetric matrix, [K x K]; undefined where a row depends on those before. */
+function cholesky(matrix: Float64Array, K: number): Float64Array | undefined {
+  const lower = new Float64Array(K * K);
+  for (let i = 0; i < K; i++)
+    for (let j = 0; j <= i; j++) {
+      let value = matrix[i * K + j]!;
+      for (let k = 0; k < j; k++) value -= lower[i * K + k]! * lower[j * K + k]!;
+      if (i !== j) lower[i * K + j] = value / lower[j * K + j]!;
+      else if (value > DEPENDENT * matrix[i * K + i]!) lower[i * K + i] = Math.sqrt(value);
+      else return undefined;
+    }
+  return lower;
+}
+
+function forward(lower: Float64Array, right: Float64Array, K: number): Float64Array {
+  const x = Float64Array.from(right);
+  for (let i = 0; i < K; i++) {
+    for (let k = 0; k < i; k++) x[i]! -= lower[i * K + k]! * x[k]!;
+    x[i]! /= lower[i * K + i]!;
+  }
+  return x;
+}
+
+function backward(lower: Float64Array, right: Float64Array, K: number): Float64Array {
+  const x = Float64Array.from(right);
+  for (let i = K - 1; i >= 0; i--) {
+    for (let k = i + 1; k < K; k++) x[i]! -= lower[k * K + i]! * x[k]!;
+    x[i]! /= lower[i * K + i]!;
+  }
+  return x;
+}

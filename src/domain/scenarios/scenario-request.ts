@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { IsoDate } from '../shape.js';
+
+/** Most scenarios of a request, and shocks of one. */
+const SCENARIOS_MAX = 50;
+const SHOCKS_MAX = 100;
+
+const name = z.string().min(1).max(100);
+
+const WindowScenario = z
+  .strictObject({
+    name,
+    window: z
+      .strictObject({ start: IsoDate, end: IsoDate })
+      .refine(({ start, end }) => start <= end, {
+        path: ['end'],
+        params: { finding: 'INVALID_RANGE' },
+        error: 'must not be before start',
+      })
+      .meta({ description: 'Earned from the close before `start` to that of `end`, bought and held.' }),
+  })
+  .meta({ id: 'WindowScenario' });
+
+const ShockScenario = z
+  .strictObject({
+    name,
+    shocks: z
+      .record(z.string().min(1).max(200), z.number().gt(-1).max(10))
+      .refine((shocks) => Object.keys(shocks).length >= 1 && Object.keys(shocks).length <= SHOCKS_MAX, {
+        params: { finding: 'OUT_OF_RANGE' },
+        error: `must have 1 to ${SHOCKS_MAX} shocks`,
+      })
+      .meta({
+        description:
+          'Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.',
+      }),
+    regression_sessions: z.int().min(60).max(5040).default(504),
+  })
+  .meta({ id: 'ShockScenario' });
+
+export const ScenarioRequest = z
+  .strictObject({
+    as_of: IsoDate.nullable()
+      .default(null)
+      .meta({ description: 'Date whose composition is taken; default the last of the run.' }),
+    by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column of groups and proxies.' }),
+    scenarios: z
+      .array(z.union([WindowScenario, ShockScenario]))
+      .min(1)
+      .max(SCENARIOS_MAX),
+  })
+  .meta({ id: 'ScenarioRequest' });
+export type ScenarioRequest = z.output<typeof ScenarioRequest>;
+export type Scenario = ScenarioRequest['scenarios'][number];

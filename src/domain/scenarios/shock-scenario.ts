@@ -1,0 +1,163 @@
+import { LIMITS } from '../limits.js';
+import type { Finding } from '../findings.js';
+import { panelRow } from '../market/session-market.js';
+import { closeOn } from '../market/series.js';
+import { refuseWithFindings } from '../refusal.js';
+import {
+  ALL,
+  resultOf,
+  type AssignedReturn,
+  type HeldName,
+  type ScenarioMarket,
+  type ScenarioResult,
+} from './holdings.js';
+import { regress, type Response } from './regression.js';
+
+export interface ShockTerms {
+  readonly name: string;
+  readonly shocks: Readonly<Record<string, number>>;
+  readonly regression_sessions: number;
+  /** Place in the request, and its column of groups. */
+  readonly path: string;
+  readonly by: string;
+}
+
+/** Shocks by what they strike. */
+interface SortedShocks {
+  readonly names: ReadonlyMap<string, number>;
+  readonly groups: ReadonlyMap<string, number>;
+  readonly factors: readonly string[];
+  /** By factor, [K]. */
+  readonly moves: Float64Array;
+}
+
+/**
+ * What shocks do to the composition. Those of names held and of groups apply as they are, a name's before its group's; the other names
+ * respond to series and to identifiers that are not held by the regression of simple session returns with an intercept. A name
+ * with too few returns takes the equally weighted response of its group, else of all.
+ * @throws Refusal VALIDATION_FAILED for a shock of what the store does not hold, or factors that cannot be told apart
+ * @cost O(sessions x (names + K^2 names))
+ */
+export function shockScenario(market: ScenarioMarket, terms: ShockTerms): ScenarioResult {
+  const { held, session, sm } = market;
+  const { names, groups, factors, moves } = sortedShocks(market, terms);
+  const direct = ({ identifier, group }: HeldName) => names.get(identifier) ?? groups.get(group);
+  if (factors.length === 0) {
+    const returns = held.map((name): AssignedReturn => ({ value: direct(name) ?? 0, proxy: null }));
+    return { ...resultOf(terms.name, held, returns), ...NO_WINDOW, r_squared: null, observations: null };
+  }
+  const from = Math.max(sm.first + 1, session - terms.regression_sessions + 1);
+  const columns = factors.map((factor) => returnsOf(market, factor, from));
+  assertApart(columns, terms, factors);
+  const own = held.map(({ column }) => (column < 0 ? undefined : columnReturns(market, column, from)));
+  const responses = own.map((returns) => returns && regress(returns, columns, LIMITS.MIN_NAME_OBSERVATIONS));
+  const valueOf = ({ slopes }: Response) => slopes.reduce((sum, slope, k) => sum + slope * moves[k]!, 0);
+  const proxies = meansByGroup(held, (_, i) => responses[i] && valueOf(responses[i]));
+  const returns = held.map((name, i): AssignedReturn => {
+    const struck = direct(name);
+    if (struck !== undefined) return { value: struck, proxy: null };
+    const response = responses[i];
+    if (response) return { value: valueOf(response), proxy: null, standardError: response.errorOf(moves) };
+    const ofGroup = proxies.get(name.group);
+    return { value: ofGroup ?? proxies.get(ALL) ?? 0, proxy: ofGroup === undefined ? ALL : name.group };
+  });
+  const estimated = own.map((returns, i) => (responses[i] ? returns : undefined));
+  const whole = regress(portfolioReturns(held, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
+  return {
+    ...resultOf(terms.name, held, returns),
+    ...NO_WINDOW,
+    r_squared: whole?.rSquared ?? null,
+    observations: whole?.observations ?? null,
+  };
+}
+
+const NO_WINDOW = { window: null, worst_session: null } as const;
+
+function sortedShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTerms): SortedShocks {
+  const names = new Map<string, number>();
+  const groups = new Map<string, number>();
+  const factors: string[] = [];
+  const findings: Finding[] = [];
+  const own = new Set(held.map(({ identifier }) => identifier));
+  const known = new Set(held.map(({ group }) => group));
+  for (const [key, value] of Object.entries(shocks)) {
+    if (own.has(key)) names.set(key, value);
+    else if (key.startsWith(`${by}:`) && known.has(key.slice(by.length + 1)))
+      groups.set(key.slice(by.length + 1), value);
+    else if (sm.market.series?.has(key) || sm.columnOf(key) >= 0) factors.push(key);
+    else findings.push(unknownShock(key, path, by));
+  }
+  if (findings.length > 0) throw refuseWithFindings('body', findings);
+  return { names, groups, factors, moves: Float64Array.from(factors, (factor) => shocks[factor]!) };
+}
+
+function unknownShock(key: string, path: string, by: string): Finding {
+  const message = `${key} is no name held, no group of those held (${by}:...), no series and no identifier of the served store.`;
+  return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path: `${path}.shocks.${key}`, value: key };
+}
+
+/** @throws Refusal VALIDATION_FAILED when the factors have too few returns together, or one is given by the others */
+function assertApart(
+  columns: readonly Float64Array[],
+  { path, regression_sessions }: ShockTerms,
+  factors: readonly string[],
+) {
+  const complete = columns[0]!.filter((_, t) => columns.every((column) => !Number.isNaN(column[t]!))).length;
+  const least = Math.max(LIMITS.MIN_NAME_OBSERVATIONS, factors.length + 2);
+  const isEnough = complete >= least;
+  // Of a response without missing values nothing but the factors decides whether they can be told apart.
+  if (isEnough && regress(new Float64Array(columns[0]!.length), columns, 1) !== undefined) return;
+  const message = isEnough
+    ? `The returns of ${factors.join(', ')} cannot be told apart over ${complete} sessions: one is given by the others.`
+    : `${factors.join(', ')} have ${complete} returns together in the last ${regression_sessions} sessions; at least ${least} are needed.`;
+  throw refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: `${path}.shocks` }]);
+}
+
+/** Simple returns of a series or identifier from a session to that of the composition, NaN where one is missing. */
+function returnsOf(market: ScenarioMarket, identifier: string, from: number): Float64Array {
+  const { sm, session } = market;
+  const series = sm.market.series?.get(identifier);
+  if (series === undefined) return columnReturns(market, sm.columnOf(identifier), from);
+  const returns = new Float64Array(Math.max(0, session - from + 1));
+  for (let s = from; s <= session; s++)
+    returns[s - from] = closeOn(series, sm.sessions[s]!) / closeOn(series, sm.sessions[s - 1]!) - 1;
+  return returns;
+}
+
+/** A return needs a bar on its session and on the one before. */
+function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, from: number): Float64Array {
+  const returns = new Float64Array(Math.max(0, session - from + 1));
+  for (let s = from; s <= session; s++) {
+    const hasBars = !Number.isNaN(sm.closeAt(s, column)) && !Number.isNaN(sm.closeAt(s - 1, column));
+    returns[s - from] = hasBars ? growth[panelRow(sm, s) + column]! - 1 : Number.NaN;
+  }
+  return returns;
+}
+
+/** Of the names with a response, NaN where one of them has no return. */
+function portfolioReturns(held: readonly HeldName[], own: readonly (Float64Array | undefined)[]): Float64Array {
+  const length = own.find((returns) => returns !== undefined)?.length ?? 0;
+  const total = new Float64Array(length);
+  own.forEach((returns, i) => {
+    if (returns === undefined) return;
+    for (let t = 0; t < length; t++) total[t]! += held[i]!.weight * returns[t]!;
+  });
+  return total;
+}
+
+/** Equally weighted means by group, and of all. */
+function meansByGroup(
+  held: readonly HeldName[],
+  valueOf: (name: HeldName, position: number) => number | undefined,
+): ReadonlyMap<string, number> {
+  const sums = new Map<string, { sum: number; count: number }>();
+  held.forEach((name, i) => {
+    const value = valueOf(name, i);
+    if (value === undefined) return;
+    for (const key of [name.group, ALL]) {
+      const known = sums.get(key) ?? { sum: 0, count: 0 };
+      sums.set(key, { sum: known.sum + value, count: known.count + 1 });
+    }
+  });
+  return new Map([...sums].map(([key, { sum, count }]) => [key, sum / count]));
+}

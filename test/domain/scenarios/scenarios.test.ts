@@ -1,0 +1,220 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { formatDay } from '#domain/days.js';
+import { growthOf } from '#domain/market/growth.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
+import { regress } from '#domain/scenarios/regression.js';
+import { shockScenario } from '#domain/scenarios/shock-scenario.js';
+import { windowScenario } from '#domain/scenarios/window-scenario.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { CALENDARS, WEEKDAYS } from '../rules/rule-market.js';
+import { seeded } from '../../seeded.js';
+
+const SESSIONS = 80;
+const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-01');
+const DATES = Array.from({ length: SESSIONS }, (_, s) => formatDay(WEEKDAYS.sessions[FIRST + s]!));
+const TERMS = {
+  variant: 'total',
+  withholdingTax: 0,
+  specialDividends: 'reinvest',
+  splits: 'apply',
+  currency: 'USD',
+} as const;
+
+interface Sketch {
+  readonly close: Readonly<Record<string, readonly (number | null)[]>>;
+  readonly weights: Readonly<Record<string, number>>;
+  readonly sectors: Readonly<Record<string, string>>;
+  readonly dividends?: readonly { readonly name: string; readonly ex: string; readonly value: number }[];
+  readonly series?: Readonly<Record<string, readonly number[]>>;
+}
+
+function marketOf({ close, weights, sectors, dividends = [], series = {} }: Sketch): ScenarioMarket {
+  const built = buildMarket({
+    dates: DATES,
+    close,
+    actions: dividends.map((dividend) => ({ ...dividend, type: 'DIVIDEND' as const })),
+  });
+  const days = built.dates;
+  const market = {
+    ...built,
+    series: new Map(
+      Object.entries(series).map(([identifier, closes]) => [
+        identifier,
+        { identifier, name: null, currency: null, days, closes: Float64Array.from(closes) },
+      ]),
+    ),
+  };
+  const sm = marketOn({ market, calendars: CALENDARS, code: WEEKDAYS.code });
+  return {
+    sm,
+    growth: growthOf(sm, TERMS),
+    session: sm.sessionAt(days.at(-1)!),
+    held: Object.entries(weights).map(([identifier, weight]) => ({
+      identifier,
+      weight,
+      column: sm.columnOf(identifier),
+      group: sectors[identifier]!,
+    })),
+    groups: sm.identifiers.map((identifier) => sectors[identifier]!),
+  };
+}
+
+/** Prices that stay where they are but for some sessions. */
+const steps = (start: number, changes: Readonly<Record<number, number>>) => {
+  let price = start;
+  return DATES.map((_, s) => (price *= 1 + (changes[s] ?? 0)));
+};
+
+test('a window by hand: bought at the close before it, dividends in, a name without prices as its group or as all', () => {
+  const late = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
+  const market = marketOf({
+    close: {
+      A: steps(100, { 10: 0.1, 11: -0.2 }),
+      B: steps(50, { 10: -0.1 }),
+      NEW: late(steps(20, {})),
+      ODD: late(steps(30, {})),
+      // Not held, of the group of NEW.
+      PEER: steps(10, { 11: -0.3 }),
+    },
+    weights: { A: 0.4, B: -0.2, NEW: 0.3, ODD: 0.4, GONE: 0.05 },
+    sectors: { A: 'X', B: 'X', NEW: 'Y', PEER: 'Y', ODD: 'Z', GONE: 'X' },
+    dividends: [{ name: 'B', ex: DATES[10]!, value: 5 }],
+  });
+  const result = windowScenario(market, { name: 'w', window: { start: DATES[10]!, end: DATES[11]! } });
+  // A 1.1 * 0.8 = 0.88. B falls by 5 and pays 5. NEW as PEER. ODD as A, B, PEER. GONE as A and B.
+  const all = (0.88 + 1 + 0.7) / 3 - 1;
+  const returns = { A: -0.12, B: 0, NEW: -0.3, ODD: all, GONE: -0.06 };
+  const byName = new Map(result.by_name.map((row) => [row.identifier, row]));
+  for (const [identifier, value] of Object.entries(returns))
+    expect(byName.get(identifier)!.return).toBeCloseTo(value, 12);
+  expect(result.return).toBeCloseTo(0.4 * -0.12 + 0.3 * -0.3 + 0.4 * all + 0.05 * -0.06, 12);
+  expect(result.return).toBeCloseTo(
+    result.by_group.reduce((sum, { contribution }) => sum + contribution, 0),
+    14,
+  );
+  expect(result.proxied).toEqual([
+    { identifier: 'NEW', proxy: 'Y' },
+    { identifier: 'ODD', proxy: 'all names' },
+    { identifier: 'GONE', proxy: 'X' },
+  ]);
+  expect(result.covered_weight).toBeCloseTo(0.6 / 1.35, 12);
+  expect(result.window).toEqual({ start: DATES[9], end: DATES[11] });
+  const first = 1 + 0.4 * 0.1 + 0.4 * (0.1 / 3) + 0.05 * 0.05;
+  expect(result.worst_session).toEqual({
+    date: DATES[11],
+    return: expect.closeTo((1 + result.return) / first - 1, 12),
+  });
+  for (const window of [
+    { start: '2019-01-01', end: DATES[3]! },
+    { start: '2031-01-01', end: '2031-02-01' },
+  ])
+    expect(() => windowScenario(market, { name: 'w', window })).toThrow(
+      expect.objectContaining({ code: 'NO_DATA_IN_RANGE' }),
+    );
+});
+
+test('one factor: slope, share explained and standard error by their formulas', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 10, max: 60 }), (seed, T) => {
+      const random = seeded(seed);
+      const x = Float64Array.from({ length: T }, () => random() - 0.5);
+      const y = x.map((value) => 1.5 * value + 0.01 + (random() - 0.5) / 3);
+      const response = regress(y, [x], 3)!;
+      const mean = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0) / T;
+      const sxx = x.reduce((sum, value) => sum + (value - mean(x)) ** 2, 0);
+      const sxy = x.reduce((sum, value, t) => sum + (value - mean(x)) * (y[t]! - mean(y)), 0);
+      const syy = y.reduce((sum, value) => sum + (value - mean(y)) ** 2, 0);
+      expect(response.slopes[0]).toBeCloseTo(sxy / sxx, 10);
+      expect(response.rSquared).toBeCloseTo(sxy ** 2 / sxx / syy, 10);
+      const error = Math.sqrt((syy - sxy ** 2 / sxx) / (T - 2) / sxx);
+      expect(response.errorOf(Float64Array.of(-0.2))).toBeCloseTo(0.2 * error, 10);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('an exact response to two factors is found; missing values are left out; a factor given by another is not accepted', () => {
+  const random = seeded(5);
+  const f = Float64Array.from({ length: 50 }, () => random() - 0.5);
+  const g = f.map((value) => 0.3 * value + random());
+  const y = f.map((value, t) => 2 * value - 0.5 * g[t]! + 0.001);
+  y[7] = Number.NaN;
+  g[9] = Number.NaN;
+  const response = regress(y, [f, g], 20)!;
+  expect(response.observations).toBe(48);
+  expect([...response.slopes]).toEqual([expect.closeTo(2, 10), expect.closeTo(-0.5, 10)]);
+  expect(response.rSquared).toBeCloseTo(1, 10);
+  expect(regress(y, [f, f.map((value) => -3 * value)], 20)).toBeUndefined();
+  expect(regress(y.slice(0, 19), [f.slice(0, 19)], 20)).toBeUndefined();
+});
+
+test('shocks: names and groups as they are, the rest by its response to a series, one too young as its group', () => {
+  const random = seeded(9);
+  const moves = Float64Array.from({ length: SESSIONS }, () => (random() - 0.5) / 50);
+  const path = (beta: number) => {
+    let price = 100;
+    return [...moves].map((move) => (price *= 1 + beta * move));
+  };
+  const market = marketOf({
+    close: {
+      A: path(1.5),
+      B: path(0.5),
+      C: path(2),
+      D: path(1),
+      E: path(1),
+      YOUNG: path(3).map((price, s) => (s < 70 ? null : price)),
+    },
+    weights: { A: 0.25, B: 0.25, C: 0.2, D: 0.1, YOUNG: 0.2 },
+    sectors: { A: 'X', B: 'X', C: 'Y', D: 'Z', E: 'Z', YOUNG: 'X' },
+    series: { WORLD: path(1) },
+  });
+  const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
+  const result = shockScenario(market, { ...terms, shocks: { WORLD: -0.1, C: 0.07, 'SECTOR:Z': -0.5 } });
+  const returns = Object.fromEntries(result.by_name.map(({ identifier, return: value }) => [identifier, value]));
+  const near = (value: number): unknown => expect.closeTo(value, 10);
+  expect(returns).toEqual({
+    A: near(-0.15),
+    B: near(-0.05),
+    C: near(0.07),
+    D: near(-0.5),
+    YOUNG: near((-0.15 - 0.05) / 2),
+  });
+  expect(result.proxied).toEqual([{ identifier: 'YOUNG', proxy: 'X' }]);
+  expect(result.return).toBeCloseTo(0.25 * -0.2 + 0.2 * 0.07 - 0.05 + 0.2 * -0.1, 10);
+  expect(result).toMatchObject({ observations: 60, r_squared: near(1) });
+  const only = shockScenario(market, { ...terms, shocks: { A: -0.2 } });
+  expect(only.return).toBeCloseTo(-0.05, 14);
+  expect(only.r_squared).toBeNull();
+  // E is in the store and not held: a factor too.
+  expect(
+    shockScenario(market, { ...terms, shocks: { E: -0.1 } }).by_name.find(({ identifier }) => identifier === 'A')!
+      .return,
+  ).toBeCloseTo(-0.15, 10);
+});
+
+test('a shock of nothing known, and factors that move together, are refused by their place', () => {
+  const prices = steps(10, Object.fromEntries(DATES.map((_, s) => [s, ((s * 7) % 5) / 100 - 0.02])));
+  const market = marketOf({
+    close: { A: prices },
+    weights: { A: 1 },
+    sectors: { A: 'X' },
+    series: { W: prices, V: prices.map((price) => 2 * price) },
+  });
+  const terms = { name: 's', regression_sessions: 60, path: 'scenarios[3]', by: 'SECTOR' };
+  const refusal = (shocks: Record<string, number>) => {
+    try {
+      return shockScenario(market, { ...terms, shocks });
+    } catch (thrown) {
+      return thrown;
+    }
+  };
+  expect(refusal({ 'SECTOR:Nothing': 0.1 })).toMatchObject({
+    detail: { findings: [{ code: 'UNKNOWN_IDENTIFIER', path: 'scenarios[3].shocks.SECTOR:Nothing' }] },
+  });
+  expect(refusal({ W: -0.1, V: 0.1 })).toMatchObject({
+    detail: { findings: [{ message: expect.stringContaining('cannot be told apart') }] },
+  });
+  expect(refusal({ W: -0.1 })).toMatchObject({ return: expect.closeTo(-0.1, 10) });
+});

@@ -2,10 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService } from '../services/running-service.js';
 import { whyNone } from './browser.js';
 import { openDesk, type Desk } from './desk.js';
+import { describeCrowd } from './walk/crowd.js';
 import { describeData } from './walk/data.js';
 import { describeFirstMarket } from './walk/first-market.js';
 import { describeIndices } from './walk/indices.js';
 import { describeOperations } from './walk/operations.js';
+import { describePages } from './walk/pages.js';
 import { describeStudies } from './walk/studies.js';
 
 const why = await whyNone();
@@ -32,5 +34,7 @@ describe.skipIf(why !== null)('the console', () => {
   describeIndices(desk);
   describeStudies(desk);
   describeOperations(desk);
+  describePages(desk);
   describeData(desk);
+  describeCrowd(desk);
 });

@@ -4,6 +4,7 @@ import { Banner } from '../components/banner.js';
 import { Button } from '../components/button.js';
 import { EmptyState } from '../components/empty-state.js';
 import { Icon } from '../components/icon.js';
+import { Page as PageFrame } from '../components/page.js';
 import { Problem } from '../components/problem.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
@@ -134,9 +135,11 @@ function CurrentPage({ path }: { readonly path: string }) {
   }, [loaded?.found.page]);
   if (found === undefined)
     return (
-      <EmptyState title="There is no such page">
-        The address <code>{path}</code> leads nowhere. <a href="/">All indices</a>
-      </EmptyState>
+      <PageFrame title="There is no such page">
+        <EmptyState title="The address leads nowhere">
+          <code>{path}</code> is no page of the console. <a href="/">All indices</a>
+        </EmptyState>
+      </PageFrame>
     );
   if (loaded === null || loaded.found.page !== found.page) return <Wait what="the page" />;
   const { Page, trouble } = loaded;

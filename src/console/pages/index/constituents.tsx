@@ -23,12 +23,10 @@ interface ConstituentsProps {
 export function Constituents({ id, run }: ConstituentsProps) {
   const on = parameter('on') ?? run.end;
   const open = parameter('name');
-  const weights = useResource(
-    `weights ${id} ${on}`,
-    (signal) =>
-      service.value.call('getWeights', { params: { index_id: id }, query: { as_of: on, risk: true }, signal }),
-    { keeps: true },
-  );
+  const weights = useResource(`weights ${id} ${on}`, weightsOf(id, on, false), { keeps: true });
+  // Of a run that is too short there is no risk, and of many names it takes longer than what they weigh.
+  const measured = useResource(`risk ${id} ${on}`, weightsOf(id, on, true), { keeps: true });
+  const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
   return (
     <div class="index-part">
       <div class="part-bar">
@@ -45,7 +43,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
         <ExportMenu id={id} table="constituents" end={on} />
       </div>
       <Answered resource={weights} what="the constituents">
-        {(view) => <Held id={id} view={view} open={open} />}
+        {(view) => <Held id={id} view={withRisk ?? view} open={open} />}
       </Answered>
       {open !== null && (
         <Explanation
@@ -58,6 +56,9 @@ export function Constituents({ id, run }: ConstituentsProps) {
     </div>
   );
 }
+
+const weightsOf = (id: string, on: string, risk: boolean) => (signal: AbortSignal) =>
+  service.value.call('getWeights', { params: { index_id: id }, query: { as_of: on, risk }, signal });
 
 interface Row extends ConstituentRow {
   readonly facts: NameFacts | undefined;

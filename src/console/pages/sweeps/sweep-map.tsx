@@ -62,7 +62,7 @@ export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
         <table>
           <thead>
             <tr>
-              <th scope="col">{down === '' ? '' : `${pointerLabel(down)} \\ ${pointerLabel(across)}`}</th>
+              {down === '' ? <td /> : <th scope="col">{`${pointerLabel(down)} \\ ${pointerLabel(across)}`}</th>}
               {columns.map((column) => (
                 <th key={column} scope="col">
                   {column}

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import type { JobStatus } from '#jobs/status.js';
+import type { Desk } from '../desk.js';
+
+const NAMES = 3000;
+const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
+const HOSTILE = '<img src=x onerror=alert(1)>';
+const FORMULA = '=HYPERLINK("http://example.org","x")';
+
+/** Three thousand names; the first one is a script, and what it is called a formula. */
+const identifiers = [HOSTILE, ...Array.from({ length: NAMES - 1 }, (_, n) => `N${String(n).padStart(4, '0')}`)];
+
+const tables = {
+  market: {
+    index: Array.from({ length: NAMES * DAYS.length }, (_, i) => i),
+    columns: ['identifier', 'date', 'CLOSE'],
+    data: DAYS.flatMap((day, t) => identifiers.map((name, n) => [name, day, 10 + (n % 50) + 0.01 * t * (n % 7)])),
+  },
+  reference: {
+    index: [0],
+    columns: ['identifier', 'NAME', 'SECTOR'],
+    data: [[HOSTILE, FORMULA, '<b onmouseover=alert(2)>bold</b>']],
+  },
+};
+
+const index = {
+  id: 'CROWD',
+  name: '<script>alert(3)</script>',
+  description: '"><svg onload=alert(4)>',
+  calendar: 'XNYS',
+  base_date: DAYS[0],
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+
+/** Three thousand names, and texts that would be something else were they not texts. */
+export function describeCrowd(desk: () => Desk): void {
+  test('three thousand names are a table of which only what is in sight is there', async () => {
+    const { page, service, complaints } = desk();
+    const request = { store_id: 'crowd', name: '<i>crowd</i>', activate: true, tables };
+    expect((await service.ask('POST', '/data/import', request)).status).toBe(201);
+    expect((await service.ask('PUT', '/indices/CROWD', index)).status).toBe(200);
+    await service.ask('POST', '/analytics/CROWD/backtest', {});
+    const run: JobStatus = await service.finished('backtest:CROWD');
+    expect(run.status).toBe('succeeded');
+    await page.goto(`${service.url()}/console/indices/CROWD?tab=constituents&held.sort=identifier:asc`);
+    const grid = page.getByRole('grid', { name: 'constituents of CROWD' });
+    await grid.getByRole('row').nth(2).waitFor();
+    expect(await grid.getAttribute('aria-rowcount')).toBe(String(NAMES + 1));
+    expect(await grid.getByRole('row').count()).toBeLessThan(80);
+    await page.locator('[role=row][tabindex="0"]').focus();
+    await page.keyboard.press('End');
+    await grid.getByRole('row', { name: /^N2998/ }).waitFor();
+    expect(await grid.getByRole('row').count()).toBeLessThan(80);
+    await page.getByLabel('Search constituents').fill('N1234');
+    await expect.poll(() => grid.getAttribute('aria-rowcount')).toBe('2');
+    expect(complaints).toEqual([]);
+  });
+
+  test('texts of documents and data are texts, whatever they say', async () => {
+    const { page, service, complaints } = desk();
+    const dialogs: string[] = [];
+    page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message());
+      void dialog.dismiss();
+    });
+    const seen = async (address: string, text: string) => {
+      await page.goto(service.url() + address);
+      await page.getByText(text, { exact: false }).first().waitFor();
+    };
+    await seen('/', index.name);
+    await seen('/', '<i>crowd</i>');
+    await seen('/console/indices/CROWD', index.description);
+    await seen(
+      `/console/indices/CROWD?tab=constituents&held.sort=identifier:asc&name=${encodeURIComponent(HOSTILE)}`,
+      FORMULA,
+    );
+    await seen(`/console/names/${encodeURIComponent(HOSTILE)}`, FORMULA);
+    await seen('/console/data/stores/crowd?tab=names&names.q=img', HOSTILE);
+    await seen('/console/indices/CROWD?tab=methodology', '<script>');
+    await seen('/console/jobs?jobs.q=%3Cimg%20src%3Dx%3E', 'No row has these words');
+    expect(await page.locator('img, main script, main svg[onload], main b, main i').count()).toBe(0);
+    expect([dialogs, complaints]).toEqual([[], []]);
+  });
+}

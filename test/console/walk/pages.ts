@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import type { Desk } from '../desk.js';
+
+/** The checks of axe-core for WCAG 2.2 AA, and those it calls best practice. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Rules whose outcome depends on colours, and on widths; the others see the same page whatever the theme. */
+const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+const OF_WIDTHS = ['target-size', 'scrollable-region-focusable', ...OF_COLOURS];
+
+const NARROW = { width: 390, height: 844 };
+const WIDE = { width: 1280, height: 820 };
+
+/** Every page with what the walk has made, an address each. */
+async function addresses({ service }: Desk): Promise<readonly string[]> {
+  const latest = async (kind: string) =>
+    (
+      await service.ask<{ jobs: { job_id: string }[] }>('GET', `/jobs?kind=${kind}&status=succeeded`)
+    ).body.jobs[0]!.job_id.split(':')[1];
+  const [optimised, swept, rendered] = [await latest('optimise'), await latest('sweep'), await latest('render')];
+  const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
+  const { body: found } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
+  const { body: stores } = await service.ask<{ active: string }>('GET', '/data/stores');
+  const index = '/console/indices/CORE';
+  const store = `/console/data/stores/${stores.active}`;
+  return [
+    '/',
+    ...['', 'constituents', 'weights', 'attribution', 'risk', 'rebalances', 'methodology'].map(
+      (tab) => `${index}?tab=${tab}`,
+    ),
+    `${index}/rebalances/${body.rebalances.at(-1)!.date}`,
+    `${index}/edit`,
+    '/console/indices/new',
+    '/console/compare',
+    '/console/optimise',
+    `/console/optimise/runs/${optimised}`,
+    '/console/sweeps',
+    `/console/sweeps/${swept}`,
+    '/console/data',
+    '/console/data/import',
+    '/console/data/connect',
+    ...['', 'doubts', 'coverage', 'names'].map((tab) => `${store}?tab=${tab}`),
+    '/console/names',
+    `/console/names/${found.identifiers[0]!.identifier}`,
+    '/console/reports',
+    `/console/reports?render=${rendered}`,
+    '/console/jobs',
+    `/console/jobs?job=sweep:${swept}`,
+    '/console/health',
+    '/console/nowhere',
+  ];
+}
+
+/** Goes to an address as a link does, and waits until nothing is waited for. */
+async function visit(page: Page, address: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
+  await settled(page);
+}
+
+async function settled(page: Page): Promise<void> {
+  await page.evaluate(`new Promise((resolve, reject) => {
+    const until = Date.now() + 10000;
+    const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait');
+    const look = (frames) => {
+      if (frames === 0) return resolve();
+      if (Date.now() > until) return reject(new Error('still waiting: ' + document.querySelector('main').textContent));
+      requestAnimationFrame(() => look(isThere() ? frames - 1 : 3));
+    };
+    look(3);
+  })`);
+}
+
+/** What axe-core has to say, a line each; of some rules alone, or of all. */
+const violations = (page: Page, rules?: readonly string[]): Promise<readonly string[]> =>
+  page.evaluate(`axe.run(document, ${rules === undefined ? '{}' : JSON.stringify({ runOnly: rules })}).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
+
+/** Marks what the tab key has to come to: everything in sight that acts, of radio buttons the chosen one. */
+const MARK = `(() => {
+  const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, [tabindex="0"]';
+  const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && one.tabIndex >= 0;
+  return [...document.querySelectorAll(acts)].filter(isSeen).map((one, k) => (one.dataset.stop = k)).length;
+})()`;
+
+/** Presses the tab key through the whole page. @returns what it came to, and whether each was in sight with a ring around it */
+async function tabbed(page: Page, stops: number): Promise<readonly string[]> {
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  await page.evaluate(`document.activeElement?.blur(); getSelection()?.setPosition(document.body, 0)`);
+  // It begins where the page put the focus, leaves the page once, and comes round.
+  for (let k = 0; k <= stops; k++) {
+    await page.keyboard.press('Tab');
+    const at = await page.evaluate<{ stop: string; ring: boolean; what: string } | null>(`(() => {
+      const one = document.activeElement;
+      if (one === null || one === document.body) return null;
+      const style = getComputedStyle(one.type === 'radio' ? one.nextElementSibling : one);
+      return { stop: one.dataset.stop ?? '', ring: style.outlineStyle !== 'none' || one.tagName === 'IFRAME', what: one.outerHTML.slice(0, 90) };
+    })()`);
+    if (at === null) continue;
+    seen.add(at.stop);
+    if (!at.ring) problems.push(`no ring around ${at.what}`);
+  }
+  for (let k = 0; k < stops; k++) if (!seen.has(String(k))) problems.push(`stop ${k} is not reached`);
+  return problems;
+}
+
+/** What holds of every page. */
+export function describePages(desk: () => Desk): void {
+  test('every page meets WCAG 2.2 AA in light and dark, wide and narrow, and fits a telephone', async () => {
+    const { page, complaints, service } = desk();
+    await page.goto(service.url());
+    await page.evaluate(AXE);
+    const found: Record<string, readonly string[]> = {};
+    const note = (where: string, lines: readonly string[]) => {
+      if (lines.length > 0) found[where] = lines;
+    };
+    for (const address of await addresses(desk())) {
+      await visit(page, address);
+      note(`${address} light`, await violations(page));
+      await page.setViewportSize(NARROW);
+      await settled(page);
+      note(`${address} narrow`, await violations(page, OF_WIDTHS));
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
+      await page.setViewportSize(WIDE);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await settled(page);
+      note(`${address} dark`, await violations(page, OF_COLOURS));
+      await page.emulateMedia({ colorScheme: 'light' });
+    }
+    expect(found).toEqual({});
+    expect(complaints).toEqual([]);
+  });
+
+  test('the tab key comes to everything that acts on every page, each with a ring around it', async () => {
+    const { page } = desk();
+    const found: Record<string, readonly string[]> = {};
+    for (const address of await addresses(desk())) {
+      await visit(page, address);
+      const problems = await tabbed(page, await page.evaluate<number>(MARK));
+      if (problems.length > 0) found[address] = problems;
+    }
+    expect(found).toEqual({});
+  });
+
+  test('pages, rows, marks of charts and order of rules are reached by keys alone', async () => {
+    const { page, service } = desk();
+    await page.goto(service.url());
+    await page.getByRole('row', { name: /^CORE / }).waitFor();
+    const open = async (typed: string, found: string) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Page, index or name' }).waitFor();
+      await page.keyboard.type(typed);
+      await page.getByRole('option', { name: found, selected: true }).waitFor();
+      await page.keyboard.press('Enter');
+    };
+    await open('jobs', 'Jobs page');
+    await page.getByRole('heading', { name: 'Jobs' }).waitFor();
+    await open('CORE Core', 'CORE Core index');
+    const chart = page.getByRole('application', { name: /Level of CORE/ });
+    await chart.focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Shift+PageUp');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(true);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(false);
+    await visit(page, '/console/indices/CORE?tab=constituents');
+    await page.locator('[role=row][tabindex="0"]').focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
+    const panel = page.getByRole('complementary', { name: /./ }).last();
+    await panel.waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
+    await visit(page, '/console/indices/CORE/edit');
+    const ruleOrder = () => page.locator('#main .row > header strong').allTextContents();
+    await expect.poll(async () => (await ruleOrder()).length).toBeGreaterThan(1);
+    const before = await ruleOrder();
+    await page.locator('#rule-0').focus();
+    await page.keyboard.press('Alt+ArrowDown');
+    await expect.poll(async () => (await ruleOrder())[1]?.slice(3)).toBe(before[0]!.slice(3));
+  });
+}

@@ -177,16 +177,22 @@ function parameter(
   };
 }
 
-function requestBody({ schema, optional, example, bytesMax }: Body, registry: SchemaRegistry): Json {
+function requestBody({ schema, optional, example, bytesMax, upload }: Body, registry: SchemaRegistry): Json {
   const wire = registry.request(schema);
   const content = {
     schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire,
     ...(example === undefined ? {} : { example }),
   };
+  const uploads = Object.fromEntries(
+    (upload?.media ?? []).map((type) => [
+      type,
+      { schema: { description: `Bytes of the media type ${type}, at most ${upload?.bytesMax}.` } },
+    ]),
+  );
   return {
     required: optional !== true,
     ...(bytesMax === undefined ? {} : { description: `At most ${bytesMax} bytes.` }),
-    content: { 'application/json': content },
+    content: { 'application/json': content, ...uploads },
   };
 }
 

@@ -51,6 +51,8 @@ export interface Body {
    * service, after the query.
    */
   readonly raw?: boolean;
+  /** Bodies that are no JSON: the handler gets them as they come, and has them written to a file. */
+  readonly upload?: { readonly media: readonly string[]; readonly bytesMax: number };
   /**
    * The answer is a report on the body: a number beyond the range of a double is left in it as an infinity
    * for the report to name, where every other route refuses it first.

@@ -25,6 +25,8 @@ export const LIMITS = {
   MAX_BODY_BYTES: 1_048_576,
   /** Body of `POST /data/import`. */
   MAX_IMPORT_BYTES: 67_108_864,
+  /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
+  MAX_IMPORT_TABLE_BYTES: 4_294_967_296,
   /** Nesting of a JSON body. */
   MAX_JSON_DEPTH: 64,
   /** Age of a heartbeat past which a running job is queued again. */

@@ -2,6 +2,7 @@ import type { Body } from '#contract/route.js';
 import { LIMITS } from '#domain/limits.js';
 import { parseJson, type ParsedJson } from '#domain/parse-json.js';
 import { Refusal } from '#domain/refusal.js';
+import type { Upload } from './handler.js';
 
 /** Time a whole body may take to arrive; one with a limit of its own is a large upload. */
 const ARRIVAL_MS = 30_000;
@@ -21,6 +22,40 @@ export async function readBody(request: Request, body: Body): Promise<ParsedJson
   if (body.raw === true) return { value: bytes, overflows: false };
   const { value, overflows } = parseJson(bytes);
   return { value: value === null && body.optional === true ? undefined : value, overflows };
+}
+
+/** Longest pause in a body that is read as it comes, and the longest that all of it may take. */
+const PAUSE_MS = 30_000;
+export const UPLOAD_MS = 3_600_000;
+
+/** The body of a request as it comes, where it has one of the media types that are taken so. */
+export function uploadOf(request: Request, { upload }: Body): Upload | undefined {
+  const media = (request.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
+  return upload?.media.includes(media) === true ? { media, bytes: uploaded(request, upload.bytesMax) } : undefined;
+}
+
+async function* uploaded(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
+  const { headers, body } = request;
+  const declared = headers.get('content-length');
+  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(declared, bytesMax);
+  const encoding = headers.get('content-encoding');
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encoded(encoding);
+  if (body === null) throw malformed('The body is empty.');
+  const reader = body.getReader();
+  const until = performance.now() + UPLOAD_MS;
+  let total = 0;
+  try {
+    for (;;) {
+      const { done, value } = await within(reader.read(), Math.min(PAUSE_MS, until - performance.now()));
+      if (done) break;
+      total += value.byteLength;
+      if (total > bytesMax) throw tooLarge(`more than ${bytesMax}`, bytesMax);
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {}); // a connection that is lost has nothing left to cancel
+  }
+  if (total === 0) throw malformed('The body is empty.');
 }
 
 async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
@@ -49,7 +84,7 @@ async function countedBytes(request: Request, bytesMax: number): Promise<Uint8Ar
   return Buffer.concat(chunks, total);
 }
 
-async function within(read: Promise<Uint8Array>, arrivalMs: number): Promise<Uint8Array> {
+async function within<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -71,15 +106,15 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i
 
 function checkType(headers: Headers): void {
   const encoding = headers.get('content-encoding');
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
-    throw malformed(`The body has the content encoding ${printable(encoding)}; it must be sent plain.`);
-  }
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encoded(encoding);
   const type = headers.get('content-type');
   if (type === null) throw malformed('The body has no content type; application/json is needed.');
   if (!JSON_TYPE.test(type.trim()))
     throw malformed(`The body has the content type ${printable(type)}; application/json is needed.`);
 }
 
+const encoded = (encoding: string) =>
+  malformed(`The body has the content encoding ${printable(encoding)}; it must be sent plain.`);
 const printable = (text: string) => JSON.stringify(text.slice(0, 100));
 const malformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
 

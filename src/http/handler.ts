@@ -18,6 +18,13 @@ type ParsedBody<B> = B extends Body
       : z.output<B['schema']>
   : undefined;
 
+/** A body that is read as it comes. */
+export interface Upload {
+  readonly media: string;
+  /** @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST where it does not come whole */
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
 /** A request whose path, query and JSON syntax are already checked. */
 export interface RouteRequest<R extends Route> {
   readonly params: Parsed<R['params']>;
@@ -28,6 +35,8 @@ export interface RouteRequest<R extends Route> {
    * @throws Refusal VALIDATION_FAILED
    */
   body(): ParsedBody<R['body']>;
+  /** The body where it is of one of the media types that the route takes as files; undefined of any other. */
+  upload(): Upload | undefined;
   /**
    * What `If-Match` demands of the stored document, undefined when the header is absent. Handed to the service,
    * which checks it inside the transaction that writes: see `#services/preconditions.js`.

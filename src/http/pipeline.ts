@@ -5,8 +5,8 @@ import { checkShape } from '#domain/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Precondition } from '#services/shared/preconditions.js';
-import { readBody } from './body.js';
-import type { Handler, Principal, Reply, RouteRequest } from './handler.js';
+import { readBody, uploadOf } from './body.js';
+import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { queryReader } from './query.js';
 
 /** What an operation sees of the HTTP request: all of it before any check. */
@@ -41,24 +41,24 @@ export function createOperation(
   const readQuery = route.openQuery === true ? () => ({}) : queryReader(route.query);
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  const run = (exchange: Exchange, principal: Principal, json: ParsedJson | undefined) => {
+  const run = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const params = readParams(route, idNames, exchange);
     const query = readQuery(searchOf(exchange.request.url));
-    return handler(routeRequest(exchange, principal, params, query, route.body, json));
+    return handler(routeRequest(exchange, principal, params, query, route.body, sent));
   };
 
   /**
    * A request that came before the data of the last process is tried once more when that has settled: nothing was done
    * for it.
    */
-  const runSettled = (exchange: Exchange, principal: Principal, json: ParsedJson | undefined) => {
+  const runSettled = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const again = async (failure: unknown) => {
       if (!isDatasetLoading(failure)) throw failure;
       await dataSettled();
-      return run(exchange, principal, json);
+      return run(exchange, principal, sent);
     };
     try {
-      const reply = run(exchange, principal, json);
+      const reply = run(exchange, principal, sent);
       return reply instanceof Promise ? reply.catch(again) : reply;
     } catch (failure) {
       if (isDatasetLoading(failure)) return again(failure);
@@ -72,12 +72,19 @@ export function createOperation(
     answer(exchange, principal) {
       assertScope(route, principal);
       const { body } = route;
-      return body === undefined
-        ? runSettled(exchange, principal, undefined)
-        : readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json));
+      if (body === undefined) return runSettled(exchange, principal, undefined);
+      const upload = uploadOf(exchange.request, body);
+      return upload === undefined
+        ? readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json))
+        : runSettled(exchange, principal, { upload });
     },
   };
 }
+
+/** What came as a body: JSON, or bytes that are still on their way. */
+type Sent = ParsedJson | { readonly upload: Upload } | undefined;
+
+const isUpload = (sent: Sent): sent is { readonly upload: Upload } => sent !== undefined && 'upload' in sent;
 
 function assertScope({ scope }: Route, { scopes }: Principal): void {
   if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
@@ -105,7 +112,7 @@ function routeRequest(
   params: Record<string, unknown>,
   query: Record<string, unknown>,
   declared: Body | undefined,
-  json: ParsedJson | undefined,
+  sent: Sent,
 ): RouteRequest<Route> {
   const { request, requestId, traceId } = exchange;
   const header = (name: string) => request.headers.get(name) ?? undefined;
@@ -113,7 +120,8 @@ function routeRequest(
     // The schemas of the route have parsed both; its generic form knows them only as objects.
     params: params as RouteRequest<Route>['params'],
     query: query as RouteRequest<Route>['query'],
-    body: () => parseBody(declared, json) as ReturnType<RouteRequest<Route>['body']>,
+    body: () => parseBody(declared, isUpload(sent) ? undefined : sent) as ReturnType<RouteRequest<Route>['body']>,
+    upload: () => (isUpload(sent) ? sent.upload : undefined),
     precondition: () => parseIfMatch(header('if-match')),
     accepts: (mediaType) =>
       (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),

@@ -5,13 +5,14 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusal.js';
 import type { App } from './app.js';
+import { UPLOAD_MS } from './body.js';
 import { rawErrorResponse, streamedReply, toErrorResponse } from './reply.js';
 import { sendStream } from './send-stream.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
 /** Time for a whole request. The body's own, shorter time is kept where it is read; this is the longest of them. */
-const REQUEST_TIMEOUT_MS = 300_000;
+const REQUEST_TIMEOUT_MS = UPLOAD_MS;
 const CONNECTIONS_CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 5_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;

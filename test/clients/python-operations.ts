@@ -34,6 +34,7 @@ ${methods.join('\n')}`;
 
 const NAMING: Naming = {
   prefix: 'c.',
+  typing: '',
   date: 'Date',
   nameOf: () => {
     throw new Error('an object of an operation has no name: give its schema an id');

@@ -5,8 +5,9 @@ import { oneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.j
 /** The Python of a contract's schemas: a TypedDict for every object, an alias for everything else. */
 export function pythonTypes({ components, paths }: OpenApiDocument): string {
   const answered = answeredSchemas(components.schemas, paths);
+  const names = new Set(Object.keys(components.schemas));
   const declared = Object.entries(components.schemas).map(([name, schema]) =>
-    declaration(name, schema, answered.has(name) ? 'str' : 'Date'),
+    declaration(name, schema, { date: answered.has(name) ? 'str' : 'Date', names }),
   );
   return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 """Types of everything the service takes and answers, as JSON carries it."""
@@ -14,10 +15,10 @@ export function pythonTypes({ components, paths }: OpenApiDocument): string {
 from __future__ import annotations
 
 import datetime
-from typing import Any, Dict, Literal, Mapping, Optional, Sequence, TypedDict, Union
+import typing as t
 
 #: A date to send: of Python, or YYYY-MM-DD.
-Date = Union[str, datetime.date]
+Date = t.Union[str, datetime.date]
 
 ${declared.join('\n')}`;
 }
@@ -25,6 +26,8 @@ ${declared.join('\n')}`;
 /** How a type names what it is made of: dates are texts in what the service answers. */
 export interface Naming {
   readonly prefix: string;
+  /** The same of what the language brings: a schema may be called as one of those is. */
+  readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
   /** The name of an object that has none of its own, by where it stands. */
   readonly nameOf: (fields: readonly Field[], place: string) => string;
@@ -45,14 +48,22 @@ function answeredSchemas(schemas: Readonly<Record<string, JsonSchema>>, paths: O
   return found;
 }
 
-function declaration(name: string, schema: JsonSchema, date: Naming['date']): string {
+/** A schema, and the objects inside it that have no name of their own. */
+function declaration(
+  name: string,
+  schema: JsonSchema,
+  { date, names }: { readonly date: Naming['date']; readonly names: ReadonlySet<string> },
+): string {
   const shape = shapeOf(schema);
   const inner: string[] = [];
+  const taken = new Set(names);
   const naming: Naming = {
     prefix: '',
+    typing: 't.',
     date,
     nameOf(fields, place) {
-      const inside = nameInside(fields, place, new Set(inner.flatMap((text) => /^class (\w+)/m.exec(text)?.[1] ?? [])));
+      const inside = nameInside(fields, place, taken);
+      taken.add(inside);
       inner.push(typedDict(inside, undefined, fields, naming));
       return inside;
     },
@@ -65,14 +76,21 @@ function declaration(name: string, schema: JsonSchema, date: Naming['date']): st
   return [...inner, text].join('\n');
 }
 
-/** An object inside another is called after its place, and after its kind where several stand there. */
+/** An object inside another is called after its place, and after its kind where it has one. */
 function nameInside(fields: readonly Field[], place: string, taken: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
   const name = kind?.kind === 'literal' ? `${place}${pascal(String(kind.values[0]))}` : place;
-  return taken.has(name) ? `${name}${[...taken].filter((other) => other.startsWith(name)).length + 1}` : name;
+  let free = name;
+  for (let i = 2; taken.has(free); i++) free = `${name}${i}`;
+  return free;
 }
 
-const KEYWORDS = new Set(['from', 'import', 'class', 'def', 'in', 'is', 'lambda', 'not', 'or', 'and', 'if', 'else']);
+/** Words that Python keeps to itself. */
+const KEYWORDS = new Set(
+  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
+);
 
 /** A TypedDict whose members that may be left out are declared apart, as Python 3.9 knows it. */
 function typedDict(name: string, description: string | undefined, fields: readonly Field[], naming: Naming): string {
@@ -81,9 +99,9 @@ function typedDict(name: string, description: string | undefined, fields: readon
   const optional = fields.filter(({ isRequired }) => !isRequired);
   const head = description === undefined ? '' : `    """${documented(description)}"""\n\n`;
   const body = (members: readonly Field[]) => members.map((field) => member(field, name, naming)).join('');
-  if (optional.length === 0) return `class ${name}(TypedDict):\n${head}${body(required) || '    pass\n'}\n`;
-  if (required.length === 0) return `class ${name}(TypedDict, total=False):\n${head}${body(optional)}\n`;
-  return `class _${name}(TypedDict):\n${body(required)}\n\nclass ${name}(_${name}, total=False):\n${head}${body(optional)}\n`;
+  if (optional.length === 0) return `class ${name}(t.TypedDict):\n${head}${body(required) || '    pass\n'}\n`;
+  if (required.length === 0) return `class ${name}(t.TypedDict, total=False):\n${head}${body(optional)}\n`;
+  return `class _${name}(t.TypedDict):\n${body(required)}\n\nclass ${name}(_${name}, total=False):\n${head}${body(optional)}\n`;
 }
 
 function member({ name, shape, description }: Field, owner: string, naming: Naming): string {
@@ -102,7 +120,7 @@ function functionalTypedDict(name: string, fields: readonly Field[], naming: Nam
       .join('');
   const required = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
-  const whole = `${optional.length === 0 ? name : `_${name}`} = TypedDict("${optional.length === 0 ? name : `_${name}`}", {\n${dictionary(required)}})\n`;
+  const whole = `${optional.length === 0 ? name : `_${name}`} = t.TypedDict("${optional.length === 0 ? name : `_${name}`}", {\n${dictionary(required)}})\n`;
   if (optional.length === 0) return `${whole}\n`;
   return `${whole}\n\nclass ${name}(_${name}, total=False):\n${optional.map((field) => member(field, name, naming)).join('')}\n`;
 }
@@ -123,28 +141,32 @@ export function typeText(shape: Shape, place: string, naming: Naming): string {
     case 'name':
       return named(shape.name);
     case 'literal':
-      return `Literal[${shape.values.map((value) => JSON.stringify(value)).join(', ')}]`;
+      return `${naming.typing}Literal[${shape.values.map((value) => JSON.stringify(value)).join(', ')}]`;
     case 'union':
-      return unionText([...new Set(shape.members.map((one) => typeText(one, place, naming)))]);
+      return unionText([...new Set(shape.members.map((one) => typeText(one, place, naming)))], naming.typing);
     case 'list':
-      return `Sequence[${typeText(shape.of, place, naming)}]`;
+      return `${naming.typing}Sequence[${typeText(shape.of, place, naming)}]`;
     case 'record':
-      return `Mapping[str, ${typeText(shape.of, place, naming)}]`;
+      return `${naming.typing}Mapping[str, ${typeText(shape.of, place, naming)}]`;
     case 'object':
-      return shape.fields.length === 0 ? 'Dict[str, Any]' : named(naming.nameOf(shape.fields, place));
+      return shape.fields.length === 0
+        ? `${naming.typing}Dict[str, ${naming.typing}Any]`
+        : named(naming.nameOf(shape.fields, place));
     case 'plain':
-      return shape.format === 'date' && naming.date === 'Date' ? dateText(naming.prefix) : PLAIN[shape.type];
+      return shape.format === 'date' && naming.date === 'Date'
+        ? dateText(naming.prefix)
+        : `${shape.type === 'any' ? naming.typing : ''}${PLAIN[shape.type]}`;
   }
 }
 
 const dateText = (prefix: string) => (prefix === '"' ? 'Date' : `${prefix}Date`);
 
-function unionText(members: readonly string[]): string {
-  if (members.includes('Any')) return 'Any';
+function unionText(members: readonly string[], typing: Naming['typing']): string {
+  if (members.includes(`${typing}Any`)) return `${typing}Any`;
   const others = members.filter((each) => each !== 'None');
-  const whole = others.length === 1 ? others[0]! : `Union[${others.join(', ')}]`;
+  const whole = others.length === 1 ? others[0]! : `${typing}Union[${others.join(', ')}]`;
   if (others.length === 0) return 'None';
-  return others.length === members.length ? whole : `Optional[${whole}]`;
+  return others.length === members.length ? whole : `${typing}Optional[${whole}]`;
 }
 
 export const pascal = (name: string) =>

@@ -45,6 +45,7 @@ beforeAll(async () => {
     base_date: '2020-01-02',
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
+  await service.job('/analytics/PY/backtest', { transaction_cost_bps: 5 });
 });
 afterAll(async () => {
   if (!isPythonHere) return;
@@ -223,6 +224,36 @@ imported = d.import_tables("Frame", {"market": table}, store_id="frame")
 print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"]]))`);
     expect(said).toEqual([true, true, true, true, 2]);
   });
+
+  test.skipIf(!hasPandas)(
+    'a large frame arrives whole, its names and dates in columns, in the index or above the columns',
+    async () => {
+      const said = await outputOf(`
+import numpy, pandas
+d = Divisor()
+names, days = [f"N{i}" for i in range(60)], pandas.bdate_range("2021-01-04", periods=700, tz="Europe/London")
+index = pandas.MultiIndex.from_product([days, names], names=["Date", "Ticker"])
+values = numpy.random.default_rng(7).uniform(1, 2, (len(index), 3))
+frame = pandas.DataFrame(values, index=index, columns=["CLOSE", "VOLUME", "SHARES"])
+frame.iloc[5, 1] = numpy.nan
+wide = frame.unstack("Ticker")
+shapes = {"columns": frame.reset_index().rename(columns={"Date": "date", "Ticker": "identifier"}), "index": frame, "wide": wide}
+stores = [d.import_tables(name, {"market": shape}) for name, shape in shapes.items()]
+sectors = pandas.DataFrame({"SECTOR": ["Energy"] * 60}, index=pandas.Index(names, name="identifier"))
+both = d.import_tables("both", {"reference": sectors, "market": frame}, activate=True)
+held = d.prices("N7", columns=["CLOSE"])["CLOSE"]
+try:
+    d.import_tables("torn", {"market": frame, "reference": sectors.assign(identifier=[""] * 60)})
+except DivisorError as refused:
+    torn = refused.code
+print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), both["rows"]["market"], both["rows"]["reference"],
+    list(held) == list(frame["CLOSE"].xs("N7", level="Ticker")), str(held.index[0].date()), d.reference(["N7"], ["SECTOR"]), torn,
+    [store["store_id"] for store in d.request("GET", "/data/stores")["stores"] if store["store_id"] == "torn"]]))
+`);
+      await service.job('/data/stores/market/activate');
+      expect(said).toEqual([1, 42_000, 60, true, '2021-01-04', { N7: { SECTOR: 'Energy' } }, 'VALIDATION_FAILED', []]);
+    },
+  );
 
   test('an operation answers what the service answers; a job is waited for, or its result is there at once', async () => {
     const said = await outputOf(`

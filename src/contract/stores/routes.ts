@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ImportQuery, TABLE_FORMATS } from '#domain/documents/import-request.js';
 import { LIMITS } from '#domain/limits.js';
 import { Id } from '#domain/shape.js';
 import { listingQuery } from '../common.js';
@@ -160,10 +161,12 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'Writes tables or an uploaded file into a new store.',
     description:
-      'Exactly one of content and tables. Every problem is one finding, at the sheet, row and column it has; nothing is written when one is an error.',
+      'Exactly one of content and tables; or the body is one table, a Parquet file or an Arrow stream, and the query says the rest. Every problem is one finding, at the sheet, row and column it has; nothing is written when one is an error.',
+    query: ImportQuery,
     body: {
       schema: ImportRequest,
       bytesMax: LIMITS.MAX_IMPORT_BYTES,
+      upload: { media: Object.keys(TABLE_FORMATS), bytesMax: LIMITS.MAX_IMPORT_TABLE_BYTES },
       raw: true,
       example: {
         name: 'Two names',

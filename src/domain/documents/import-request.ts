@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../shape.js';
 import { Mapping } from './mapping.js';
-import { Adjustment, DeclaredCurrency } from './dataset-document.js';
+import { Adjustment, DeclaredCurrency, STORE_DATASETS } from './dataset-document.js';
 
 /** A table as a request carries it. Its rows are checked where they are read: each problem at its own row. */
 export interface ImportTable {
@@ -30,6 +30,30 @@ export const ImportHeader = z.strictObject({
     .meta({ description: 'What to do when the id is taken: append adds to an imported store what it does not hold.' }),
 });
 export type ImportHeader = z.infer<typeof ImportHeader>;
+
+/** Formats of a table that is the body of an import, by media type. */
+export const TABLE_FORMATS = {
+  'application/vnd.apache.parquet': 'parquet',
+  'application/vnd.apache.arrow.stream': 'arrow',
+} as const;
+export type TableFormat = (typeof TABLE_FORMATS)[keyof typeof TABLE_FORMATS];
+
+const { shape } = ImportHeader;
+
+/** What is said in the query of an import whose body is a table. */
+export const ImportQuery = z.strictObject({
+  name: shape.name.optional().meta({ description: 'Of the store. Needed where the body is a table.' }),
+  store_id: shape.store_id,
+  dataset: z.enum(STORE_DATASETS).optional().meta({ description: 'What the table is; market by default.' }),
+  adjustment: Adjustment.optional(),
+  currency: z.string().optional().meta({ description: 'Currency of names that have no CURRENCY of their own.' }),
+  activate: z.boolean().optional().meta({ description: 'Serve the store at once.' }),
+  on_exists: shape.on_exists
+    .unwrap()
+    .optional()
+    .meta({ description: 'What to do when the id is taken; tables other than the market are appended.' }),
+});
+export type ImportQuery = z.infer<typeof ImportQuery>;
 
 const isTable = (value: unknown): boolean => {
   const table = value as Partial<ImportTable> | null;

@@ -1,6 +1,10 @@
 import type { storeRoutes } from '#contract/stores/routes.js';
+import { ImportHeader, TABLE_FORMATS } from '#domain/documents/import-request.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+import { checkShape } from '#domain/shape.js';
 import type { Datasets } from '#services/datasets/datasets.js';
-import type { Handlers } from '../handler.js';
+import type { ImportedBody } from '#services/datasets/imports.js';
+import type { Handlers, RouteRequest } from '../handler.js';
 
 export function datasetHandlers(datasets: Datasets): Handlers<typeof storeRoutes> {
   return {
@@ -30,11 +34,27 @@ export function datasetHandlers(datasets: Datasets): Handlers<typeof storeRoutes
       await datasets.get(request.params.store_id);
       return { json: await datasets.repair(request.params.store_id, request.body()) };
     },
-    importStore: async (request) => ({ json: await datasets.importData(request.body()) }),
+    importStore: async (request) => ({ json: await datasets.importData(importedBody(request)) }),
     getImportTemplate({ query }) {
       const { bytes, type, name } = datasets.template(query.format);
       return { bytes, type, headers: { 'Content-Disposition': `attachment; filename="${name}"` } };
     },
     generateSynthetic: async (request) => ({ json: await datasets.generate(request.body(), request.origin) }),
   };
+}
+
+/** The body of an import: JSON that says all, or a table whose query says the rest. @throws Refusal VALIDATION_FAILED */
+function importedBody({ query, body, upload }: RouteRequest<(typeof storeRoutes)['importStore']>): ImportedBody {
+  const table = upload();
+  const { dataset = 'market', ...said } = query;
+  if (table !== undefined) {
+    const { value: header, findings } = checkShape(ImportHeader, said);
+    if (header === undefined) throw refuseWithFindings('query', findings);
+    const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route takes no other type
+    return { kind: 'table', header, dataset, format, bytes: table.bytes };
+  }
+  const [name] = Object.keys(query);
+  if (name === undefined) return { kind: 'json', bytes: body() };
+  const message = `${name} stands in the body where that is JSON.`;
+  throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
 }

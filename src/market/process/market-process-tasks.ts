@@ -149,6 +149,13 @@ async function perform(
       const made = await performImport(await readFile(options.bodyFile!), problems, ask);
       return made && { ...made, files: written(made.folder, made.content) };
     }
+    case 'importTable': {
+      const { importTable } = await import('../import/import-table.js');
+      const made = await importTable(input.table, input.answer, problems, (fraction) =>
+        onProgress(0.6 * fraction, 'reading'),
+      );
+      return made && { ...made, files: written(made.folder, made.content) };
+    }
     case 'generate': {
       const { generateMarket } = await import('../synthetic/generate-market.js');
       const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));

@@ -4,7 +4,7 @@ import type { TableNames } from '../sources/databases/tables-to-read.js';
 import type { Dataset, DatasetRows } from '../content/datasets.js';
 import type { DatasetFiles } from '../sources/folder.js';
 import type { Day } from '#domain/days.js';
-import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
@@ -30,6 +30,8 @@ export interface MarketTasks {
   readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly terms?: MarketTerms };
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
   importBody: Record<string, never>;
+  /** Reads a table that was sent as a file and writes what it brings as a store. */
+  importTable: { readonly table: UploadedTable; readonly answer: ImportAnswer };
   /** Makes a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
@@ -47,6 +49,13 @@ export interface TaskOptions {
   readonly bodyFile: string | null;
   /** Codes of the calendars that stored indices are on. */
   readonly calendars: readonly string[];
+}
+
+/** A table that was sent as a file. */
+export interface UploadedTable {
+  readonly path: string;
+  readonly dataset: Dataset;
+  readonly format: TableFormat;
 }
 
 /** The answer to the process after it sent the header of an import: what to do with the rest. */

@@ -19,7 +19,7 @@ import { placedAt, refusedData } from './refused-data.js';
 import { createDatasetActivity } from './activity.js';
 import { createDatasetAudits } from './audits.js';
 import { readDataset, toListedDataset } from './documents.js';
-import { createDatasetImports } from './imports.js';
+import { createDatasetImports, type ImportedBody } from './imports.js';
 import type { DatasetJobs } from './jobs.js';
 import type { DatasetLoading } from './loading.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
@@ -52,7 +52,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: Uint8Array): Promise<ImportResult>;
+  importData(body: ImportedBody): Promise<ImportResult>;
   /** The blank template of an import. */
   template(format: TemplateFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
@@ -88,12 +88,16 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
 const READERS_MAX = 2;
 const READERS_WAITING_MAX = 8;
 
+/** Tables that arrive at once: each may take as much of the disk as a body may have. */
+const UPLOADS_MAX = 2;
+
 export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const { documents, jobs, markets, loading, folders } = dependencies;
   const closing = new AbortController();
   const activity = createDatasetActivity(dependencies);
   const readers = createGate({ name: 'imports', runningMax: READERS_MAX, waitingMax: READERS_WAITING_MAX });
-  const shared = { ...dependencies, activity, readers, closing: closing.signal };
+  const uploads = createGate({ name: 'uploads', runningMax: UPLOADS_MAX, waitingMax: 0 });
+  const shared = { ...dependencies, activity, readers, uploads, closing: closing.signal };
   const registration = createDatasetRegistration(shared);
   const imports = createDatasetImports(shared);
   const submissions = createDatasetSubmissions(shared);

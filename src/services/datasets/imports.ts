@@ -1,14 +1,18 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
-import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { folderFiles, type DatasetFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
-import { runMarketTask } from '#market/process/market-process.js';
-import type { ContentSummary } from '#market/process/market-tasks.js';
+import { runMarketTask, type MarketTaskResult } from '#market/process/market-process.js';
+import type { ContentSummary, ImportAnswer } from '#market/process/market-tasks.js';
+import type { Dataset } from '#market/content/datasets.js';
+import { isFull } from '#market/serving/shared-market.js';
 import { createProblems } from '#market/content/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
@@ -28,6 +32,8 @@ export interface DatasetImportsDependencies {
   readonly folders: ManagedFolders;
   /** Lets so many readers run at once. */
   readonly readers: Gate;
+  /** Lets so many tables arrive at once. */
+  readonly uploads: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
   /** Codes of the calendars that stored indices are on. */
@@ -35,19 +41,30 @@ export interface DatasetImportsDependencies {
   readonly timestamp: () => string;
 }
 
+/** The body of an import. */
+export type ImportedBody =
+  | { readonly kind: 'json'; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'table';
+      readonly header: ImportHeader;
+      readonly dataset: Dataset;
+      readonly format: TableFormat;
+      readonly bytes: AsyncIterable<Uint8Array>;
+    };
+
 /** Stores whose data the service keeps itself: those that are imported, and those that repairs make. */
 export interface DatasetImports {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: Uint8Array): Promise<ImportResult>;
+  importData(body: ImportedBody): Promise<ImportResult>;
   /** Registers the store that repairs made, and serves it when its panels came with it. */
   register(made: Repaired): Promise<DataStore>;
 }
 
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
-  const { documents, activity, markets, locations, folders, readers, closing, calendarsInUse, timestamp } =
+  const { documents, activity, markets, locations, folders, readers, uploads, closing, calendarsInUse, timestamp } =
     dependencies;
 
-  async function importData(body: Uint8Array): Promise<ImportResult> {
+  async function importData(body: ImportedBody): Promise<ImportResult> {
     let work:
       | {
           readonly header: ImportHeader;
@@ -66,18 +83,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       return { folder: work.folder, held, load };
     };
     try {
-      const calendars = await calendarsInUse();
-      // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
-      const result = await readers(() =>
-        asFindings(
-          'content',
-          runMarketTask(
-            'importBody',
-            {},
-            { load: { datasetId: '', adjustment: 'none' }, body, onImport, calendars, signal: closing },
-          ),
-        ),
-      );
+      const result = await (body.kind === 'json' ? readJson(body.bytes, onImport) : readTable(body, onImport));
       if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
       const { header, datasetId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedDataset(datasetId, header, previous, folder, result.summary);
@@ -96,6 +102,32 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     } finally {
       if (work !== undefined) activity.reading.delete(work.datasetId);
     }
+  }
+
+  async function readJson(body: Uint8Array, onImport: OnImport): Promise<MarketTaskResult> {
+    const calendars = await calendarsInUse();
+    const options = { load: UNNAMED, body, onImport, calendars, signal: closing };
+    return readers(() => asFindings('content', runMarketTask('importBody', {}, options)));
+  }
+
+  /** Has a table written beside the store it will become, and read from there. */
+  async function readTable(
+    { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
+    onImport: OnImport,
+  ): Promise<MarketTaskResult> {
+    const calendars = await calendarsInUse();
+    return uploads(async () => {
+      const answer = await onImport(header);
+      const path = join(answer.folder, UPLOADED);
+      try {
+        await asFindings('content', writeUpload(path, bytes));
+        const options = { load: answer.load ? UNNAMED : null, calendars, signal: closing };
+        const input = { table: { path, dataset, format }, answer };
+        return await readers(() => asFindings('content', runMarketTask('importTable', input, options)));
+      } finally {
+        await removeUpload(path);
+      }
+    });
   }
 
   /** The store that an import replaces or appends to. */
@@ -223,6 +255,30 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   }
 
   return { importData, register };
+}
+
+type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;
+
+/** A store has no id before its header is read; its panels are loaded under the one it turns out to have. */
+const UNNAMED = { datasetId: '', adjustment: 'none' } as const;
+
+/** A table as it came, in the folder of the store it will become: a name that is never read as data, and is removed with the folder after a crash. */
+const UPLOADED = '.uploaded';
+
+/** @throws Refusal STORAGE_FULL, STORE_WRITE_FAILED; and what reading the bytes throws */
+async function writeUpload(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
+  } catch (failure) {
+    if (failure instanceof Refusal) throw failure;
+    const code = isFull(failure) ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED';
+    throw new Refusal(code, 'The table could not be written.', null, { cause: failure });
+  }
+}
+
+/** Removes a table, and what an Arrow stream was written as. */
+async function removeUpload(path: string): Promise<void> {
+  await Promise.all([path, `${path}.parquet`].map((file) => rm(file, { force: true })));
 }
 
 function importResult(store: DataStore, summary: ContentSummary): ImportResult {

@@ -21,13 +21,13 @@ import shutil
 import sys
 from datetime import date
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
 
 from .api import Operations
 from .errors import DivisorError, Unreachable
-from .frames import HAS_PANDAS, dated, ready, split
+from .frames import HAS_PANDAS, as_frame, dated, is_large, ready, split
 from .jobs import Job, Progress
-from .transport import ARROW, LOST, Transport, as_json, word
+from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
 
 try:
     import pandas
@@ -124,18 +124,52 @@ class Divisor:
         return self.run("/data/synthetic", fields)
 
     def import_tables(self, name: str, tables: Mapping[str, Any], **fields: Any) -> Any:
-        """Writes tables into a new store: market, and reference, corporate_actions, universes when there are any.
+        """Writes tables into a new store: market, and reference, corporate_actions, universes, series when there are any.
 
-        A table is a pandas frame with columns `identifier`, `date`, ..., a dictionary of the three members of `to_dict("split")`,
-        or a list of rows that are dictionaries. `activate=True` serves the store.
+        A table is a pandas frame with columns `identifier`, `date`, ..., or with these in its index, or with names in a
+        second level of its columns; a dictionary of the three members of `to_dict("split")`; or a list of rows that are
+        dictionaries. `activate=True` serves the store. Large frames travel as Parquet, of up to 4 GiB each.
         """
-        return self.request("POST", "/data/import", {"name": name, "tables": {dataset: split(table) for dataset, table in tables.items()}, **fields})
+        if any(is_large(table) for table in tables.values()):
+            return self._import_frames(name, tables, fields)
+        body = {"name": name, "tables": {dataset: split(table) for dataset, table in tables.items()}, **fields}
+        return self.request("POST", "/data/import", body)
+
+    def _import_frames(self, name: str, tables: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
+        """Sends the market, then the tables beside it, one by one; the last of them serves the store where that is wanted."""
+        from .parquet import parquet  # needs what frames come with
+
+        datasets = sorted(tables, key=lambda dataset: dataset != "market")
+        is_new = fields.get("on_exists", "refuse") == "refuse"
+        rows: Dict[str, int] = {}
+        store_id = None
+        try:
+            for dataset in datasets:
+                query = {**fields, "name": name, "dataset": dataset, "activate": bool(fields.get("activate"))}
+                if store_id is not None:
+                    query.update(store_id=store_id, on_exists="append")
+                query["activate"] = query["activate"] and dataset == datasets[-1]
+                frame = as_frame(tables[dataset])
+                answer = self.transport.upload("/data/import", lambda: parquet(frame), PARQUET, query)
+                store_id = answer["store"]["store_id"]
+                rows[dataset] = answer["rows"][dataset]
+        except Exception:
+            if store_id is not None and is_new:
+                self.request("DELETE", f"/data/stores/{word(store_id)}")
+            raise
+        return {**ready(answer, self._frames), "rows": {**answer["rows"], **rows}}
 
     def import_file(self, path: Union[str, Path], **fields: Any) -> Any:
-        """Imports an Excel workbook, or a zip of CSV files, made like the template of `GET /data/import/template`."""
-        path = Path(path)
-        content = base64.b64encode(path.read_bytes()).decode()
-        return self.request("POST", "/data/import", {"name": path.stem, "format": "csv" if path.suffix == ".zip" else "xlsx", "content": content, **fields})
+        """Imports an Excel workbook or a zip of CSV files, made like the template of `GET /data/import/template`; or the
+        market as a Parquet file (.parquet) or an Arrow stream (.arrow), of up to 4 GiB."""
+        file = Path(path)
+        kind = {".parquet": PARQUET, ".arrow": ARROW}.get(file.suffix)
+        if kind is not None:
+            answer = self.transport.upload("/data/import", lambda: _pieces(file), kind, {"name": file.stem, **fields})
+            return ready(answer, self._frames)
+        content = base64.b64encode(file.read_bytes()).decode()
+        kept = "csv" if file.suffix == ".zip" else "xlsx"
+        return self.request("POST", "/data/import", {"name": file.stem, "format": kept, "content": content, **fields})
 
     def serve(self, store_id: str) -> Any:
         """Serves a store, reading it afresh; one that is served already stays as it is."""
@@ -286,6 +320,11 @@ class Divisor:
         content = self.transport.content("GET", path, query=query, accept=ARROW)
         table = pyarrow.ipc.open_stream(content).read_all()
         return table, json.loads((table.schema.metadata or {}).get(b"body", b"{}"))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        yield from iter(lambda: file.read(1 << 20), b"")
 
 
 def progress_bar(job: Mapping[str, Any]) -> None:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Dict, Literal, Mapping, Optional, Sequence, TypedDict, Union
+import typing as t
 
 #: A date to send: of Python, or YYYY-MM-DD.
-Date = Union[str, datetime.date]
+Date = t.Union[str, datetime.date]
 
-class _ActiveBoundsParams(TypedDict):
+class _ActiveBoundsParams(t.TypedDict):
     #: Smallest active weight. Unit: fraction.
     lower: float
     #: Largest active weight. Unit: fraction.
@@ -20,15 +20,15 @@ class ActiveBoundsParams(_ActiveBoundsParams, total=False):
     """Each active weight, weight less index weight, lies between two bounds."""
 
     #: Names the row covers; null covers all.
-    identifiers: Optional[Sequence[str]]
+    identifiers: t.Optional[t.Sequence[str]]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _ActiveBoundsRow(TypedDict):
-    type: Literal["ActiveBounds"]
+class _ActiveBoundsRow(t.TypedDict):
+    type: t.Literal["ActiveBounds"]
 
 
 class ActiveBoundsRow(_ActiveBoundsRow, total=False):
@@ -38,7 +38,7 @@ class ActiveBoundsRow(_ActiveBoundsRow, total=False):
     params: ActiveBoundsParams
 
 
-class _ActiveGroupBoundsParams(TypedDict):
+class _ActiveGroupBoundsParams(t.TypedDict):
     #: Reference column that groups the names.
     field: str
     #: Smallest active weight of a group. Unit: fraction.
@@ -51,15 +51,15 @@ class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
     """The active weight of each group, its weight less its index weight, lies between two bounds."""
 
     #: Groups the row covers; null covers each group.
-    groups: Optional[Sequence[str]]
+    groups: t.Optional[t.Sequence[str]]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _ActiveGroupBoundsRow(TypedDict):
-    type: Literal["ActiveGroupBounds"]
+class _ActiveGroupBoundsRow(t.TypedDict):
+    type: t.Literal["ActiveGroupBounds"]
 
 
 class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
@@ -69,7 +69,7 @@ class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
     params: ActiveGroupBoundsParams
 
 
-class ActiveRiskPayload(TypedDict):
+class ActiveRiskPayload(t.TypedDict):
     #: What is compared with; null when nothing is.
     benchmark: str
     #: Annualised standard deviation of return differences.
@@ -77,16 +77,16 @@ class ActiveRiskPayload(TypedDict):
     #: Share of the weights that the estimate speaks for.
     covered_weight: float
     #: Contributions of names that only the benchmark holds.
-    contributions_not_held: Mapping[str, float]
+    contributions_not_held: t.Mapping[str, float]
     #: Names without an estimate.
-    uncovered: Sequence[str]
+    uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.
-    window_start: Optional[str]
+    window_start: t.Optional[str]
     #: Last date of the run's levels.
-    window_end: Optional[str]
+    window_end: t.Optional[str]
 
 
-class _ActiveShareParams(TypedDict):
+class _ActiveShareParams(t.TypedDict):
     #: Largest active share. Unit: fraction.
     limit: float
 
@@ -95,13 +95,13 @@ class ActiveShareParams(_ActiveShareParams, total=False):
     """Active share, half the sum of absolute active weights, is at most a limit."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _ActiveShareRow(TypedDict):
-    type: Literal["ActiveShare"]
+class _ActiveShareRow(t.TypedDict):
+    type: t.Literal["ActiveShare"]
 
 
 class ActiveShareRow(_ActiveShareRow, total=False):
@@ -111,25 +111,25 @@ class ActiveShareRow(_ActiveShareRow, total=False):
     params: ActiveShareParams
 
 
-class AllNode(TypedDict):
+class AllNode(t.TypedDict):
     """Every operand must pass."""
 
-    node: Literal["all"]
+    node: t.Literal["all"]
     #: Nodes in any order.
-    operands: Sequence[ExpressionNode]
+    operands: t.Sequence[ExpressionNode]
 
 
-class AnyNode(TypedDict):
+class AnyNode(t.TypedDict):
     """At least one operand must pass."""
 
-    node: Literal["any"]
+    node: t.Literal["any"]
     #: Nodes in any order.
-    operands: Sequence[ExpressionNode]
+    operands: t.Sequence[ExpressionNode]
 
 
-class AssetView(TypedDict):
+class AssetView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Asset identifier.
@@ -153,18 +153,18 @@ class AssetView(TypedDict):
     #: CLOSE on the dates of the run.
     price: SeriesPayload
     #: Applied weight by rebalance date, for those the name was in.
-    weight_history: Mapping[str, float]
+    weight_history: t.Mapping[str, float]
     #: Weight before capping, on the same dates.
-    raw_weight_history: Mapping[str, float]
+    raw_weight_history: t.Mapping[str, float]
 
 
-class AttributionView(TypedDict):
+class AttributionView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: By contribution, largest first, then identifier.
-    contributions: Sequence[ContributionPayload]
+    contributions: t.Sequence[ContributionPayload]
     #: Last level over the first, less 1.
     total_return: float
     #: Number of periods.
@@ -174,54 +174,54 @@ class AttributionView(TypedDict):
     #: What is left over, at the size of rounding.
     residual: float
     #: Return of the index less that of the same index uncapped; null without a cap.
-    cap_drag: Optional[float]
+    cap_drag: t.Optional[float]
     #: Effect of transaction costs; null at zero cost.
-    cost_drag: Optional[float]
+    cost_drag: t.Optional[float]
     #: The query, echoed; the first date of the run when omitted.
-    requested_start: Optional[str]
+    requested_start: t.Optional[str]
     #: The query, echoed; the last date of the run when omitted.
-    requested_end: Optional[str]
+    requested_end: t.Optional[str]
     #: End of the first complete period: a session after the first date of the window. A full timestamp.
     start: str
     #: Latest date of the run at or before the requested end. A full timestamp.
     end: str
 
 
-class BacktestJobStatus(TypedDict):
+class BacktestJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["backtest"]
+    kind: t.Literal["backtest"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[BacktestRunResult]
+    result: t.Optional[BacktestRunResult]
 
 
-class BacktestMetrics(TypedDict):
+class BacktestMetrics(t.TypedDict):
     #: (1 + total_return)^(252 / n) - 1. A fraction.
     annualised_return: float
     #: Lowest drawdown, at most 0. A fraction.
@@ -231,40 +231,40 @@ class BacktestMetrics(TypedDict):
     #: Last level over the first, less 1. A fraction.
     total_return: float
     #: total_return less that of the tracked index.
-    tracking_difference: Optional[float]
+    tracking_difference: t.Optional[float]
     #: Annualised standard deviation of return differences to the tracked index.
-    tracking_error: Optional[float]
+    tracking_error: t.Optional[float]
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
 
 
-class BacktestRecordCollection(TypedDict):
+class BacktestRecordCollection(t.TypedDict):
     #: Stored records by id.
-    backtests: Sequence[BacktestRecordRow]
+    backtests: t.Sequence[BacktestRecordRow]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class BacktestRecordRow(TypedDict):
+class BacktestRecordRow(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Time of the run, ISO-8601 UTC with offset.
-    run_at: Optional[str]
+    run_at: t.Optional[str]
 
 
-class BacktestRequest(TypedDict, total=False):
+class BacktestRequest(t.TypedDict, total=False):
     """A field that is not given is that of the strategy, when one is run, else its default."""
 
     #: External benchmark: a second comparison beside the tracked index.
-    benchmark: Optional[BenchmarkRefInput]
+    benchmark: t.Optional[BenchmarkRefInput]
     #: First day; the base date of the index by default, and never before it.
-    start: Optional[Date]
+    start: t.Optional[Date]
     #: Last day; the last of the served store by default.
-    end: Optional[Date]
+    end: t.Optional[Date]
     #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
@@ -273,11 +273,11 @@ class BacktestRequest(TypedDict, total=False):
     if_stale: bool
 
 
-class BacktestResultSummary(TypedDict):
+class BacktestResultSummary(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: What is compared with; null when nothing is.
-    benchmark: Optional[BookPayload]
+    benchmark: t.Optional[BookPayload]
     #: Books of the index: target and optimised.
     index: IndexBooksPayload
     #: Figures of the run.
@@ -285,15 +285,15 @@ class BacktestResultSummary(TypedDict):
     #: What the money did.
     portfolio: PortfolioBookPayload
     #: Days a holding or target had no bar though its exchange was open.
-    price_gaps: Sequence[PriceGapPayload]
+    price_gaps: t.Sequence[PriceGapPayload]
     #: Per rebalance, the session its trades were priced from.
-    rebalance_pricing: Sequence[RebalancePricingPayload]
+    rebalance_pricing: t.Sequence[RebalancePricingPayload]
     #: Time of the run, ISO-8601 UTC with offset.
-    run_at: Optional[str]
+    run_at: t.Optional[str]
     #: Orders that could not be filled on their day.
-    unfilled: Sequence[UnfilledOrderPayload]
+    unfilled: t.Sequence[UnfilledOrderPayload]
     #: Warnings of the run.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
     #: SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.
     run_hash: str
     #: SHA-256 of the content of the store that was read.
@@ -301,16 +301,16 @@ class BacktestResultSummary(TypedDict):
     #: Version of the engine that computed it.
     engine_version: str
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
-    extended_from: Optional[str]
+    extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: Optional[Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
 
 
-class BacktestRunResult(TypedDict):
+class BacktestRunResult(t.TypedDict):
     #: Calendar year to return; they compound to the total.
-    annual_returns: Mapping[str, float]
+    annual_returns: t.Mapping[str, float]
     #: What is compared with; null when nothing is.
-    benchmark: Optional[RelativeMetricsPayload]
+    benchmark: t.Optional[RelativeMetricsPayload]
     #: Level against its running peak; 0 at a high.
     drawdown: SeriesPayload
     #: The tracked index rebased to 100 on the same dates.
@@ -322,11 +322,11 @@ class BacktestRunResult(TypedDict):
     #: Figures of the run.
     metrics: BacktestMetrics
     #: Days a holding or target had no bar though its exchange was open.
-    price_gaps: Sequence[PriceGapPayload]
+    price_gaps: t.Sequence[PriceGapPayload]
     #: Per rebalance, the session its trades were priced from.
-    rebalance_pricing: Sequence[RebalancePricingPayload]
+    rebalance_pricing: t.Sequence[RebalancePricingPayload]
     #: Compositions in the run, preceded by the one in force at its start.
-    rebalances: Sequence[RebalanceSnapshot]
+    rebalances: t.Sequence[RebalanceSnapshot]
     #: All of them: more than served only where the weights would not fit a result.
     rebalances_total: int
     #: Returns of the level, from the second date on.
@@ -334,7 +334,7 @@ class BacktestRunResult(TypedDict):
     #: Transaction costs paid.
     total_costs: float
     #: Warnings of the run.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
     #: SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.
     run_hash: str
     #: SHA-256 of the content of the store that was read.
@@ -342,67 +342,67 @@ class BacktestRunResult(TypedDict):
     #: Version of the engine that computed it.
     engine_version: str
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
-    extended_from: Optional[str]
+    extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: Optional[Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
 
 
-class BarChartBlock(TypedDict):
-    kind: Literal["bar_chart"]
+class BarChartBlock(t.TypedDict):
+    kind: t.Literal["bar_chart"]
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the total return, then the largest detractors from it; `literal`: the values of `values`.
-    source: Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
+    source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
     #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
     limit: int
     #: Label to value, for a literal chart.
-    values: Optional[Mapping[str, float]]
+    values: t.Optional[t.Mapping[str, float]]
 
 
-class _BarChartBlockInput(TypedDict):
-    kind: Literal["bar_chart"]
+class _BarChartBlockInput(t.TypedDict):
+    kind: t.Literal["bar_chart"]
 
 
 class BarChartBlockInput(_BarChartBlockInput, total=False):
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the total return, then the largest detractors from it; `literal`: the values of `values`.
-    source: Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
+    source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
     #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
     limit: int
     #: Label to value, for a literal chart.
-    values: Optional[Mapping[str, float]]
+    values: t.Optional[t.Mapping[str, float]]
 
 
-class BatchReferenceResponse(TypedDict):
+class BatchReferenceResponse(t.TypedDict):
     #: One per requested identifier, in request order.
-    entries: Sequence[ReferenceEntry]
+    entries: t.Sequence[ReferenceEntry]
     #: Point-in-time date applied, when one was requested.
-    as_of: Optional[str]
+    as_of: t.Optional[str]
 
 
-class BenchmarkRef(TypedDict):
+class BenchmarkRef(t.TypedDict):
     #: Index id, or market-data identifier.
     id: str
     #: `index`: a stored definition. `identifier`: a name of the market, or one of the series.
-    kind: Literal["index", "identifier"]
+    kind: t.Literal["index", "identifier"]
     #: Column of the market; ignored when kind is `index`.
     price_column: str
 
 
-class _BenchmarkRefInput(TypedDict):
+class _BenchmarkRefInput(t.TypedDict):
     #: Index id, or market-data identifier.
     id: str
     #: `index`: a stored definition. `identifier`: a name of the market, or one of the series.
-    kind: Literal["index", "identifier"]
+    kind: t.Literal["index", "identifier"]
 
 
 class BenchmarkRefInput(_BenchmarkRefInput, total=False):
@@ -410,21 +410,21 @@ class BenchmarkRefInput(_BenchmarkRefInput, total=False):
     price_column: str
 
 
-class BetaParams(TypedDict, total=False):
+class BetaParams(t.TypedDict, total=False):
     """The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds."""
 
     #: Smallest beta.
-    lower: Optional[float]
+    lower: t.Optional[float]
     #: Largest beta.
-    upper: Optional[float]
+    upper: t.Optional[float]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _BetaRow(TypedDict):
-    type: Literal["Beta"]
+class _BetaRow(t.TypedDict):
+    type: t.Literal["Beta"]
 
 
 class BetaRow(_BetaRow, total=False):
@@ -434,22 +434,22 @@ class BetaRow(_BetaRow, total=False):
     params: BetaParams
 
 
-class _BlackLittermanReturns(TypedDict):
-    type: Literal["black_litterman"]
+class _BlackLittermanReturns(t.TypedDict):
+    type: t.Literal["black_litterman"]
 
 
 class BlackLittermanReturns(_BlackLittermanReturns, total=False):
     """The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance."""
 
     #: Expected returns of portfolios with a confidence; none leaves the prior.
-    views: Sequence[View]
+    views: t.Sequence[View]
     #: Variance of the prior, as a share of the covariance.
     tau: float
     #: Expected return of the index above cash per unit of its variance.
     risk_aversion: float
 
 
-class _BookPayload(TypedDict):
+class _BookPayload(t.TypedDict):
     #: Index points from the base value on; a bare series is rebased to 100.
     levels: SeriesPayload
     #: Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.
@@ -457,11 +457,11 @@ class _BookPayload(TypedDict):
     #: Dates of the whole panel.
     weights_dates_total: int
     #: Compositions, in date order.
-    rebalances: Sequence[RebalanceSnapshot]
+    rebalances: t.Sequence[RebalanceSnapshot]
     #: All of them, also those not served.
     rebalances_total: int
     #: Set when the calendar could not cover the requested range.
-    calendar_coverage: Optional[CalendarCoveragePayload]
+    calendar_coverage: t.Optional[CalendarCoveragePayload]
 
 
 class BookPayload(_BookPayload, total=False):
@@ -469,7 +469,7 @@ class BookPayload(_BookPayload, total=False):
     divisor: SeriesPayload
 
 
-class _BufferedTopNParams(TypedDict):
+class _BufferedTopNParams(t.TypedDict):
     #: How many are kept. Unit: names.
     count: int
 
@@ -480,19 +480,19 @@ class BufferedTopNParams(_BufferedTopNParams, total=False):
     #: Column or derived datapoint.
     field: str
     #: Names ranked so far up always enter; null takes 0.8 times count, rounded down. Unit: rank.
-    enter_rank: Optional[int]
+    enter_rank: t.Optional[int]
     #: Constituents stay while ranked so far up; null takes 1.2 times count, rounded up. Unit: rank.
-    exit_rank: Optional[int]
+    exit_rank: t.Optional[int]
     #: Smallest values first.
     ascending: bool
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _BufferedTopNRule(TypedDict):
+class _BufferedTopNRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["BufferedTopN"]
+    type: t.Literal["BufferedTopN"]
 
 
 class BufferedTopNRule(_BufferedTopNRule, total=False):
@@ -500,14 +500,14 @@ class BufferedTopNRule(_BufferedTopNRule, total=False):
     params: BufferedTopNParams
 
 
-CalendarCoverage = TypedDict("CalendarCoverage", {
+CalendarCoverage = t.TypedDict("CalendarCoverage", {
     "from": str,
     "published_to": str,
     "to": str,
 })
 
 
-class CalendarCoveragePayload(TypedDict):
+class CalendarCoveragePayload(t.TypedDict):
     #: Exchange MIC from /indices/calendars.
     calendar: str
     #: The query, echoed; the first date of the run when omitted.
@@ -524,14 +524,14 @@ class CalendarCoveragePayload(TypedDict):
     trimmed_end: bool
 
 
-class CalendarList(TypedDict):
+class CalendarList(t.TypedDict):
     #: Every accepted code, sorted by code.
-    calendars: Sequence[CalendarOption]
+    calendars: t.Sequence[CalendarOption]
     #: The code to preselect in a form; a document without a calendar is refused all the same.
     default: str
 
 
-class CalendarOption(TypedDict):
+class CalendarOption(t.TypedDict):
     #: Exchange MIC, the value to send as calendar.
     code: str
     #: Display name.
@@ -544,8 +544,8 @@ class CalendarOption(TypedDict):
     coverage: CalendarCoverage
 
 
-class _CapmReturns(TypedDict):
-    type: Literal["capm"]
+class _CapmReturns(t.TypedDict):
+    type: t.Literal["capm"]
 
 
 class CapmReturns(_CapmReturns, total=False):
@@ -557,7 +557,7 @@ class CapmReturns(_CapmReturns, total=False):
     shrinkage: float
 
 
-class _CardinalityParams(TypedDict):
+class _CardinalityParams(t.TypedDict):
     #: Most names held. Unit: names.
     maximum: int
 
@@ -568,13 +568,13 @@ class CardinalityParams(_CardinalityParams, total=False):
     #: Fewest names held. Unit: names.
     minimum: int
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _CardinalityRow(TypedDict):
-    type: Literal["Cardinality"]
+class _CardinalityRow(t.TypedDict):
+    type: t.Literal["Cardinality"]
 
 
 class CardinalityRow(_CardinalityRow, total=False):
@@ -584,7 +584,7 @@ class CardinalityRow(_CardinalityRow, total=False):
     params: CardinalityParams
 
 
-class CarryDecomposition(TypedDict):
+class CarryDecomposition(t.TypedDict):
     #: spot x (exp(-b tau) - 1).
     borrow: float
     #: Negative: dividends reduce the forward.
@@ -597,7 +597,7 @@ class CarryDecomposition(TypedDict):
     total: float
 
 
-class _CategoryFilterParams(TypedDict):
+class _CategoryFilterParams(t.TypedDict):
     #: Column or derived datapoint.
     field: str
 
@@ -606,17 +606,17 @@ class CategoryFilterParams(_CategoryFilterParams, total=False):
     """Keeps the names whose category is in one list and not in another."""
 
     #: Categories that are kept; null keeps all that are not excluded.
-    include: Optional[Sequence[str]]
+    include: t.Optional[t.Sequence[str]]
     #: Categories that are removed.
-    exclude: Optional[Sequence[str]]
+    exclude: t.Optional[t.Sequence[str]]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _CategoryFilterRule(TypedDict):
+class _CategoryFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["CategoryFilter"]
+    type: t.Literal["CategoryFilter"]
 
 
 class CategoryFilterRule(_CategoryFilterRule, total=False):
@@ -624,67 +624,67 @@ class CategoryFilterRule(_CategoryFilterRule, total=False):
     params: CategoryFilterParams
 
 
-class ChangelogEntryView(TypedDict):
+class ChangelogEntryView(t.TypedDict):
     #: A release number, or Unreleased.
     version: str
     #: YYYY-MM-DD; null for Unreleased.
-    date: Optional[str]
+    date: t.Optional[str]
     #: Empty for an empty Unreleased entry.
-    sections: Sequence[ChangelogSectionView]
+    sections: t.Sequence[ChangelogSectionView]
 
 
-class ChangelogResponse(TypedDict):
+class ChangelogResponse(t.TypedDict):
     #: The running engine version, as /health reports it.
     version: str
     #: Newest first; releases without changes are left out.
-    entries: Sequence[ChangelogEntryView]
+    entries: t.Sequence[ChangelogEntryView]
 
 
-class ChangelogSectionView(TypedDict):
+class ChangelogSectionView(t.TypedDict):
     #: One of the headings of Keep a Changelog.
-    heading: Literal["Added", "Changed", "Fixed", "Removed", "Deprecated", "Security"]
+    heading: t.Literal["Added", "Changed", "Fixed", "Removed", "Deprecated", "Security"]
     #: One change each, as Markdown.
-    items: Sequence[str]
+    items: t.Sequence[str]
 
 
-class ChartBlock(TypedDict):
-    kind: Literal["chart"]
+class ChartBlock(t.TypedDict):
+    kind: t.Literal["chart"]
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run.
-    lines: Sequence[Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
+    lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
     #: Height of the chart in points; at most that of the page.
     height: float
 
 
-class _ChartBlockInput(TypedDict):
-    kind: Literal["chart"]
+class _ChartBlockInput(t.TypedDict):
+    kind: t.Literal["chart"]
 
 
 class ChartBlockInput(_ChartBlockInput, total=False):
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run.
-    lines: Sequence[Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
+    lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
     #: Height of the chart in points; at most that of the page.
     height: float
 
 
-class CompareEntry(TypedDict):
+class CompareEntry(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The level, 100 at the start.
@@ -693,13 +693,13 @@ class CompareEntry(TypedDict):
     total_return: float
 
 
-class CompareView(TypedDict):
+class CompareView(t.TypedDict):
     #: The indices, as asked for.
-    index_ids: Sequence[str]
+    index_ids: t.Sequence[str]
     #: One entry each, in the order asked for.
-    entries: Sequence[CompareEntry]
+    entries: t.Sequence[CompareEntry]
     #: `DIFFERENT_DATA` when the runs were made on different contents.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
     #: Dates used.
     observations: int
     #: First date that every run has.
@@ -708,36 +708,36 @@ class CompareView(TypedDict):
     end: str
 
 
-class ComparisonNode(TypedDict):
-    node: Literal["comparison"]
+class ComparisonNode(t.TypedDict):
+    node: t.Literal["comparison"]
     #: Datapoint or reference column.
     field: FieldNode
     #: How the datapoint is compared with the value.
-    comparison: Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
+    comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
-    value: Any
+    value: t.Any
 
 
-class _CompositeScoreParams(TypedDict):
+class _CompositeScoreParams(t.TypedDict):
     #: Datapoints of the score.
-    terms: Sequence[ScoreTerm]
+    terms: t.Sequence[ScoreTerm]
 
 
 class CompositeScoreParams(_CompositeScoreParams, total=False):
     """Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
 
     #: How many of the best are kept; null for no limit. Unit: names.
-    count: Optional[int]
+    count: t.Optional[int]
     #: Least score; null for none. Unit: z units.
-    minimum: Optional[float]
+    minimum: t.Optional[float]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _CompositeScoreRule(TypedDict):
+class _CompositeScoreRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["CompositeScore"]
+    type: t.Literal["CompositeScore"]
 
 
 class CompositeScoreRule(_CompositeScoreRule, total=False):
@@ -745,7 +745,7 @@ class CompositeScoreRule(_CompositeScoreRule, total=False):
     params: CompositeScoreParams
 
 
-class Concentration5_10_40Params(TypedDict, total=False):
+class Concentration5_10_40Params(t.TypedDict, total=False):
     """UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
@@ -755,13 +755,13 @@ class Concentration5_10_40Params(TypedDict, total=False):
     #: Largest sum of the names above the trigger. Unit: fraction.
     aggregate: float
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _Concentration5_10_40Row(TypedDict):
-    type: Literal["Concentration5_10_40"]
+class _Concentration5_10_40Row(t.TypedDict):
+    type: t.Literal["Concentration5_10_40"]
 
 
 class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
@@ -771,7 +771,7 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
     params: Concentration5_10_40Params
 
 
-class ConcentrationPayload(TypedDict):
+class ConcentrationPayload(t.TypedDict):
     #: Names with a weight, long or short.
     constituents: int
     #: 1 over the sum of squared weights.
@@ -781,10 +781,10 @@ class ConcentrationPayload(TypedDict):
     #: Largest weight; a short position by its magnitude.
     largest: float
     #: Combined weight of the largest 1, 5, 10 and 20.
-    top_weights: Mapping[str, float]
+    top_weights: t.Mapping[str, float]
 
 
-class ConcentrationRICParams(TypedDict, total=False):
+class ConcentrationRICParams(t.TypedDict, total=False):
     """United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
@@ -794,13 +794,13 @@ class ConcentrationRICParams(TypedDict, total=False):
     #: Largest sum of the names above the trigger. Unit: fraction.
     aggregate: float
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _ConcentrationRICRow(TypedDict):
-    type: Literal["ConcentrationRIC"]
+class _ConcentrationRICRow(t.TypedDict):
+    type: t.Literal["ConcentrationRIC"]
 
 
 class ConcentrationRICRow(_ConcentrationRICRow, total=False):
@@ -810,28 +810,28 @@ class ConcentrationRICRow(_ConcentrationRICRow, total=False):
     params: ConcentrationRICParams
 
 
-class ConcentrationSeries(TypedDict):
+class ConcentrationSeries(t.TypedDict):
     #: Sum of squared weights. One value a date.
-    herfindahl: Sequence[float]
+    herfindahl: t.Sequence[float]
     #: 1 over it; 0 without a weight. One value a date.
-    effective: Sequence[float]
+    effective: t.Sequence[float]
     #: Largest weight; a short position by its magnitude. One value a date.
-    largest: Sequence[float]
+    largest: t.Sequence[float]
 
 
-class ConstituentChange(TypedDict):
+class ConstituentChange(t.TypedDict):
     """How a name came into the index, or left it."""
 
     #: Session at whose close it happened.
     date: str
     #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
-    event: Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "silence", "missing_price", "total_loss"]
+    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null without one.
-    ex_date: Optional[str]
+    ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
-    related: Optional[str]
+    related: t.Optional[str]
     #: Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that.
-    ratio: Optional[float]
+    ratio: t.Optional[float]
     #: Fraction of the index: with which the name left, at the price paid for it and before the trades of the close; with which it came, after them. Negative when short.
     weight: float
     #: Money a share that was paid for it, in `currency`.
@@ -839,12 +839,12 @@ class ConstituentChange(TypedDict):
     #: Currency in which the name is quoted.
     currency: str
     #: Day of its latest bar by then.
-    last_bar: Optional[str]
+    last_bar: t.Optional[str]
     #: Rebalance that asked for it, where its order had waited for a bar; else null.
-    ordered_on: Optional[str]
+    ordered_on: t.Optional[str]
 
 
-class ConstituentRow(TypedDict):
+class ConstituentRow(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Held at as_of.
@@ -854,29 +854,29 @@ class ConstituentRow(TypedDict):
     #: Whether the name was cut to the cap.
     capped: bool
     #: Weight less the benchmark's.
-    active_weight: Optional[float]
+    active_weight: t.Optional[float]
     #: Contribution to the tracking error; may be negative.
-    active_risk_contribution: Optional[float]
+    active_risk_contribution: t.Optional[float]
     #: Contribution to the annualised volatility; null without an estimate for the name.
-    risk_contribution: Optional[float]
+    risk_contribution: t.Optional[float]
     #: Held less target weight; null on the rebalance date.
-    delta_since_rebalance: Optional[float]
+    delta_since_rebalance: t.Optional[float]
     #: Shares of the company on the date, not those the index holds.
-    shares_outstanding: Optional[float]
+    shares_outstanding: t.Optional[float]
 
 
-class ConstraintRow(TypedDict):
+class ConstraintRow(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
     #: Arguments of the class, by name.
-    params: Mapping[str, Any]
+    params: t.Mapping[str, t.Any]
 
 
-ConstraintRowBody = Union["FullInvestmentRow", "WeightSumRow", "LongOnlyRow", "PositionBoundsRow", "RelativePositionBoundsRow", "ActiveBoundsRow", "GroupBoundsRow", "ActiveGroupBoundsRow", "TurnoverRow", "TradeSizeRow", "TrackingErrorRow", "VolatilityRow", "ActiveShareRow", "EffectiveNumberRow", "FactorExposureRow", "WeightedAverageRow", "BetaRow", "LiquidityRow", "LinearConstraintRow", "ExcludeRow", "FreezeRow", "CardinalityRow", "MinimumHoldingRow", "GroupCardinalityRow", "Concentration5_10_40Row", "ConcentrationRICRow"]
+ConstraintRowBody = t.Union["FullInvestmentRow", "WeightSumRow", "LongOnlyRow", "PositionBoundsRow", "RelativePositionBoundsRow", "ActiveBoundsRow", "GroupBoundsRow", "ActiveGroupBoundsRow", "TurnoverRow", "TradeSizeRow", "TrackingErrorRow", "VolatilityRow", "ActiveShareRow", "EffectiveNumberRow", "FactorExposureRow", "WeightedAverageRow", "BetaRow", "LiquidityRow", "LinearConstraintRow", "ExcludeRow", "FreezeRow", "CardinalityRow", "MinimumHoldingRow", "GroupCardinalityRow", "Concentration5_10_40Row", "ConcentrationRICRow"]
 
-class _ConstraintRowInput(TypedDict):
+class _ConstraintRowInput(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
 
@@ -885,19 +885,19 @@ class ConstraintRowInput(_ConstraintRowInput, total=False):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
     #: Arguments of the class, by name.
-    params: Mapping[str, Any]
+    params: t.Mapping[str, t.Any]
 
 
-class ConstraintSet(TypedDict):
+class ConstraintSet(t.TypedDict):
     #: Used in the path.
     id: str
     #: Display name.
     name: str
     #: Rows in order; none leaves the full-investment default.
-    constraints: Sequence[ConstraintRow]
+    constraints: t.Sequence[ConstraintRow]
 
 
-class _ConstraintSetBody(TypedDict):
+class _ConstraintSetBody(t.TypedDict):
     #: Used in the path.
     id: str
     #: Display name.
@@ -908,26 +908,26 @@ class ConstraintSetBody(_ConstraintSetBody, total=False):
     """A ConstraintSet with the parameters of every constraint class."""
 
     #: Constraint rows; none leaves full investment, long only.
-    constraints: Sequence[ConstraintRowBody]
+    constraints: t.Sequence[ConstraintRowBody]
 
 
-class ConstraintSetCollection(TypedDict):
+class ConstraintSetCollection(t.TypedDict):
     #: Stored sets by id.
-    constraint_sets: Sequence[ConstraintSet]
+    constraint_sets: t.Sequence[ConstraintSet]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class ConstraintTypes(TypedDict):
+class ConstraintTypes(t.TypedDict):
     #: Constraint class to the parameter names it accepts, in form order.
-    types: Mapping[str, Sequence[str]]
+    types: t.Mapping[str, t.Sequence[str]]
     #: The same classes in the richer form.
-    specs: Sequence[TypeSpec]
+    specs: t.Sequence[TypeSpec]
 
 
-class ContributionPayload(TypedDict):
+class ContributionPayload(t.TypedDict):
     #: Asset identifier.
     asset_id: str
     #: Mean weight at the beginning of the periods.
@@ -938,61 +938,61 @@ class ContributionPayload(TypedDict):
     total_return: float
 
 
-class CorporateAction(TypedDict):
+class CorporateAction(t.TypedDict):
     #: Class name.
-    type: Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.
-    kind: Literal["cash", "ratio", "structural"]
+    kind: t.Literal["cash", "ratio", "structural"]
     #: An amount per share, or a share-count multiplier, by kind.
     value: float
     #: First day without the entitlement.
     ex_date: str
     #: Null: unknown.
-    pay_date: Optional[str]
+    pay_date: t.Optional[str]
     #: Null: unknown.
-    status: Optional[Literal["announced", "paid", "cancelled"]]
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
     #: Day of the announcement.
-    announced: Optional[str]
+    announced: t.Optional[str]
     #: Other identifier of a spin-off, merger or change of ticker.
-    related: Optional[str]
+    related: t.Optional[str]
     #: Price of a new share in a rights issue.
-    subscription_price: Optional[float]
+    subscription_price: t.Optional[float]
 
 
-class CorporateActionsResponse(TypedDict):
+class CorporateActionsResponse(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: By ex_date ascending.
-    actions: Sequence[CorporateAction]
+    actions: t.Sequence[CorporateAction]
     #: Compounded share-count multiplier of the ratio actions in the window that are not cancelled.
     cumulative_split_ratio: float
     #: Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.
     trailing_dividend: float
     #: trailing_dividend over the close on the as-of date; null without a price.
-    trailing_dividend_yield: Optional[float]
+    trailing_dividend_yield: t.Optional[float]
 
 
-class CoverageHistoryResponse(TypedDict):
+class CoverageHistoryResponse(t.TypedDict):
     #: The data store.
     store_id: str
     #: Every date on which a name has a bar, ascending.
-    dates: Sequence[str]
+    dates: t.Sequence[str]
     #: Names with a price on each date.
-    priced: Sequence[int]
+    priced: t.Sequence[int]
     #: Names between their first and their last price on it: those of them without a price had a holiday, or a bar is missing.
-    expected: Sequence[int]
+    expected: t.Sequence[int]
 
 
-class CoverageResponse(TypedDict):
+class CoverageResponse(t.TypedDict):
     #: Coverage by table.
-    datasets: Sequence[DatasetCoverage]
+    datasets: t.Sequence[DatasetCoverage]
     #: Distinct identifiers of all datasets together.
     identifiers_union: int
     #: Bytes on disk of the whole store; null when no store is served.
-    cache_size_bytes: Optional[int]
+    cache_size_bytes: t.Optional[int]
 
 
-class _CumulativeCoverageParams(TypedDict):
+class _CumulativeCoverageParams(t.TypedDict):
     #: Share of the total that is covered; the name that crosses it is kept. Unit: fraction.
     coverage: float
 
@@ -1005,15 +1005,15 @@ class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
-    group_by: Optional[str]
+    group_by: t.Optional[str]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _CumulativeCoverageRule(TypedDict):
+class _CumulativeCoverageRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["CumulativeCoverage"]
+    type: t.Literal["CumulativeCoverage"]
 
 
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
@@ -1021,22 +1021,22 @@ class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     params: CumulativeCoverageParams
 
 
-class DataAudit(TypedDict):
+class DataAudit(t.TypedDict):
     #: The data store.
     store_id: str
     #: Of the content that was looked through.
     content_hash: str
     #: By date and identifier, at most 1000: the most certain ones.
-    doubts: Sequence[DataDoubt]
+    doubts: t.Sequence[DataDoubt]
     #: All of them, also those not listed.
     total: int
 
 
-class DataDoubt(TypedDict):
+class DataDoubt(t.TypedDict):
     #: Names the doubt in a request for repairs; the same data has the same ids.
     id: str
     #: What it is.
-    kind: Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
+    kind: t.Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
     #: Asset identifier.
     identifier: str
     #: The date.
@@ -1046,36 +1046,36 @@ class DataDoubt(TypedDict):
     #: A sentence for people.
     message: str
     #: The figures it rests on.
-    evidence: Mapping[str, Union[float, str]]
+    evidence: t.Mapping[str, t.Union[float, str]]
     #: Null where the data itself does not say what is right.
-    repair: Optional[DataRepair]
+    repair: t.Optional[DataRepair]
 
 
-_DataRepairScale = TypedDict("_DataRepairScale", {
-    "kind": Literal["scale"],
+_DataRepairScale = t.TypedDict("_DataRepairScale", {
+    "kind": t.Literal["scale"],
     "identifier": str,
     "from": str,
     "to": str,
-    "columns": Sequence[str],
+    "columns": t.Sequence[str],
     "factor": float,
 })
 
 
 class DataRepairScale(_DataRepairScale, total=False):
     #: Counts of shares on the same days: divided by the factor.
-    inverse_columns: Sequence[str]
+    inverse_columns: t.Sequence[str]
 
 
-DataRepairRemoveValues = TypedDict("DataRepairRemoveValues", {
-    "kind": Literal["remove_values"],
+DataRepairRemoveValues = t.TypedDict("DataRepairRemoveValues", {
+    "kind": t.Literal["remove_values"],
     "identifier": str,
     "from": str,
     "to": str,
-    "columns": Sequence[str],
+    "columns": t.Sequence[str],
 })
 
 
-class DataRepairInsertActionAction(TypedDict):
+class DataRepairInsertActionAction(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Class name.
@@ -1086,13 +1086,13 @@ class DataRepairInsertActionAction(TypedDict):
     ex_date: str
 
 
-class DataRepairInsertAction(TypedDict):
-    kind: Literal["insert_action"]
+class DataRepairInsertAction(t.TypedDict):
+    kind: t.Literal["insert_action"]
     #: The corporate action.
     action: DataRepairInsertActionAction
 
 
-class DataRepairReplaceActionAction(TypedDict):
+class DataRepairReplaceActionAction(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Class name.
@@ -1103,8 +1103,8 @@ class DataRepairReplaceActionAction(TypedDict):
     ex_date: str
 
 
-class _DataRepairReplaceAction(TypedDict):
-    kind: Literal["replace_action"]
+class _DataRepairReplaceAction(t.TypedDict):
+    kind: t.Literal["replace_action"]
     #: The corporate action.
     action: DataRepairReplaceActionAction
     #: The value.
@@ -1116,7 +1116,7 @@ class DataRepairReplaceAction(_DataRepairReplaceAction, total=False):
     ex_date: str
 
 
-class DataRepairRemoveActionAction(TypedDict):
+class DataRepairRemoveActionAction(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Class name.
@@ -1127,23 +1127,23 @@ class DataRepairRemoveActionAction(TypedDict):
     ex_date: str
 
 
-class DataRepairRemoveAction(TypedDict):
-    kind: Literal["remove_action"]
+class DataRepairRemoveAction(t.TypedDict):
+    kind: t.Literal["remove_action"]
     #: The corporate action.
     action: DataRepairRemoveActionAction
 
 
 #: A change that would settle a doubt; days are inclusive.
-DataRepair = Union["DataRepairScale", "DataRepairRemoveValues", "DataRepairInsertAction", "DataRepairReplaceAction", "DataRepairRemoveAction"]
+DataRepair = t.Union["DataRepairScale", "DataRepairRemoveValues", "DataRepairInsertAction", "DataRepairReplaceAction", "DataRepairRemoveAction"]
 
-class DataSourceStatus(TypedDict):
+class DataSourceStatus(t.TypedDict):
     #: A data source is attached.
     configured: bool
     #: Distinct identifiers of the market dataset.
     identifiers: int
 
 
-class DataStoreFiles(TypedDict):
+class DataStoreFiles(t.TypedDict):
     #: Name of the file.
     label: str
     #: Size in bytes.
@@ -1152,78 +1152,78 @@ class DataStoreFiles(TypedDict):
     sha256: str
 
 
-class _DataStore(TypedDict):
+class _DataStore(t.TypedDict):
     #: The data store.
     store_id: str
     #: Display name.
     name: str
     #: Where its data came from.
-    kind: Literal["folder", "database", "imported", "synthetic"]
+    kind: t.Literal["folder", "database", "imported", "synthetic"]
     #: The engine created the folder and deletes it with the store.
     managed: bool
     #: The store being served; at most one.
     active: bool
     #: writing: being generated, not readable yet.
-    status: Literal["writing", "ready", "loading", "refreshing", "error"]
+    status: t.Literal["writing", "ready", "loading", "refreshing", "error"]
     #: Folder, or database URL with the password replaced by ***.
-    location: Optional[str]
+    location: t.Optional[str]
     #: Where a refresh takes data from.
-    source: Optional[str]
+    source: t.Optional[str]
     #: False exactly when a refresh is refused with NOTHING_TO_REFRESH.
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
-    adjustment: Literal["none", "splits", "total"]
+    adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
-    currency: Optional[str]
+    currency: t.Optional[str]
     #: How its market is read; null where it is written as it is read.
-    mapping: Optional[Mapping]
+    mapping: t.Optional[Mapping]
     #: Actions derived from adjusted closes at the last load; null without adjusted closes.
-    derived_actions: Optional[DerivedActions]
+    derived_actions: t.Optional[DerivedActions]
     #: Time it was made, ISO-8601 UTC with offset.
     created_at: str
     #: Time it was last read.
-    last_loaded_at: Optional[str]
+    last_loaded_at: t.Optional[str]
     #: Time it was last brought up to date.
-    last_refreshed_at: Optional[str]
+    last_refreshed_at: t.Optional[str]
     #: Distinct identifiers of the market dataset; null before the first load.
-    identifiers: Optional[int]
+    identifiers: t.Optional[int]
     #: First market date held.
-    start: Optional[str]
+    start: t.Optional[str]
     #: Last market date held.
-    end: Optional[str]
+    end: t.Optional[str]
     #: Bytes of its files; null before the first load and for a database server.
-    size_bytes: Optional[int]
+    size_bytes: t.Optional[int]
     #: SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.
-    content_hash: Optional[str]
+    content_hash: t.Optional[str]
     #: Rows read per dataset at the last load.
-    rows: Optional[Mapping[str, int]]
+    rows: t.Optional[t.Mapping[str, int]]
     #: Why the status is error.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
 
 
 class DataStore(_DataStore, total=False):
     #: Every file of the last load with its SHA-256; left out of listings.
-    files: Sequence[DataStoreFiles]
+    files: t.Sequence[DataStoreFiles]
     #: Doubts about the data at the last load, at most 201; left out of listings.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class DataStoreCollection(TypedDict):
+class DataStoreCollection(t.TypedDict):
     #: Stores by id.
-    stores: Sequence[DataStore]
+    stores: t.Sequence[DataStore]
     #: Id of the store being served.
-    active: Optional[str]
+    active: t.Optional[str]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class _DataStoreCreate(TypedDict):
+class _DataStoreCreate(t.TypedDict):
     #: Display name.
     name: str
     #: What it is.
-    kind: Literal["folder", "database"]
+    kind: t.Literal["folder", "database"]
     #: Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows.
     location: str
 
@@ -1232,66 +1232,66 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     #: Default: the name in lower case, other characters as dashes.
     store_id: str
     #: File or table of a dataset that is not called like it.
-    tables: Mapping[str, str]
+    tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
-    adjustment: Literal["none", "splits", "total"]
+    adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
-    currency: Optional[str]
+    currency: t.Optional[str]
     #: How the market is read where it is not written as the tables are: POST /data/inspect proposes one.
-    mapping: Optional[MappingInput]
+    mapping: t.Optional[MappingInput]
     #: Serve the store at once.
     activate: bool
 
 
-class DataStoreUpdate(TypedDict, total=False):
+class DataStoreUpdate(t.TypedDict, total=False):
     #: Display name.
     name: str
     #: Where a refresh takes data from.
-    source: Optional[str]
+    source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
-    adjustment: Literal["none", "splits", "total"]
+    adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
-    currency: Optional[str]
+    currency: t.Optional[str]
     #: Holds from the next time the source is read.
-    mapping: Optional[MappingInput]
+    mapping: t.Optional[MappingInput]
 
 
-class DatasetCoverage(TypedDict):
+class DatasetCoverage(t.TypedDict):
     #: Which table.
-    dataset: Literal["market", "reference"]
+    dataset: t.Literal["market", "reference"]
     #: The dataset is loaded.
     configured: bool
     #: Distinct identifiers.
     identifiers: int
     #: Earliest date held.
-    start: Optional[str]
+    start: t.Optional[str]
     #: Latest date held.
-    end: Optional[str]
+    end: t.Optional[str]
     #: Data columns, keys excluded.
     field_count: int
     #: Defines what stale means.
-    frequency: Literal["daily", "static", "event"]
+    frequency: t.Literal["daily", "static", "event"]
     #: Age beyond which the dataset is stale; null where that does not apply.
-    stale_after_seconds: Optional[float]
+    stale_after_seconds: t.Optional[float]
     #: Seconds since the last load.
-    cache_age: Optional[float]
+    cache_age: t.Optional[float]
     #: Time of the last load.
-    last_refreshed: Optional[str]
+    last_refreshed: t.Optional[str]
     #: Bytes on disk.
-    cache_size_bytes: Optional[int]
+    cache_size_bytes: t.Optional[int]
     #: Where the data came from: local, database, imported or synthetic.
-    source: Optional[str]
+    source: t.Optional[str]
 
 
-class DaysToTrade(TypedDict):
+class DaysToTrade(t.TypedDict):
     """Over the names traded, all accounts together; quantiles of type 7."""
 
-    p50: Optional[float]
-    p90: Optional[float]
-    max: Optional[float]
+    p50: t.Optional[float]
+    p90: t.Optional[float]
+    max: t.Optional[float]
 
 
-class DeletedIndex(TypedDict):
+class DeletedIndex(t.TypedDict):
     #: The index removed.
     index_id: str
     #: Whether a stored record went with it.
@@ -1299,62 +1299,62 @@ class DeletedIndex(TypedDict):
     #: Job records and persisted run results forgotten.
     backtest_results_deleted: int
     #: Parent of an optimised child; null for the index the request named.
-    derived_from: Optional[str]
+    derived_from: t.Optional[str]
 
 
-class DerivationPayloadObjective(TypedDict):
+class DerivationPayloadObjective(t.TypedDict):
     #: Class name.
     type: str
 
 
-class DerivationPayloadExpectedReturns(TypedDict):
+class DerivationPayloadExpectedReturns(t.TypedDict):
     #: Class name.
     type: str
 
 
-class _DerivationPayload(TypedDict):
+class _DerivationPayload(t.TypedDict):
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
     #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
-    objective: Union[str, DerivationPayloadObjective]
+    objective: t.Union[str, DerivationPayloadObjective]
     #: Constraint rows; none leaves full investment, long only.
-    constraints: Sequence[ConstraintRow]
+    constraints: t.Sequence[ConstraintRow]
 
 
 class DerivationPayload(_DerivationPayload, total=False):
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
-    expected_returns: Optional[DerivationPayloadExpectedReturns]
+    expected_returns: t.Optional[DerivationPayloadExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
-    costs: Optional[TradeCosts]
+    costs: t.Optional[TradeCosts]
 
 
-class DerivationPayloadInputObjective(TypedDict):
+class DerivationPayloadInputObjective(t.TypedDict):
     #: Class name.
     type: str
 
 
-class DerivationPayloadInputExpectedReturns(TypedDict):
+class DerivationPayloadInputExpectedReturns(t.TypedDict):
     #: Class name.
     type: str
 
 
-class _DerivationPayloadInput(TypedDict):
+class _DerivationPayloadInput(t.TypedDict):
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
 
 
 class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
-    objective: Union[str, DerivationPayloadInputObjective]
+    objective: t.Union[str, DerivationPayloadInputObjective]
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
-    expected_returns: Optional[DerivationPayloadInputExpectedReturns]
+    expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
-    costs: Optional[TradeCostsInput]
+    costs: t.Optional[TradeCostsInput]
     #: Constraint rows; none leaves full investment, long only.
-    constraints: Sequence[ConstraintRowInput]
+    constraints: t.Sequence[ConstraintRowInput]
 
 
-class DerivedActions(TypedDict):
+class DerivedActions(t.TypedDict):
     """Corporate actions that were derived from adjusted closes."""
 
     #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
@@ -1363,7 +1363,7 @@ class DerivedActions(TypedDict):
     splits: int
 
 
-class DerivedSource(TypedDict):
+class DerivedSource(t.TypedDict):
     """The chain behind the parent's weight on the rebalance that was optimised, and the optimisation."""
 
     #: Parent of the derived index; it cannot be changed.
@@ -1371,16 +1371,16 @@ class DerivedSource(TypedDict):
     #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
     objective: str
     #: The parent's weight, which the optimisation starts from; null when the parent does not hold the name.
-    source_weight: Optional[float]
+    source_weight: t.Optional[float]
     #: The chain behind the parent's weight, on the effective date of the composition that was optimised.
     source: IndexExplanation
     #: Null when the parent does not hold the name.
-    solve: Optional[NameSolve]
+    solve: t.Optional[NameSolve]
     #: Warnings of the optimisation.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class Distribution(TypedDict):
+class Distribution(t.TypedDict):
     #: Over the paths.
     mean: float
     #: Standard deviation over the paths, ddof 1.
@@ -1390,10 +1390,10 @@ class Distribution(TypedDict):
     #: Greatest.
     maximum: float
     #: By the percentiles asked for, interpolated between order statistics.
-    percentiles: Mapping[str, float]
+    percentiles: t.Mapping[str, float]
 
 
-class DividendFilterParams(TypedDict, total=False):
+class DividendFilterParams(t.TypedDict, total=False):
     """Keeps the names with a high enough trailing yield that have paid in every one of the last calendar years."""
 
     #: Least ordinary dividends of twelve months over the close. Unit: fraction.
@@ -1401,13 +1401,13 @@ class DividendFilterParams(TypedDict, total=False):
     #: Full calendar years before the decision, each with at least one ordinary dividend. Unit: years.
     minimum_years: int
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _DividendFilterRule(TypedDict):
+class _DividendFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["DividendFilter"]
+    type: t.Literal["DividendFilter"]
 
 
 class DividendFilterRule(_DividendFilterRule, total=False):
@@ -1415,7 +1415,7 @@ class DividendFilterRule(_DividendFilterRule, total=False):
     params: DividendFilterParams
 
 
-class DriftPayload(TypedDict):
+class DriftPayload(t.TypedDict):
     #: Largest single change.
     maximum: float
     #: Rebalance drifted from.
@@ -1426,7 +1426,7 @@ class DriftPayload(TypedDict):
     turnover: float
 
 
-class _EffectiveNumberParams(TypedDict):
+class _EffectiveNumberParams(t.TypedDict):
     #: Smallest effective number. Unit: names.
     minimum: float
 
@@ -1435,13 +1435,13 @@ class EffectiveNumberParams(_EffectiveNumberParams, total=False):
     """The effective number of names, one over the sum of squared weights, is at least a minimum."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _EffectiveNumberRow(TypedDict):
-    type: Literal["EffectiveNumber"]
+class _EffectiveNumberRow(t.TypedDict):
+    type: t.Literal["EffectiveNumber"]
 
 
 class EffectiveNumberRow(_EffectiveNumberRow, total=False):
@@ -1451,75 +1451,75 @@ class EffectiveNumberRow(_EffectiveNumberRow, total=False):
     params: EffectiveNumberParams
 
 
-class EqualRiskWeightParams(TypedDict, total=False):
+class EqualRiskWeightParams(t.TypedDict, total=False):
     """Weights under which every constituent contributes the same risk."""
 
     #: Trailing returns behind the covariance. Unit: sessions.
     window: int
     #: Structure the sample covariance is shrunk towards.
-    target: Literal["constant_correlation", "scaled_identity"]
+    target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; null takes names / (names + observations). Unit: fraction.
-    intensity: Optional[float]
+    intensity: t.Optional[float]
 
 
-class _EqualRiskWeightWeighting(TypedDict):
-    type: Literal["EqualRiskWeight"]
+class _EqualRiskWeightWeighting(t.TypedDict):
+    type: t.Literal["EqualRiskWeight"]
 
 
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
 #: Every constituent has the same weight.
-EqualWeightParams = Dict[str, Any]
+EqualWeightParams = t.Dict[str, t.Any]
 
-class _EqualWeightWeighting(TypedDict):
-    type: Literal["EqualWeight"]
+class _EqualWeightWeighting(t.TypedDict):
+    type: t.Literal["EqualWeight"]
 
 
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class ErrorDetail(TypedDict):
+class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
-    detail: Optional[Mapping[str, Any]]
+    detail: t.Optional[t.Mapping[str, t.Any]]
 
 
-class ErrorEnvelope(TypedDict):
+class ErrorEnvelope(t.TypedDict):
     #: The error.
     error: ErrorDetail
 
 
-class ExcludeListParams(TypedDict):
+class ExcludeListParams(t.TypedDict):
     """Removes the names of a list."""
 
     #: Asset identifiers.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
 
 
-class _ExcludeListRule(TypedDict):
+class _ExcludeListRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["ExcludeList"]
+    type: t.Literal["ExcludeList"]
 
 
 class ExcludeListRule(_ExcludeListRule, total=False):
@@ -1527,22 +1527,22 @@ class ExcludeListRule(_ExcludeListRule, total=False):
     params: ExcludeListParams
 
 
-class _ExcludeParams(TypedDict):
+class _ExcludeParams(t.TypedDict):
     #: Names the row covers.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
 
 
 class ExcludeParams(_ExcludeParams, total=False):
     """The names have no weight."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _ExcludeRow(TypedDict):
-    type: Literal["Exclude"]
+class _ExcludeRow(t.TypedDict):
+    type: t.Literal["Exclude"]
 
 
 class ExcludeRow(_ExcludeRow, total=False):
@@ -1553,30 +1553,30 @@ class ExcludeRow(_ExcludeRow, total=False):
 
 
 #: Annualised expected returns of the names.
-ExpectedReturns = Union["FieldReturns", "HistoricalReturns", "CapmReturns", "BlackLittermanReturns"]
+ExpectedReturns = t.Union["FieldReturns", "HistoricalReturns", "CapmReturns", "BlackLittermanReturns"]
 
-ExplainedDatapoint = TypedDict("ExplainedDatapoint", {
+ExplainedDatapoint = t.TypedDict("ExplainedDatapoint", {
     "path": str,
     "field": str,
-    "value": Optional[Union[str, float, bool]],
-    "from": Optional[str],
-    "to": Optional[str],
+    "value": t.Optional[t.Union[str, float, bool]],
+    "from": t.Optional[str],
+    "to": t.Optional[str],
     "observations": int,
 })
 
 
-class ExplainedRuleComparisons(TypedDict):
+class ExplainedRuleComparisons(t.TypedDict):
     #: Where, as the client wrote it.
     path: str
     #: The condition in words.
     test: str
     #: The value.
-    value: Optional[Union[str, float, bool]]
+    value: t.Optional[t.Union[str, float, bool]]
     #: Null when unknown.
-    outcome: Optional[bool]
+    outcome: t.Optional[bool]
 
 
-class ExplainedRule(TypedDict):
+class ExplainedRule(t.TypedDict):
     #: Place in the order.
     position: int
     #: Id of the rule; null for the universe.
@@ -1590,52 +1590,52 @@ class ExplainedRule(TypedDict):
     #: The condition in words.
     test: str
     #: Value of the name; null when missing.
-    value: Optional[Union[str, float, bool]]
+    value: t.Optional[t.Union[str, float, bool]]
     #: Bound the value was held against; for a ranking the value of the last name that reaches the threshold which the name faced.
-    threshold: Optional[float]
+    threshold: t.Optional[float]
     #: Rank, 1 the best; null where the rule does not rank.
-    rank: Optional[int]
+    rank: t.Optional[int]
     #: Last rank that reaches the threshold which the name faced: of a buffer, another for constituents.
-    cutoff: Optional[int]
+    cutoff: t.Optional[int]
     #: Whether the name stayed because it was a constituent.
     incumbent: bool
     #: Move of the value of an excluded name to its threshold; 0 when kept; null off the number line.
-    distance: Optional[float]
+    distance: t.Optional[float]
     #: All that the name had to reach, the decisive one first: `threshold`, `cutoff` and `distance` are of that.
-    thresholds: Sequence[ExplainedThreshold]
+    thresholds: t.Sequence[ExplainedThreshold]
     #: Of an expression: each comparison with the value it met.
-    comparisons: Sequence[ExplainedRuleComparisons]
+    comparisons: t.Sequence[ExplainedRuleComparisons]
 
 
-class ExplainedThreshold(TypedDict):
+class ExplainedThreshold(t.TypedDict):
     """What a name had to reach under a rule."""
 
     #: `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count.
-    type: Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "enter_rank", "exit_rank", "places", "fill_up"]
+    type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "enter_rank", "exit_rank", "places", "fill_up"]
     #: Last rank that reaches it; null off a ranking.
-    rank: Optional[int]
+    rank: t.Optional[int]
     #: The bound itself, of a ranking the value of the name at that rank; null where that has none.
-    value: Optional[float]
+    value: t.Optional[float]
     #: Whether the name reached it.
     met: bool
     #: Move of the name's value that reaches it; 0 when met, null off the number line.
-    distance: Optional[float]
+    distance: t.Optional[float]
 
 
-class ExportView(TypedDict):
+class ExportView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The table, as it was asked for.
-    table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"]
+    table: t.Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"]
     #: Names of the columns.
-    columns: Sequence[str]
+    columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
-    data: Sequence[Sequence[Optional[Union[str, float]]]]
+    data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
 
 
-class ExposurePayload(TypedDict):
+class ExposurePayload(t.TypedDict):
     #: Sum of the long weights.
     long: float
     #: Sum of the short weights, negative.
@@ -1646,29 +1646,29 @@ class ExposurePayload(TypedDict):
     net: float
 
 
-class ExposuresViewGroups(TypedDict):
+class ExposuresViewGroups(t.TypedDict):
     #: The group.
     group: str
     #: Sum of the held weights. One value a date.
-    weights: Sequence[float]
+    weights: t.Sequence[float]
 
 
-class ExposuresView(TypedDict):
+class ExposuresView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group.
     by: str
     #: Dates of the run; of a coarser interval the last of each.
-    dates: Sequence[str]
+    dates: t.Sequence[str]
     #: By average weight, largest first; OTHERS last. They sum to the invested weight.
-    groups: Sequence[ExposuresViewGroups]
+    groups: t.Sequence[ExposuresViewGroups]
     #: How the weights are concentrated.
     concentration: ConcentrationSeries
 
 
-class _ExpressionFilterParams(TypedDict):
+class _ExpressionFilterParams(t.TypedDict):
     #: Tree of all, any, not and comparisons.
     expression: ExpressionNode
 
@@ -1677,13 +1677,13 @@ class ExpressionFilterParams(_ExpressionFilterParams, total=False):
     """Keeps the names for which an expression over datapoints is true."""
 
     #: What happens to a name for which the expression is unknown because a datapoint is missing.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _ExpressionFilterRule(TypedDict):
+class _ExpressionFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["ExpressionFilter"]
+    type: t.Literal["ExpressionFilter"]
 
 
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
@@ -1692,9 +1692,9 @@ class ExpressionFilterRule(_ExpressionFilterRule, total=False):
 
 
 #: A condition on the datapoints of one name.
-ExpressionNode = Union["AllNode", "AnyNode", "NotNode", "ComparisonNode"]
+ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode"]
 
-class _FactorExposureParams(TypedDict):
+class _FactorExposureParams(t.TypedDict):
     #: Datapoint, as of the rebalance date.
     field: str
 
@@ -1703,21 +1703,21 @@ class FactorExposureParams(_FactorExposureParams, total=False):
     """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
 
     #: Smallest exposure.
-    lower: Optional[float]
+    lower: t.Optional[float]
     #: Largest exposure.
-    upper: Optional[float]
+    upper: t.Optional[float]
     #: Exposures are z-scores over the names.
     standardise: bool
     #: Bounds hold for active weights.
     active: bool
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _FactorExposureRow(TypedDict):
-    type: Literal["FactorExposure"]
+class _FactorExposureRow(t.TypedDict):
+    type: t.Literal["FactorExposure"]
 
 
 class FactorExposureRow(_FactorExposureRow, total=False):
@@ -1727,26 +1727,26 @@ class FactorExposureRow(_FactorExposureRow, total=False):
     params: FactorExposureParams
 
 
-class _FieldFilterParams(TypedDict):
+class _FieldFilterParams(t.TypedDict):
     #: Column or derived datapoint.
     field: str
     #: How the datapoint is compared with the value.
-    comparison: Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
+    comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
-    value: Any
+    value: t.Any
 
 
 class FieldFilterParams(_FieldFilterParams, total=False):
     """Keeps the names whose datapoint meets one comparison: the short form of an expression."""
 
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _FieldFilterRule(TypedDict):
+class _FieldFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["FieldFilter"]
+    type: t.Literal["FieldFilter"]
 
 
 class FieldFilterRule(_FieldFilterRule, total=False):
@@ -1754,24 +1754,24 @@ class FieldFilterRule(_FieldFilterRule, total=False):
     params: FieldFilterParams
 
 
-class FieldListFieldsNumber(TypedDict):
+class FieldListFieldsNumber(t.TypedDict):
     #: Display name.
     name: str
     #: Where it comes from.
-    dataset: Literal["market", "reference", "derived"]
+    dataset: t.Literal["market", "reference", "derived"]
     #: What its values are.
-    kind: Literal["number", "string", "boolean"]
+    kind: t.Literal["number", "string", "boolean"]
 
 
-class FieldList(TypedDict):
+class FieldList(t.TypedDict):
     #: Columns and derived datapoints, by name.
-    fields: Sequence[FieldListFieldsNumber]
+    fields: t.Sequence[FieldListFieldsNumber]
     #: Names of the universes that the store tells members of.
-    universes: Sequence[str]
+    universes: t.Sequence[str]
 
 
-class _FieldNode(TypedDict):
-    node: Literal["field"]
+class _FieldNode(t.TypedDict):
+    node: t.Literal["field"]
     #: Column or derived datapoint, matched exactly.
     name: str
 
@@ -1780,26 +1780,26 @@ class FieldNode(_FieldNode, total=False):
     """A datapoint, read for every name on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
-    dataset: Optional[Literal["market", "reference", "derived"]]
+    dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
     #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
-    window: Optional[int]
+    window: t.Optional[int]
     #: How a window becomes one value.
-    aggregate: Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
     #: Across the current survivors that have a value.
-    transform: Literal["none", "rank", "percentile", "zscore"]
+    transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
-class FieldReturns(TypedDict):
+class FieldReturns(t.TypedDict):
     """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
 
     #: Datapoint that holds the expected returns.
     field: FieldNode
-    type: Literal["field"]
+    type: t.Literal["field"]
 
 
-class _FieldWeightParams(TypedDict):
+class _FieldWeightParams(t.TypedDict):
     #: Column or derived datapoint.
     field: str
 
@@ -1810,29 +1810,29 @@ class FieldWeightParams(_FieldWeightParams, total=False):
     #: Exponent of the value; -1 weighs by the inverse.
     power: float
     #: A negative value is not held, counts by its size, or fails the decision.
-    negative: Literal["zero", "abs", "fail"]
+    negative: t.Literal["zero", "abs", "fail"]
 
 
-class _FieldWeightWeighting(TypedDict):
-    type: Literal["FieldWeight"]
+class _FieldWeightWeighting(t.TypedDict):
+    type: t.Literal["FieldWeight"]
 
 
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class _Finding(TypedDict):
+class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
-    severity: Literal["error", "warning", "info"]
+    severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -1843,20 +1843,20 @@ class Finding(_Finding, total=False):
     """What a check has to say about one place."""
 
     #: Id of the rule or constraint row concerned, when it has one.
-    row_id: Optional[str]
+    row_id: t.Optional[str]
     #: Accepted values, when the set is closed.
-    accepted: Optional[Sequence[str]]
+    accepted: t.Optional[t.Sequence[str]]
     #: The refused value, when small.
-    value: Any
+    value: t.Any
     #: Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.
     count: int
     #: Where the first ten of them are.
-    places: Sequence[str]
+    places: t.Sequence[str]
 
 
-class _FixedWeightParams(TypedDict):
+class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
-    weights: Mapping[str, float]
+    weights: t.Mapping[str, float]
 
 
 class FixedWeightParams(_FixedWeightParams, total=False):
@@ -1866,34 +1866,34 @@ class FixedWeightParams(_FixedWeightParams, total=False):
     renormalise: bool
 
 
-class _FixedWeightWeighting(TypedDict):
-    type: Literal["FixedWeight"]
+class _FixedWeightWeighting(t.TypedDict):
+    type: t.Literal["FixedWeight"]
 
 
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class FreeFloatFilterParams(TypedDict, total=False):
+class FreeFloatFilterParams(t.TypedDict, total=False):
     """Keeps the names with enough of their shares in free float."""
 
     #: Least share in free float. Unit: fraction.
     minimum: float
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _FreeFloatFilterRule(TypedDict):
+class _FreeFloatFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["FreeFloatFilter"]
+    type: t.Literal["FreeFloatFilter"]
 
 
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
@@ -1901,24 +1901,24 @@ class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
     params: FreeFloatFilterParams
 
 
-class _FreezeParams(TypedDict):
+class _FreezeParams(t.TypedDict):
     #: Names the row covers.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
 
 
 class FreezeParams(_FreezeParams, total=False):
     """The names keep their weight in the reference portfolio."""
 
     #: Trades are measured from the index weights or from the previous solved weights.
-    reference: Literal["index", "previous"]
+    reference: t.Literal["index", "previous"]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _FreezeRow(TypedDict):
-    type: Literal["Freeze"]
+class _FreezeRow(t.TypedDict):
+    type: t.Literal["Freeze"]
 
 
 class FreezeRow(_FreezeRow, total=False):
@@ -1928,7 +1928,7 @@ class FreezeRow(_FreezeRow, total=False):
     params: FreezeParams
 
 
-class FrontierPayloadPoints(TypedDict):
+class FrontierPayloadPoints(t.TypedDict):
     #: Annualised arithmetic mean of the window.
     expected_return: float
     #: Annualised standard deviation of returns.
@@ -1937,7 +1937,7 @@ class FrontierPayloadPoints(TypedDict):
     tracking_error: float
 
 
-class FrontierPayloadTangency(TypedDict):
+class FrontierPayloadTangency(t.TypedDict):
     #: Annualised arithmetic mean of the window.
     expected_return: float
     #: Annualised standard deviation of returns.
@@ -1948,24 +1948,24 @@ class FrontierPayloadTangency(TypedDict):
     sharpe: float
 
 
-class FrontierPayload(TypedDict):
+class FrontierPayload(t.TypedDict):
     #: From least variance to largest expected return within the constraints, equally spaced in expected return.
-    points: Sequence[FrontierPayloadPoints]
+    points: t.Sequence[FrontierPayloadPoints]
     #: Largest excess return over the risk-free rate per unit of volatility; null where none is positive.
-    tangency: Optional[FrontierPayloadTangency]
+    tangency: t.Optional[FrontierPayloadTangency]
 
 
-class FullInvestmentParams(TypedDict, total=False):
+class FullInvestmentParams(t.TypedDict, total=False):
     """The weights sum to one. Present by default unless a WeightSum row replaces it."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _FullInvestmentRow(TypedDict):
-    type: Literal["FullInvestment"]
+class _FullInvestmentRow(t.TypedDict):
+    type: t.Literal["FullInvestment"]
 
 
 class FullInvestmentRow(_FullInvestmentRow, total=False):
@@ -1975,25 +1975,25 @@ class FullInvestmentRow(_FullInvestmentRow, total=False):
     params: FullInvestmentParams
 
 
-class FuturesPriceRequestDividends(TypedDict):
+class FuturesPriceRequestDividends(t.TypedDict):
     #: First day without the entitlement.
     ex_date: Date
     #: Index points.
     amount: float
 
 
-class _FuturesPriceRequest(TypedDict):
+class _FuturesPriceRequest(t.TypedDict):
     #: Expiry of the contract.
     expiry: Date
 
 
 class FuturesPriceRequest(_FuturesPriceRequest, total=False):
     #: Index whose level is the spot. Exactly one of index_id and spot.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Given spot, greater than 0; needs as_of.
-    spot: Optional[float]
+    spot: t.Optional[float]
     #: Valuation date; default the latest level held.
-    as_of: Optional[Date]
+    as_of: t.Optional[Date]
     #: Financing rate. Annual, continuously compounded, a fraction; default 0.
     risk_free_rate: float
     #: Dividend yield. Annual, continuously compounded, a fraction; default 0.
@@ -2001,20 +2001,20 @@ class FuturesPriceRequest(_FuturesPriceRequest, total=False):
     #: Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction; default 0.
     borrow_rate: float
     #: Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.
-    dividends: Sequence[FuturesPriceRequestDividends]
+    dividends: t.Sequence[FuturesPriceRequestDividends]
     #: Observed price, for basis and implied rates.
-    market_price: Optional[float]
+    market_price: t.Optional[float]
     #: Money per index point.
     multiplier: float
     #: Signed number of contracts.
     contracts: float
 
 
-class FuturesPriceResponse(TypedDict):
+class FuturesPriceResponse(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: The query, echoed; null when omitted.
-    requested_as_of: Optional[str]
+    requested_as_of: t.Optional[str]
     #: The resolved session.
     as_of: str
     #: Expiry of the contract.
@@ -2042,48 +2042,48 @@ class FuturesPriceResponse(TypedDict):
     #: Change of the fair value per basis point of dividend yield.
     dividend_sensitivity: float
     #: market_price less fair_value; null without market_price.
-    mispricing: Optional[float]
+    mispricing: t.Optional[float]
     #: Risk-free rate that reproduces market_price.
-    implied_rate: Optional[float]
+    implied_rate: t.Optional[float]
     #: Yield that reproduces market_price; null with discrete dividends.
-    implied_dividend_yield: Optional[float]
+    implied_dividend_yield: t.Optional[float]
 
 
-class GenerateJobStatus(TypedDict):
+class GenerateJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["generate"]
+    kind: t.Literal["generate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[DataStore]
+    result: t.Optional[DataStore]
 
 
-class GenerateSyntheticRequest(TypedDict, total=False):
+class GenerateSyntheticRequest(t.TypedDict, total=False):
     #: Default synthetic-{seed}-{n}.
     store_id: str
     #: Display name.
@@ -2122,40 +2122,40 @@ class GenerateSyntheticRequest(TypedDict, total=False):
     activate: bool
 
 
-class GroupAttributionRow(TypedDict):
+class GroupAttributionRow(t.TypedDict):
     #: The group.
     group: str
     #: Mean weight at the beginning of the periods.
     average_weight: float
     #: Mean weight of the group in the benchmark. Null without a benchmark.
-    benchmark_average_weight: Optional[float]
+    benchmark_average_weight: t.Optional[float]
     #: What the group added to the total return; the groups sum to it.
     contribution: float
     #: From holding another weight of the group than the benchmark. Null without a benchmark.
-    allocation: Optional[float]
+    allocation: t.Optional[float]
     #: From the group's names doing otherwise than the benchmark's. Null without a benchmark.
-    selection: Optional[float]
+    selection: t.Optional[float]
     #: From both together. Null without a benchmark.
-    interaction: Optional[float]
+    interaction: t.Optional[float]
 
 
-class GroupAttributionView(TypedDict):
+class GroupAttributionView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.
     by: str
     #: What is compared with; null when nothing is.
-    benchmark: Optional[str]
+    benchmark: t.Optional[str]
     #: One row a group.
-    groups: Sequence[GroupAttributionRow]
+    groups: t.Sequence[GroupAttributionRow]
     #: Last level over the first, less 1.
     total_return: float
     #: Return of the benchmark over the same dates.
-    benchmark_return: Optional[float]
+    benchmark_return: t.Optional[float]
     #: total_return less benchmark_return; the effects of all groups sum to it.
-    active_return: Optional[float]
+    active_return: t.Optional[float]
     #: Number of periods.
     periods: int
     #: What is left over, at the size of rounding.
@@ -2172,7 +2172,7 @@ class GroupAttributionView(TypedDict):
     end: str
 
 
-class _GroupBoundsParams(TypedDict):
+class _GroupBoundsParams(t.TypedDict):
     #: Reference column that groups the names.
     field: str
 
@@ -2181,19 +2181,19 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     """The weight of each group lies between two bounds. Names without a group form one of their own."""
 
     #: Groups the row covers; null covers each group.
-    groups: Optional[Sequence[str]]
+    groups: t.Optional[t.Sequence[str]]
     #: Smallest weight of a group. Unit: fraction.
     lower: float
     #: Largest weight of a group. Unit: fraction.
     upper: float
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _GroupBoundsRow(TypedDict):
-    type: Literal["GroupBounds"]
+class _GroupBoundsRow(t.TypedDict):
+    type: t.Literal["GroupBounds"]
 
 
 class GroupBoundsRow(_GroupBoundsRow, total=False):
@@ -2203,16 +2203,16 @@ class GroupBoundsRow(_GroupBoundsRow, total=False):
     params: GroupBoundsParams
 
 
-class GroupCap(TypedDict):
+class GroupCap(t.TypedDict):
     #: Datapoint or reference column.
     field: str
     #: Largest weight of a name; null without one.
     cap: float
     #: Groups concerned; null means each one.
-    groups: Optional[Sequence[str]]
+    groups: t.Optional[t.Sequence[str]]
 
 
-class _GroupCapInput(TypedDict):
+class _GroupCapInput(t.TypedDict):
     #: Datapoint or reference column.
     field: str
     #: Largest weight of a name; null without one.
@@ -2221,10 +2221,10 @@ class _GroupCapInput(TypedDict):
 
 class GroupCapInput(_GroupCapInput, total=False):
     #: Groups concerned; null means each one.
-    groups: Optional[Sequence[str]]
+    groups: t.Optional[t.Sequence[str]]
 
 
-class _GroupCardinalityParams(TypedDict):
+class _GroupCardinalityParams(t.TypedDict):
     #: Reference column that groups the names.
     field: str
     #: Most names held in a group. Unit: names.
@@ -2235,17 +2235,17 @@ class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     """The number of names held in each group lies between two bounds."""
 
     #: Groups the row covers; null covers each group.
-    groups: Optional[Sequence[str]]
+    groups: t.Optional[t.Sequence[str]]
     #: Fewest names held in a group. Unit: names.
     minimum: int
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _GroupCardinalityRow(TypedDict):
-    type: Literal["GroupCardinality"]
+class _GroupCardinalityRow(t.TypedDict):
+    type: t.Literal["GroupCardinality"]
 
 
 class GroupCardinalityRow(_GroupCardinalityRow, total=False):
@@ -2255,7 +2255,7 @@ class GroupCardinalityRow(_GroupCardinalityRow, total=False):
     params: GroupCardinalityParams
 
 
-class _GroupLimitParams(TypedDict):
+class _GroupLimitParams(t.TypedDict):
     #: Column whose values are the groups; names without a value form one group.
     field: str
     #: Most names of one group. Unit: names.
@@ -2268,13 +2268,13 @@ class GroupLimitParams(_GroupLimitParams, total=False):
     #: Datapoint by which the best of a group are found.
     rank_field: str
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _GroupLimitRule(TypedDict):
+class _GroupLimitRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["GroupLimit"]
+    type: t.Literal["GroupLimit"]
 
 
 class GroupLimitRule(_GroupLimitRule, total=False):
@@ -2282,7 +2282,7 @@ class GroupLimitRule(_GroupLimitRule, total=False):
     params: GroupLimitParams
 
 
-class _GroupWeightParams(TypedDict):
+class _GroupWeightParams(t.TypedDict):
     #: Column whose values are the groups; names without a value form one group.
     field: str
 
@@ -2291,78 +2291,78 @@ class GroupWeightParams(_GroupWeightParams, total=False):
     """Weights groups first and the names within each group after."""
 
     #: How the groups are weighted; market_cap counts the free float.
-    between: Literal["equal", "market_cap", "fixed"]
+    between: t.Literal["equal", "market_cap", "fixed"]
     #: Weight of each group when they are fixed; a group without one is not held. Unit: fraction.
-    group_weights: Optional[Mapping[str, float]]
+    group_weights: t.Optional[t.Mapping[str, float]]
     #: How the names of a group are weighted; market_cap counts the free float.
-    within: Literal["equal", "market_cap"]
+    within: t.Literal["equal", "market_cap"]
 
 
-class _GroupWeightWeighting(TypedDict):
-    type: Literal["GroupWeight"]
+class _GroupWeightWeighting(t.TypedDict):
+    type: t.Literal["GroupWeight"]
 
 
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class HeaderBlock(TypedDict):
-    kind: Literal["header"]
+class HeaderBlock(t.TypedDict):
+    kind: t.Literal["header"]
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: Printed below the title.
-    subtitle: Optional[str]
+    subtitle: t.Optional[str]
     #: Whether to print the last date of the run and its terms.
     stamp: bool
 
 
-class _HeaderBlockInput(TypedDict):
-    kind: Literal["header"]
+class _HeaderBlockInput(t.TypedDict):
+    kind: t.Literal["header"]
 
 
 class HeaderBlockInput(_HeaderBlockInput, total=False):
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: Printed below the title.
-    subtitle: Optional[str]
+    subtitle: t.Optional[str]
     #: Whether to print the last date of the run and its terms.
     stamp: bool
 
 
-class HealthStore(TypedDict):
+class HealthStore(t.TypedDict):
     #: Id of the data store being served.
-    active: Optional[str]
+    active: t.Optional[str]
     #: What the data store is doing.
-    status: Optional[str]
+    status: t.Optional[str]
     #: Latest session it holds, YYYY-MM-DD.
-    end: Optional[str]
+    end: t.Optional[str]
 
 
-class HealthJobs(TypedDict):
+class HealthJobs(t.TypedDict):
     #: Waiting.
     pending: int
     #: Being worked on.
     running: int
 
 
-class Health(TypedDict):
+class Health(t.TypedDict):
     #: Degraded when no data store is active or a check fails.
-    status: Literal["ok", "degraded"]
+    status: t.Literal["ok", "degraded"]
     #: The running engine version.
     version: str
     #: Start of the process, ISO-8601 UTC with offset.
@@ -2374,22 +2374,22 @@ class Health(TypedDict):
     #: Jobs that are not finished.
     jobs: HealthJobs
     #: What was looked at.
-    checks: Sequence[HealthCheck]
+    checks: t.Sequence[HealthCheck]
     #: Every limit a client can meet, by name.
-    limits: Mapping[str, float]
+    limits: t.Mapping[str, float]
 
 
-class HealthCheck(TypedDict):
+class HealthCheck(t.TypedDict):
     #: What was looked at.
     name: str
     #: Whether it is well.
     ok: bool
     #: What is wrong, or null.
-    message: Optional[str]
+    message: t.Optional[str]
 
 
-class _HistoricalReturns(TypedDict):
-    type: Literal["historical"]
+class _HistoricalReturns(t.TypedDict):
+    type: t.Literal["historical"]
 
 
 class HistoricalReturns(_HistoricalReturns, total=False):
@@ -2399,7 +2399,7 @@ class HistoricalReturns(_HistoricalReturns, total=False):
     shrinkage: float
 
 
-class HistoryFilterParams(TypedDict, total=False):
+class HistoryFilterParams(t.TypedDict, total=False):
     """Keeps the names that have bars on enough of the trailing sessions."""
 
     #: Trailing sessions that are looked at. Unit: sessions.
@@ -2407,13 +2407,13 @@ class HistoryFilterParams(TypedDict, total=False):
     #: Least share of them with a bar. Unit: fraction.
     coverage: float
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _HistoryFilterRule(TypedDict):
+class _HistoryFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["HistoryFilter"]
+    type: t.Literal["HistoryFilter"]
 
 
 class HistoryFilterRule(_HistoryFilterRule, total=False):
@@ -2421,25 +2421,25 @@ class HistoryFilterRule(_HistoryFilterRule, total=False):
     params: HistoryFilterParams
 
 
-class IdentifierSearchIdentifiers(TypedDict):
+class IdentifierSearchIdentifiers(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Display name, when reference data has one.
-    name: Optional[str]
+    name: t.Optional[str]
     #: First bar.
-    start: Optional[str]
+    start: t.Optional[str]
     #: Last bar.
-    end: Optional[str]
+    end: t.Optional[str]
 
 
-class IdentifierSearch(TypedDict):
+class IdentifierSearch(t.TypedDict):
     #: Matching names.
-    identifiers: Sequence[IdentifierSearchIdentifiers]
+    identifiers: t.Sequence[IdentifierSearchIdentifiers]
     #: Value of after for the next page; null on the last one.
-    next: Optional[str]
+    next: t.Optional[str]
 
 
-class _ImportRequest(TypedDict):
+class _ImportRequest(t.TypedDict):
     #: Display name.
     name: str
 
@@ -2448,49 +2448,49 @@ class ImportRequest(_ImportRequest, total=False):
     #: Default: the name in lower case, other characters as dashes.
     store_id: str
     #: Of the content; csv is a zip of CSV files.
-    format: Literal["xlsx", "csv"]
+    format: t.Literal["xlsx", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
-    adjustment: Literal["none", "splits", "total"]
+    adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.
-    currency: Optional[str]
+    currency: t.Optional[str]
     #: How the market is read where it is not written as the template is.
-    mapping: Optional[MappingInput]
+    mapping: t.Optional[MappingInput]
     #: Serve the store at once.
     activate: bool
     #: What to do when the id is taken: append adds to an imported store what it does not hold.
-    on_exists: Literal["refuse", "replace", "append"]
+    on_exists: t.Literal["refuse", "replace", "append"]
     #: The file in base64.
-    content: Optional[str]
+    content: t.Optional[str]
     #: Inline tables instead of content: market, reference, corporate_actions, universes, series.
-    tables: Optional[Mapping[str, TableFrame]]
+    tables: t.Optional[t.Mapping[str, TableFrame]]
 
 
-class ImportResult(TypedDict):
+class ImportResult(t.TypedDict):
     #: The store.
     store: DataStore
     #: Rows read per dataset.
-    rows: Mapping[str, int]
+    rows: t.Mapping[str, int]
     #: Distinct identifiers.
     identifiers: int
     #: First date.
-    start: Optional[str]
+    start: t.Optional[str]
     #: Last date.
-    end: Optional[str]
+    end: t.Optional[str]
     #: Doubts that did not refuse the import.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class IncludeListParams(TypedDict):
+class IncludeListParams(t.TypedDict):
     """Keeps only the names of a list."""
 
     #: Asset identifiers.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
 
 
-class _IncludeListRule(TypedDict):
+class _IncludeListRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["IncludeList"]
+    type: t.Literal["IncludeList"]
 
 
 class IncludeListRule(_IncludeListRule, total=False):
@@ -2498,34 +2498,34 @@ class IncludeListRule(_IncludeListRule, total=False):
     params: IncludeListParams
 
 
-class IndexBooksPayload(TypedDict):
+class IndexBooksPayload(t.TypedDict):
     #: Book of the definition; of a derived index, that of its parent.
-    target: Optional[BookPayload]
+    target: t.Optional[BookPayload]
     #: Book of the derived index; null for a rule-driven one.
-    optimised: Optional[BookPayload]
+    optimised: t.Optional[BookPayload]
 
 
-class IndexCollection(TypedDict):
+class IndexCollection(t.TypedDict):
     #: Summaries by id.
-    indices: Sequence[IndexSummary]
+    indices: t.Sequence[IndexSummary]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class IndexDeletion(TypedDict):
+class IndexDeletion(t.TypedDict):
     #: The index named first, then its children depth first in the order of their ids.
-    deleted: Sequence[DeletedIndex]
+    deleted: t.Sequence[DeletedIndex]
 
 
-class _IndexDocument(TypedDict):
+class _IndexDocument(t.TypedDict):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
     #: Display name.
     name: str
     #: Free text.
-    description: Optional[str]
+    description: t.Optional[str]
     #: Exchange MIC from /indices/calendars.
     calendar: str
     #: First rebalance: the first session on or after it.
@@ -2537,11 +2537,11 @@ class _IndexDocument(TypedDict):
     #: Schedule of the rebalances.
     rebalance: RebalanceSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
-    pipeline: Optional[PipelineSpec]
+    pipeline: t.Optional[PipelineSpec]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
-    derivation: Optional[DerivationPayload]
+    derivation: t.Optional[DerivationPayload]
     #: Free labels.
-    tags: Sequence[str]
+    tags: t.Sequence[str]
 
 
 class IndexDocument(_IndexDocument, total=False):
@@ -2549,7 +2549,7 @@ class IndexDocument(_IndexDocument, total=False):
     universe: UniverseSpec
 
 
-class _IndexDocumentBody(TypedDict):
+class _IndexDocumentBody(t.TypedDict):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
     #: Display name.
@@ -2564,7 +2564,7 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     """An IndexDocument with the parameters of every rule and weighting class."""
 
     #: Free text.
-    description: Optional[str]
+    description: t.Optional[str]
     #: Level on the first session.
     base_value: float
     #: ISO 4217 code.
@@ -2574,20 +2574,20 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     #: Schedule of the rebalances.
     rebalance: RebalanceSpecInput
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
-    pipeline: Optional[PipelineBody]
+    pipeline: t.Optional[PipelineBody]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
-    derivation: Optional[DerivationPayloadInput]
+    derivation: t.Optional[DerivationPayloadInput]
     #: Free labels.
-    tags: Sequence[str]
+    tags: t.Sequence[str]
 
 
-class IndexExplanationWeighting(TypedDict):
+class IndexExplanationWeighting(t.TypedDict):
     #: Class name.
     type: str
     #: The formula of the raw weight.
     formula: str
     #: What the formula is filled with.
-    parts: Mapping[str, Optional[Union[str, float, bool]]]
+    parts: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
     #: Raw weight.
     raw: float
     #: Sum of the raw weights of all names.
@@ -2596,16 +2596,16 @@ class IndexExplanationWeighting(TypedDict):
     uncapped_weight: float
 
 
-class IndexExplanationCappingRounds(TypedDict):
+class IndexExplanationCappingRounds(t.TypedDict):
     #: Factor on the weights that are not capped.
     scale: float
     #: Whether the name was cut to the cap.
-    capped: Sequence[str]
+    capped: t.Sequence[str]
 
 
-class IndexExplanationCapping(TypedDict):
+class IndexExplanationCapping(t.TypedDict):
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
     floor: float
     #: weight = min(cap, max(floor, scale * uncapped_weight)).
@@ -2613,23 +2613,23 @@ class IndexExplanationCapping(TypedDict):
     #: Whether the name was cut to the cap.
     capped: bool
     #: Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join.
-    rounds: Sequence[IndexExplanationCappingRounds]
+    rounds: t.Sequence[IndexExplanationCappingRounds]
 
 
-class IndexExplanationDrift(TypedDict):
+class IndexExplanationDrift(t.TypedDict):
     #: Weight held after the close.
-    held_weight: Optional[float]
+    held_weight: t.Optional[float]
     #: After less before.
     change: float
 
 
-class IndexExplanation(TypedDict):
+class IndexExplanation(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Asset identifier.
     identifier: str
     #: The query, echoed; null when omitted.
-    requested_as_of: Optional[str]
+    requested_as_of: t.Optional[str]
     #: Session the explanation holds for.
     as_of: str
     #: Effective date of the composition in force.
@@ -2641,42 +2641,42 @@ class IndexExplanation(TypedDict):
     #: Whether the index holds the name at the close of as_of: names leave, and come, between rebalances too.
     included: bool
     #: First rule that excluded it; null when none did.
-    excluded_by: Optional[str]
+    excluded_by: t.Optional[str]
     #: What the definition read for the name.
-    datapoints: Sequence[ExplainedDatapoint]
+    datapoints: t.Sequence[ExplainedDatapoint]
     #: Every rule and its verdict on the name.
-    rules: Sequence[ExplainedRule]
+    rules: t.Sequence[ExplainedRule]
     #: From datapoints to the uncapped weight; null for a name that is out.
-    weighting: Optional[IndexExplanationWeighting]
+    weighting: t.Optional[IndexExplanationWeighting]
     #: How the cap made the weight; null for a name that is out.
-    capping: Optional[IndexExplanationCapping]
+    capping: t.Optional[IndexExplanationCapping]
     #: Of a derived index, whose rules, weighting and capping are those of its source; null on a rule-driven one.
-    derivation: Optional[DerivedSource]
+    derivation: t.Optional[DerivedSource]
     #: Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.
     stayed: float
     #: Applied weight of the composition in force; null when that leaves the name out.
-    weight: Optional[float]
+    weight: t.Optional[float]
     #: Weight held at the close of as_of; null when not held.
-    held_weight: Optional[float]
+    held_weight: t.Optional[float]
     #: How it came in last, by as_of; null when it never did.
-    entered: Optional[ConstituentChange]
+    entered: t.Optional[ConstituentChange]
     #: How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.
-    left: Optional[ConstituentChange]
+    left: t.Optional[ConstituentChange]
     #: What the index waits to trade of it; null for nothing.
-    order: Optional[WaitingOrder]
+    order: t.Optional[WaitingOrder]
     #: Weight held at as_of and its change since; null on the rebalance date.
-    drift: Optional[IndexExplanationDrift]
+    drift: t.Optional[IndexExplanationDrift]
 
 
-class IndexSummary(TypedDict):
+class IndexSummary(t.TypedDict):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
     #: Display name.
     name: str
     #: Driven by rules, or derived by optimisation.
-    kind: Literal["rule", "derived"]
+    kind: t.Literal["rule", "derived"]
     #: Parent of a derived index.
-    source_index_id: Optional[str]
+    source_index_id: t.Optional[str]
     #: Exchange MIC from /indices/calendars.
     calendar: str
     #: ISO 4217 code.
@@ -2686,10 +2686,10 @@ class IndexSummary(TypedDict):
     #: Whether a backtest record is stored.
     has_run: bool
     #: Capture time of that record.
-    run_at: Optional[str]
+    run_at: t.Optional[str]
 
 
-class InverseVolatilityWeightParams(TypedDict, total=False):
+class InverseVolatilityWeightParams(t.TypedDict, total=False):
     """Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row."""
 
     #: Trailing sessions whose returns are behind the volatility. Unit: sessions.
@@ -2698,88 +2698,88 @@ class InverseVolatilityWeightParams(TypedDict, total=False):
     minimum_observations: int
 
 
-class _InverseVolatilityWeightWeighting(TypedDict):
-    type: Literal["InverseVolatilityWeight"]
+class _InverseVolatilityWeightWeighting(t.TypedDict):
+    type: t.Literal["InverseVolatilityWeight"]
 
 
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class JobCollection(TypedDict):
+class JobCollection(t.TypedDict):
     #: Newest first; every result is null.
-    jobs: Sequence[JobStatus]
+    jobs: t.Sequence[JobStatus]
 
 
-class JobStatus(TypedDict):
+class JobStatus(t.TypedDict):
     """A job, whatever its kind."""
 
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
     #: What it is.
-    kind: Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded; its shape is that of the kind.
-    result: Any
+    result: t.Any
 
 
-class LevelsView(TypedDict):
+class LevelsView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Return variant.
-    variant: Literal["price", "total", "net"]
+    variant: t.Literal["price", "total", "net"]
     #: The levels.
     levels: SeriesPayload
     #: Market value over level.
     divisor: SeriesPayload
 
 
-class LimitBreach(TypedDict):
+class LimitBreach(t.TypedDict):
     row: str
     #: First session beyond the bound; it may lie before the window.
     begin: str
     #: Last session beyond it; null while it lasts at the end of the window.
-    end: Optional[str]
+    end: t.Optional[str]
     #: What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance.
-    cause: Literal["price", "action", "rebalance"]
+    cause: t.Literal["price", "action", "rebalance"]
     worst: LimitMeasure
 
 
-class LimitDistance(TypedDict):
+class LimitDistance2(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Relative change of its price, the others unchanged: 0.1 is +10 %.
@@ -2787,9 +2787,9 @@ class LimitDistance(TypedDict):
 
 
 #: The least move of one name that passes a bound on the last date; null beyond one, or where no move passes one.
-LimitDistance = Optional["LimitDistance"]
+LimitDistance = t.Optional["LimitDistance2"]
 
-class LimitMeasure(TypedDict):
+class LimitMeasure(t.TypedDict):
     """The date of least headroom."""
 
     #: The date.
@@ -2800,35 +2800,35 @@ class LimitMeasure(TypedDict):
     limit: float
 
 
-class LimitRowSummary(TypedDict):
+class LimitRowSummary(t.TypedDict):
     row: str
     #: Bought or sold.
-    side: Literal["lower", "upper"]
+    side: t.Literal["lower", "upper"]
     #: What the figure counts.
-    unit: Literal["fraction", "count", "value"]
+    unit: t.Literal["fraction", "count", "value"]
     breached_sessions: int
     least: LimitMeasure
 
 
-class LimitState(TypedDict):
+class LimitState(t.TypedDict):
     #: Effective dates of a custom schedule.
-    dates: Sequence[str]
+    dates: t.Sequence[str]
     #: Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction.
-    headroom: Sequence[Optional[float]]
+    headroom: t.Sequence[t.Optional[float]]
 
 
-class LimitsRequest(TypedDict):
+class LimitsRequest(t.TypedDict):
     #: Rows of the optimiser about holdings: bounds of names and groups, concentration, counts, exposures and averages.
-    rows: Sequence[ConstraintRowInput]
+    rows: t.Sequence[ConstraintRowInput]
 
 
-class LimitsView(TypedDict):
+class LimitsView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Null for rows of the request.
-    rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
+    rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Reference column whose values are the issuers, as known on each date; IDENTIFIER: names are.
     by: str
     #: Dates of the run in the window.
@@ -2837,36 +2837,36 @@ class LimitsView(TypedDict):
     breached_sessions: int
     state: LimitState
     #: Each row over the window; the first 500.
-    rows: Sequence[LimitRowSummary]
+    rows: t.Sequence[LimitRowSummary]
     rows_total: int
     #: By begin; the first 10,000.
-    breaches: Sequence[LimitBreach]
+    breaches: t.Sequence[LimitBreach]
     breaches_total: int
     distance: LimitDistance
     #: Findings, worst first.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class _LinearConstraintParams(TypedDict):
+class _LinearConstraintParams(t.TypedDict):
     #: Coefficient of each name.
-    coefficients: Mapping[str, float]
+    coefficients: t.Mapping[str, float]
 
 
 class LinearConstraintParams(_LinearConstraintParams, total=False):
     """A weighted sum of weights lies between two bounds; names without a coefficient count nought."""
 
     #: Smallest sum.
-    lower: Optional[float]
+    lower: t.Optional[float]
     #: Largest sum.
-    upper: Optional[float]
+    upper: t.Optional[float]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _LinearConstraintRow(TypedDict):
-    type: Literal["LinearConstraint"]
+class _LinearConstraintRow(t.TypedDict):
+    type: t.Literal["LinearConstraint"]
 
 
 class LinearConstraintRow(_LinearConstraintRow, total=False):
@@ -2876,7 +2876,7 @@ class LinearConstraintRow(_LinearConstraintRow, total=False):
     params: LinearConstraintParams
 
 
-class _LiquidityFilterParams(TypedDict):
+class _LiquidityFilterParams(t.TypedDict):
     #: Least value traded per day. Unit: money per day in index currency.
     minimum: float
 
@@ -2887,17 +2887,17 @@ class LiquidityFilterParams(_LiquidityFilterParams, total=False):
     #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
     window: int
     #: What is taken of the daily values.
-    statistic: Literal["median", "mean"]
+    statistic: t.Literal["median", "mean"]
     #: Least value traded per day of a constituent; null for the same as others. Unit: money per day in index currency.
-    incumbent_minimum: Optional[float]
+    incumbent_minimum: t.Optional[float]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _LiquidityFilterRule(TypedDict):
+class _LiquidityFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["LiquidityFilter"]
+    type: t.Literal["LiquidityFilter"]
 
 
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
@@ -2905,7 +2905,7 @@ class LiquidityFilterRule(_LiquidityFilterRule, total=False):
     params: LiquidityFilterParams
 
 
-class _LiquidityParams(TypedDict):
+class _LiquidityParams(t.TypedDict):
     #: Size of the portfolio, in the index currency. Unit: money.
     notional: float
 
@@ -2920,13 +2920,13 @@ class LiquidityParams(_LiquidityParams, total=False):
     #: Trailing sessions of the median. Unit: sessions.
     window: int
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _LiquidityRow(TypedDict):
-    type: Literal["Liquidity"]
+class _LiquidityRow(t.TypedDict):
+    type: t.Literal["Liquidity"]
 
 
 class LiquidityRow(_LiquidityRow, total=False):
@@ -2936,66 +2936,66 @@ class LiquidityRow(_LiquidityRow, total=False):
     params: LiquidityParams
 
 
-class LiteralTable(TypedDict):
+class LiteralTable(t.TypedDict):
     """A table in pandas "split" form."""
 
     #: Labels of the rows.
-    index: Sequence[Union[str, int]]
+    index: t.Sequence[t.Union[str, int]]
     #: Labels of the columns.
-    columns: Sequence[str]
+    columns: t.Sequence[str]
     #: Rows of cells.
-    data: Sequence[Sequence[Optional[Union[str, float, bool]]]]
+    data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float, bool]]]]
 
 
-class Liveness(TypedDict):
-    status: Literal["live"]
+class Liveness(t.TypedDict):
+    status: t.Literal["live"]
 
 
-class LoadJobStatus(TypedDict):
+class LoadJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["load"]
+    kind: t.Literal["load"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[DataStore]
+    result: t.Optional[DataStore]
 
 
-class LongOnlyParams(TypedDict, total=False):
+class LongOnlyParams(t.TypedDict, total=False):
     """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _LongOnlyRow(TypedDict):
-    type: Literal["LongOnly"]
+class _LongOnlyRow(t.TypedDict):
+    type: t.Literal["LongOnly"]
 
 
 class LongOnlyRow(_LongOnlyRow, total=False):
@@ -3005,83 +3005,83 @@ class LongOnlyRow(_LongOnlyRow, total=False):
     params: LongOnlyParams
 
 
-class Mapping(TypedDict):
+class Mapping(t.TypedDict):
     """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
 
     #: long: a row a name and date. wide: a row a date and a column a name.
-    layout: Literal["long", "wide"]
+    layout: t.Literal["long", "wide"]
     #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
-    field: Optional[str]
+    field: t.Optional[str]
     #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
-    fields: Mapping[str, str]
+    fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
-    columns: Mapping[str, str]
+    columns: t.Mapping[str, str]
     #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
-    identifier_from: Optional[str]
+    identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
-    date_format: Optional[str]
+    date_format: t.Optional[str]
     #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
-    decimal: Literal[".", ","]
+    decimal: t.Literal[".", ","]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
-    on_duplicate: Literal["refuse", "identical", "first", "last"]
+    on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
-    zero_prices: Literal["refuse", "missing"]
+    zero_prices: t.Literal["refuse", "missing"]
     #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
-    negative_prices: Literal["refuse", "absolute"]
+    negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
-    adjusted_close: Optional[str]
+    adjusted_close: t.Optional[str]
     #: Columns that are not read.
-    ignore: Sequence[str]
+    ignore: t.Sequence[str]
 
 
-class MappingInput(TypedDict, total=False):
+class MappingInput(t.TypedDict, total=False):
     """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
 
     #: long: a row a name and date. wide: a row a date and a column a name.
-    layout: Literal["long", "wide"]
+    layout: t.Literal["long", "wide"]
     #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
-    field: Optional[str]
+    field: t.Optional[str]
     #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
-    fields: Mapping[str, str]
+    fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
-    columns: Mapping[str, str]
+    columns: t.Mapping[str, str]
     #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
-    identifier_from: Optional[str]
+    identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
-    date_format: Optional[str]
+    date_format: t.Optional[str]
     #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
-    decimal: Literal[".", ","]
+    decimal: t.Literal[".", ","]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
-    on_duplicate: Literal["refuse", "identical", "first", "last"]
+    on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
-    zero_prices: Literal["refuse", "missing"]
+    zero_prices: t.Literal["refuse", "missing"]
     #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
-    negative_prices: Literal["refuse", "absolute"]
+    negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
-    adjusted_close: Optional[str]
+    adjusted_close: t.Optional[str]
     #: Columns that are not read.
-    ignore: Sequence[str]
+    ignore: t.Sequence[str]
 
 
-class MarketCapFilterParams(TypedDict, total=False):
+class MarketCapFilterParams(t.TypedDict, total=False):
     """Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own."""
 
     #: Least market capitalisation; null for none. Unit: money in index currency.
-    minimum: Optional[float]
+    minimum: t.Optional[float]
     #: Greatest market capitalisation; null for none. Unit: money in index currency.
-    maximum: Optional[float]
+    maximum: t.Optional[float]
     #: Count only the shares in free float.
     free_float: bool
     #: Least market capitalisation of a constituent; null for the same as others. Unit: money in index currency.
-    incumbent_minimum: Optional[float]
+    incumbent_minimum: t.Optional[float]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _MarketCapFilterRule(TypedDict):
+class _MarketCapFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["MarketCapFilter"]
+    type: t.Literal["MarketCapFilter"]
 
 
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
@@ -3089,48 +3089,48 @@ class MarketCapFilterRule(_MarketCapFilterRule, total=False):
     params: MarketCapFilterParams
 
 
-class MarketCapWeightParams(TypedDict, total=False):
+class MarketCapWeightParams(t.TypedDict, total=False):
     """Weights in proportion to market capitalisation."""
 
     #: Count only the shares in free float.
     free_float: bool
 
 
-class _MarketCapWeightWeighting(TypedDict):
-    type: Literal["MarketCapWeight"]
+class _MarketCapWeightWeighting(t.TypedDict):
+    type: t.Literal["MarketCapWeight"]
 
 
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class MaxDecorrelationObjective(TypedDict):
+class MaxDecorrelationObjective(t.TypedDict):
     """The least variance that the weights would have if every volatility were one: the least weighted average correlation."""
 
-    type: Literal["max_decorrelation"]
+    type: t.Literal["max_decorrelation"]
 
 
-class MaxDiversificationObjective(TypedDict):
+class MaxDiversificationObjective(t.TypedDict):
     """The largest diversification ratio: the weighted average of the volatilities over the volatility of the portfolio."""
 
-    type: Literal["max_diversification"]
+    type: t.Literal["max_diversification"]
 
 
-class MaxReturnObjective(TypedDict):
+class MaxReturnObjective(t.TypedDict):
     """The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk."""
 
-    type: Literal["max_return"]
+    type: t.Literal["max_return"]
 
 
-class _MaxSharpeObjective(TypedDict):
-    type: Literal["max_sharpe"]
+class _MaxSharpeObjective(t.TypedDict):
+    type: t.Literal["max_sharpe"]
 
 
 class MaxSharpeObjective(_MaxSharpeObjective, total=False):
@@ -3140,8 +3140,8 @@ class MaxSharpeObjective(_MaxSharpeObjective, total=False):
     risk_free_rate: float
 
 
-class _MaxUtilityObjective(TypedDict):
-    type: Literal["max_utility"]
+class _MaxUtilityObjective(t.TypedDict):
+    type: t.Literal["max_utility"]
 
 
 class MaxUtilityObjective(_MaxUtilityObjective, total=False):
@@ -3151,35 +3151,35 @@ class MaxUtilityObjective(_MaxUtilityObjective, total=False):
     risk_aversion: float
 
 
-class MethodologySentences(TypedDict):
+class MethodologySentences(t.TypedDict):
     #: Counts the sentences.
     number: int
     #: The sentence.
     text: str
 
 
-class Methodology(TypedDict):
+class Methodology(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Display name.
     name: str
     #: In the order in which they are applied.
-    sentences: Sequence[MethodologySentences]
+    sentences: t.Sequence[MethodologySentences]
 
 
-class MinTrackingErrorObjective(TypedDict):
+class MinTrackingErrorObjective(t.TypedDict):
     """The least variance of the active weights, weight less index weight: the weights nearest to the index."""
 
-    type: Literal["min_tracking_error"]
+    type: t.Literal["min_tracking_error"]
 
 
-class MinVarianceObjective(TypedDict):
+class MinVarianceObjective(t.TypedDict):
     """The least variance of the portfolio itself."""
 
-    type: Literal["min_variance"]
+    type: t.Literal["min_variance"]
 
 
-class _MinimumHoldingParams(TypedDict):
+class _MinimumHoldingParams(t.TypedDict):
     #: Smallest weight of a held name. Unit: fraction.
     threshold: float
 
@@ -3188,13 +3188,13 @@ class MinimumHoldingParams(_MinimumHoldingParams, total=False):
     """A name is held with at least a threshold of weight, or not at all. Short positions are not affected."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _MinimumHoldingRow(TypedDict):
-    type: Literal["MinimumHolding"]
+class _MinimumHoldingRow(t.TypedDict):
+    type: t.Literal["MinimumHolding"]
 
 
 class MinimumHoldingRow(_MinimumHoldingRow, total=False):
@@ -3204,35 +3204,35 @@ class MinimumHoldingRow(_MinimumHoldingRow, total=False):
     params: MinimumHoldingParams
 
 
-class MinimumVarianceWeightParams(TypedDict, total=False):
+class MinimumVarianceWeightParams(t.TypedDict, total=False):
     """Long-only weights of least variance."""
 
     #: Trailing returns behind the covariance. Unit: sessions.
     window: int
     #: Structure the sample covariance is shrunk towards.
-    target: Literal["constant_correlation", "scaled_identity"]
+    target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; null takes names / (names + observations). Unit: fraction.
-    intensity: Optional[float]
+    intensity: t.Optional[float]
     #: Largest weight inside the minimisation; too low a bound for full investment gives equal weights. Unit: fraction.
     upper: float
 
 
-class _MinimumVarianceWeightWeighting(TypedDict):
-    type: Literal["MinimumVarianceWeight"]
+class _MinimumVarianceWeightWeighting(t.TypedDict):
+    type: t.Literal["MinimumVarianceWeight"]
 
 
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class MomentumFilterParams(TypedDict, total=False):
+class MomentumFilterParams(t.TypedDict, total=False):
     """Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts."""
 
     #: Trailing sessions up to those skipped. Unit: sessions.
@@ -3242,13 +3242,13 @@ class MomentumFilterParams(TypedDict, total=False):
     #: Least return over the window. Unit: fraction.
     minimum: float
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _MomentumFilterRule(TypedDict):
+class _MomentumFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["MomentumFilter"]
+    type: t.Literal["MomentumFilter"]
 
 
 class MomentumFilterRule(_MomentumFilterRule, total=False):
@@ -3256,15 +3256,15 @@ class MomentumFilterRule(_MomentumFilterRule, total=False):
     params: MomentumFilterParams
 
 
-class NameSolve(TypedDict):
+class NameSolve(t.TypedDict):
     """Where the solver left the name: at rest between the forces on it, or held by a bound."""
 
     #: Every row the name stands in, binding or not, in row order, lower before upper.
-    rows: Sequence[SolvedRow]
+    rows: t.Sequence[SolvedRow]
     #: Least weight the name could have, choices of names included; null for none.
-    lower: Optional[float]
+    lower: t.Optional[float]
     #: Largest weight likewise; null for none.
-    upper: Optional[float]
+    upper: t.Optional[float]
     #: What the objective measures the weight from: source_weight for the tracking error, else 0.
     centre: float
     #: Second derivative of the objective by the weight: for the tracking error twice the variance of the name and the tie-breaking term.
@@ -3274,36 +3274,36 @@ class NameSolve(TypedDict):
     #: Sum of the forces of all rows and of a choice of names.
     force: float
     #: centre - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move.
-    free_weight: Optional[float]
+    free_weight: t.Optional[float]
     #: `free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound.
-    held_by: Literal["free", "lower", "upper", "fixed", "kink"]
+    held_by: t.Literal["free", "lower", "upper", "fixed", "kink"]
     #: The bound or kink that holds it; null when free.
-    held_at: Optional[float]
+    held_at: t.Optional[float]
     #: free_weight or held_at.
     solved_weight: float
     #: What weights taken out as nought but for rounding left to the others; 1 where there were none.
     scale: float
 
 
-class NotNode(TypedDict):
+class NotNode(t.TypedDict):
     """The operand must fail."""
 
-    node: Literal["not"]
+    node: t.Literal["not"]
     #: What must not be true.
     operand: ExpressionNode
 
 
 #: What weights are chosen for: a type alone, or with its parameters.
-Objective = Union[Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation"], Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective"]]
+Objective = t.Union[t.Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation"], t.Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective"]]
 
-class ObjectiveTypes(TypedDict):
+class ObjectiveTypes(t.TypedDict):
     #: What weights can be chosen for.
-    objectives: Sequence[TypeSpec]
+    objectives: t.Sequence[TypeSpec]
     #: Models of expected returns.
-    expected_returns: Sequence[TypeSpec]
+    expected_returns: t.Sequence[TypeSpec]
 
 
-class OnePerIssuerParams(TypedDict, total=False):
+class OnePerIssuerParams(t.TypedDict, total=False):
     """Keeps the best share line of each issuer; a name without an issuer is its own."""
 
     #: Column that names the issuer.
@@ -3313,13 +3313,13 @@ class OnePerIssuerParams(TypedDict, total=False):
     #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
     window: int
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _OnePerIssuerRule(TypedDict):
+class _OnePerIssuerRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["OnePerIssuer"]
+    type: t.Literal["OnePerIssuer"]
 
 
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
@@ -3328,43 +3328,43 @@ class OnePerIssuerRule(_OnePerIssuerRule, total=False):
 
 
 #: An OpenAPI 3.1 document.
-OpenApiDocument = Mapping[str, Any]
+OpenApiDocument = t.Mapping[str, t.Any]
 
-class OptimisationJobStatus(TypedDict):
+class OptimisationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["optimise"]
+    kind: t.Literal["optimise"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[OptimisationRunResult]
+    result: t.Optional[OptimisationRunResult]
 
 
-class _OptimisationRunRequest(TypedDict):
+class _OptimisationRunRequest(t.TypedDict):
     #: Index whose weights are the target.
     index_id: str
     #: The constraint set.
@@ -3375,20 +3375,20 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
-    expected_returns: Optional[ExpectedReturns]
+    expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
-    costs: Optional[TradeCostsInput]
+    costs: t.Optional[TradeCostsInput]
     #: Rebalance to target: the latest on or before this day; null takes the latest.
-    as_of: Optional[Date]
+    as_of: t.Optional[Date]
     #: First day of the window of the risk model.
-    start: Optional[Date]
+    start: t.Optional[Date]
     #: Last day of the window of the risk model; never past the decision of the rebalance.
-    end: Optional[Date]
+    end: t.Optional[Date]
     #: Annual rate for the frontier's tangency point.
     risk_free_rate: float
 
 
-class OptimisationRunResult(TypedDict):
+class OptimisationRunResult(t.TypedDict):
     #: The optimisation run.
     run_id: str
     #: The index, or the strategy where strategies are runs too.
@@ -3416,15 +3416,15 @@ class OptimisationRunResult(TypedDict):
     #: Annualised tracking variance, whatever the objective.
     objective: float
     #: What no weights can better: the value of the objective without the non-convex rows.
-    bound: Optional[float]
+    bound: t.Optional[float]
     #: Distance of the value from the bound, relative to the value.
-    gap: Optional[float]
+    gap: t.Optional[float]
     #: Annualised, before costs; null without expected returns.
-    expected_return: Optional[float]
+    expected_return: t.Optional[float]
     #: Annualised, by the risk model of the run.
     volatility: float
     #: Of the trades, as a fraction of value; null where none were asked for.
-    costs: Optional[float]
+    costs: t.Optional[float]
     #: Annualised standard deviation of return differences.
     tracking_error: float
     #: One-way, against the index weights.
@@ -3434,16 +3434,16 @@ class OptimisationRunResult(TypedDict):
     #: How the solver ended.
     solver_message: str
     #: Every name, largest active position first.
-    weights: Sequence[WeightRow]
+    weights: t.Sequence[WeightRow]
     #: Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text.
-    binding: Sequence[Optional[Mapping[str, str]]]
+    binding: t.Sequence[t.Optional[t.Mapping[str, str]]]
     #: Efficient frontier within the constraints.
-    frontier: Optional[FrontierPayload]
+    frontier: t.Optional[FrontierPayload]
     #: Findings, worst first.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class _OptimiseRequest(TypedDict):
+class _OptimiseRequest(t.TypedDict):
     #: Id of the new index.
     id: str
     #: Display name.
@@ -3452,20 +3452,20 @@ class _OptimiseRequest(TypedDict):
 
 class OptimiseRequest(_OptimiseRequest, total=False):
     #: Null inherits nothing from the parent.
-    description: Optional[str]
+    description: t.Optional[str]
     #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
-    expected_returns: Optional[ExpectedReturns]
+    expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
-    costs: Optional[TradeCostsInput]
+    costs: t.Optional[TradeCostsInput]
     #: Rows of the catalogue; none leaves the full-investment default.
-    constraints: Sequence[ConstraintRowBody]
+    constraints: t.Sequence[ConstraintRowBody]
 
 
-class _OverviewView(TypedDict):
+class _OverviewView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Display name.
@@ -3494,16 +3494,16 @@ class OverviewView(_OverviewView, total=False):
     #: How the run went beside the index that a derived index was made from. Absent from other runs, and from those of earlier versions.
     parent: ParentPayload
     #: Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.
-    return_variant: Literal["price", "total", "net"]
+    return_variant: t.Literal["price", "total", "net"]
 
 
-class PackAccountHoldings(TypedDict):
+class PackAccountHoldings(t.TypedDict):
     #: Asset identifier.
     identifier: str
     shares: float
 
 
-class _PackAccount(TypedDict):
+class _PackAccount(t.TypedDict):
     #: Display name.
     name: str
 
@@ -3512,21 +3512,21 @@ class PackAccount(_PackAccount, total=False):
     #: In the currency of the index.
     cash: float
     #: Shares held; negative for a short position.
-    holdings: Sequence[PackAccountHoldings]
+    holdings: t.Sequence[PackAccountHoldings]
 
 
-class PackCost(TypedDict, total=False):
+class PackCost(t.TypedDict, total=False):
     #: Whole spread; half is paid.
     spread_bps: float
     #: Impact of a whole day of volume.
     impact_bps: float
 
 
-class PackTrade(TypedDict):
+class PackTrade(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Bought or sold.
-    side: Literal["buy", "sell"]
+    side: t.Literal["buy", "sell"]
     shares: float
     #: Latest close in the currency of the index.
     price: float
@@ -3538,16 +3538,16 @@ class PackTrade(TypedDict):
     #: Of the value behind trades and costs.
     weight_after: float
     #: Mean volume; null where none is known.
-    adv_shares: Optional[float]
+    adv_shares: t.Optional[float]
     #: shares / (participation * adv_shares).
-    days_to_trade: Optional[float]
+    days_to_trade: t.Optional[float]
     #: value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.
     cost: float
     #: Why.
-    reason: Literal["add", "delete", "reweight"]
+    reason: t.Literal["add", "delete", "reweight"]
 
 
-class PackedAccount(TypedDict):
+class PackedAccount(t.TypedDict):
     #: Display name.
     name: str
     #: Cash and holdings before the trades, in the currency of the index, as all money here.
@@ -3561,34 +3561,34 @@ class PackedAccount(TypedDict):
     #: Half the sum of the differences between weights reached and wanted: what lots leave.
     drift_after: float
     #: By identifier.
-    trades: Sequence[PackTrade]
+    trades: t.Sequence[PackTrade]
 
 
-class _ParameterSpec(TypedDict):
+class _ParameterSpec(t.TypedDict):
     #: Display name.
     name: str
     #: Human-readable name.
     label: str
     #: Class name.
-    type: Literal["number", "integer", "boolean", "string", "json"]
+    type: t.Literal["number", "integer", "boolean", "string", "json"]
     #: Whether the call is rejected without it.
     required: bool
     #: Position in a form.
     order: int
     #: Accepted values; null means any of the type.
-    choices: Optional[Sequence[str]]
+    choices: t.Optional[t.Sequence[str]]
     #: What it does, in a sentence or two.
-    help: Optional[str]
+    help: t.Optional[str]
     #: Component schema the value must satisfy.
-    ref: Optional[str]
+    ref: t.Optional[str]
 
 
 class ParameterSpec(_ParameterSpec, total=False):
     #: Value used when omitted.
-    default: Any
+    default: t.Any
 
 
-class ParentPayload(TypedDict):
+class ParentPayload(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Dates that the run and the parent share.
@@ -3601,9 +3601,9 @@ class ParentPayload(TypedDict):
     tracking_error: float
 
 
-class PerformanceView(TypedDict):
+class PerformanceView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The query, echoed; the first date of the run when omitted.
@@ -3621,41 +3621,41 @@ class PerformanceView(TypedDict):
     #: The tracked index, 100 at the first date.
     index_level: SeriesPayload
     #: Benchmark of the run; null without one.
-    benchmark: Optional[str]
+    benchmark: t.Optional[str]
     #: The benchmark, 100 at the first date that both have in the window; null where they have none.
-    benchmark_level: Optional[SeriesPayload]
+    benchmark_level: t.Optional[SeriesPayload]
     #: Level against its peak in the window; 0 at a high.
     drawdown: SeriesPayload
     #: Figures of the window.
     metrics: BacktestMetrics
     #: Calendar year to its return within the window; they compound to the total.
-    annual_returns: Mapping[str, float]
+    annual_returns: t.Mapping[str, float]
     #: Month YYYY-MM to its return within the window; they compound to the total.
-    monthly_returns: Mapping[str, float]
+    monthly_returns: t.Mapping[str, float]
 
 
-class _PipelineBody(TypedDict):
+class _PipelineBody(t.TypedDict):
     #: How survivors are weighted.
-    weighting: Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting]
+    weighting: t.Union[EqualWeightWeighting, MarketCapWeightWeighting, PriceWeightWeighting, FieldWeightWeighting, FixedWeightWeighting, RankWeightWeighting, InverseVolatilityWeightWeighting, EqualRiskWeightWeighting, MinimumVarianceWeightWeighting, TiltWeightWeighting, GroupWeightWeighting]
 
 
 class PipelineBody(_PipelineBody, total=False):
     #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
-    selection: Sequence[Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule]]
+    selection: t.Sequence[t.Union[ExpressionFilterRule, FieldFilterRule, CategoryFilterRule, IncludeListRule, ExcludeListRule, TopNRule, BufferedTopNRule, TopFractionRule, CumulativeCoverageRule, RangeFilterRule, MarketCapFilterRule, LiquidityFilterRule, PriceFilterRule, FreeFloatFilterRule, SeasoningFilterRule, HistoryFilterRule, VolatilityFilterRule, MomentumFilterRule, DividendFilterRule, OnePerIssuerRule, GroupLimitRule, CompositeScoreRule]]
     #: What happens at events and gaps.
     treatment: TreatmentSpecInput
 
 
-class PipelineSpec(TypedDict):
+class PipelineSpec(t.TypedDict):
     #: Rules in order, each on the survivors of the one before; none keeps the whole universe.
-    selection: Sequence[RuleSpec]
+    selection: t.Sequence[RuleSpec]
     #: What happens at events and gaps.
     treatment: TreatmentSpec
     #: How survivors are weighted.
     weighting: WeightingSpec
 
 
-class PortfolioBookPayload(TypedDict):
+class PortfolioBookPayload(t.TypedDict):
     #: Money not invested, after each close.
     cash: SeriesPayload
     #: Money the portfolio started with.
@@ -3678,7 +3678,7 @@ class PortfolioBookPayload(TypedDict):
     weights_dates_total: int
 
 
-class PositionBoundsParams(TypedDict, total=False):
+class PositionBoundsParams(t.TypedDict, total=False):
     """Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers."""
 
     #: Smallest weight. Unit: fraction.
@@ -3686,15 +3686,15 @@ class PositionBoundsParams(TypedDict, total=False):
     #: Largest weight. Unit: fraction.
     upper: float
     #: Names the row covers; null covers all.
-    identifiers: Optional[Sequence[str]]
+    identifiers: t.Optional[t.Sequence[str]]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _PositionBoundsRow(TypedDict):
-    type: Literal["PositionBounds"]
+class _PositionBoundsRow(t.TypedDict):
+    type: t.Literal["PositionBounds"]
 
 
 class PositionBoundsRow(_PositionBoundsRow, total=False):
@@ -3704,85 +3704,85 @@ class PositionBoundsRow(_PositionBoundsRow, total=False):
     params: PositionBoundsParams
 
 
-class PreviewAsset(TypedDict):
+class PreviewAsset(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Reached the final index.
     included: bool
     #: Final fraction; null when not held.
-    weight: Optional[float]
+    weight: t.Optional[float]
     #: Id of the first excluding rule; null for a survivor without a weight, and on a derived index.
-    excluded_by: Optional[str]
+    excluded_by: t.Optional[str]
     #: Waterfall position of the exclusion; the number of steps for a survivor without a weight.
-    excluded_at: Optional[int]
+    excluded_at: t.Optional[int]
     #: Set when the cap bound the name.
-    uncapped_weight: Optional[float]
+    uncapped_weight: t.Optional[float]
     #: Whether the name was cut to the cap.
     capped: bool
     #: The parent's weight; derived indices only.
-    source_weight: Optional[float]
+    source_weight: t.Optional[float]
     #: Equals weight; derived indices only.
-    solved_weight: Optional[float]
+    solved_weight: t.Optional[float]
     #: Solved minus source; derived indices only.
-    weight_delta: Optional[float]
+    weight_delta: t.Optional[float]
 
 
-class PreviewConstraint(TypedDict):
+class PreviewConstraint(t.TypedDict):
     #: Human-readable name.
     label: str
     #: What it is.
-    kind: Literal["eq", "ineq"]
+    kind: t.Literal["eq", "ineq"]
     #: Whether the solution sits on the boundary.
     binding: bool
     #: Distance to the boundary in `unit`.
     slack: float
     #: What the figure counts.
-    unit: Literal["fraction", "count", "value"]
+    unit: t.Literal["fraction", "count", "value"]
     #: Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated.
-    relaxed_by: Optional[float]
+    relaxed_by: t.Optional[float]
 
 
-class _PreviewDocumentRequest(TypedDict):
+class _PreviewDocumentRequest(t.TypedDict):
     #: The definition.
     document: IndexDocumentBody
 
 
 class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
     #: Decision date; default the base date of the document, or the first rebalance of a derived one.
-    as_of: Optional[Date]
+    as_of: t.Optional[Date]
 
 
-class PreviewRequest(TypedDict, total=False):
+class PreviewRequest(t.TypedDict, total=False):
     #: Decision date; default the base date of the index, or the first rebalance of a derived one.
-    as_of: Optional[Date]
+    as_of: t.Optional[Date]
 
 
-class PreviewResponse(TypedDict):
+class PreviewResponse(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Date asked for, echoed unchanged.
     as_of: str
     #: Latest session with data on or before as_of; null before the first market date of the store.
-    resolved_date: Optional[str]
+    resolved_date: t.Optional[str]
     #: One row per name: included by weight, then excluded by step.
-    assets: Sequence[PreviewAsset]
+    assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
-    weights: Mapping[str, float]
+    weights: t.Mapping[str, float]
     #: Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.
     total_weight: float
     #: Effective cap; always null on a derived index.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
     #: The waterfall; null on a derived index.
-    steps: Optional[Sequence[PreviewStep]]
+    steps: t.Optional[t.Sequence[PreviewStep]]
     #: The optimisation; null on a rule-driven index.
-    solve: Optional[PreviewSolve]
+    solve: t.Optional[PreviewSolve]
     #: Warnings, as of survivors without a weight.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class PreviewSolve(TypedDict):
+class PreviewSolve(t.TypedDict):
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
     #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
@@ -3790,39 +3790,39 @@ class PreviewSolve(TypedDict):
     #: Latest parent rebalance on or before as_of.
     rebalance_date: str
     #: Labels of binding constraints.
-    binding: Sequence[str]
+    binding: t.Sequence[str]
     #: Every constraint, binding or not.
-    constraints: Sequence[PreviewConstraint]
+    constraints: t.Sequence[PreviewConstraint]
 
 
-class PreviewStep(TypedDict):
+class PreviewStep(t.TypedDict):
     #: 0 is the universe; rules follow in order.
     position: int
     #: Survivors after the step.
     remaining: int
     #: Removed by this step; empty for the universe.
-    excluded: Sequence[str]
+    excluded: t.Sequence[str]
     #: Id of the rule; null for the universe.
-    rule_id: Optional[str]
+    rule_id: t.Optional[str]
     #: Class of the rule; null for the universe.
-    rule_type: Optional[str]
+    rule_type: t.Optional[str]
 
 
-class PriceFilterParams(TypedDict, total=False):
+class PriceFilterParams(t.TypedDict, total=False):
     """Keeps the names whose close lies between two bounds."""
 
     #: Least close; null for none. Unit: money in index currency.
-    minimum: Optional[float]
+    minimum: t.Optional[float]
     #: Greatest close; null for none. Unit: money in index currency.
-    maximum: Optional[float]
+    maximum: t.Optional[float]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _PriceFilterRule(TypedDict):
+class _PriceFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["PriceFilter"]
+    type: t.Literal["PriceFilter"]
 
 
 class PriceFilterRule(_PriceFilterRule, total=False):
@@ -3830,7 +3830,7 @@ class PriceFilterRule(_PriceFilterRule, total=False):
     params: PriceFilterParams
 
 
-class PriceGapPayload(TypedDict):
+class PriceGapPayload(t.TypedDict):
     #: Asset identifier.
     asset_id: str
     #: Simulated session whose bar was missing.
@@ -3840,40 +3840,40 @@ class PriceGapPayload(TypedDict):
 
 
 #: Weights in proportion to the price of one share in index currency, as in a Dow style average.
-PriceWeightParams = Dict[str, Any]
+PriceWeightParams = t.Dict[str, t.Any]
 
-class _PriceWeightWeighting(TypedDict):
-    type: Literal["PriceWeight"]
+class _PriceWeightWeighting(t.TypedDict):
+    type: t.Literal["PriceWeight"]
 
 
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class PricesResponse(TypedDict):
+class PricesResponse(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Resolution served.
-    interval: Literal["native", "weekly", "monthly"]
+    interval: t.Literal["native", "weekly", "monthly"]
     #: Date-indexed market data; null where there is no value.
     prices: TableFrame
 
 
-class PrincipalView(TypedDict):
+class PrincipalView(t.TypedDict):
     #: Of the key that was sent; null of a service without keys.
-    key_id: Optional[str]
+    key_id: t.Optional[str]
     #: What it may do; admin may do everything.
-    scopes: Sequence[Literal["read", "write", "run", "data", "admin"]]
+    scopes: t.Sequence[t.Literal["read", "write", "run", "data", "admin"]]
 
 
-class _RangeFilterParams(TypedDict):
+class _RangeFilterParams(t.TypedDict):
     #: Column or derived datapoint.
     field: str
 
@@ -3882,19 +3882,19 @@ class RangeFilterParams(_RangeFilterParams, total=False):
     """Keeps the names whose datapoint lies between two bounds."""
 
     #: Lower bound; null for none.
-    minimum: Optional[float]
+    minimum: t.Optional[float]
     #: Upper bound; null for none.
-    maximum: Optional[float]
+    maximum: t.Optional[float]
     #: Whether a value equal to a bound passes.
     inclusive: bool
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _RangeFilterRule(TypedDict):
+class _RangeFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["RangeFilter"]
+    type: t.Literal["RangeFilter"]
 
 
 class RangeFilterRule(_RangeFilterRule, total=False):
@@ -3902,7 +3902,7 @@ class RangeFilterRule(_RangeFilterRule, total=False):
     params: RangeFilterParams
 
 
-class _RankWeightParams(TypedDict):
+class _RankWeightParams(t.TypedDict):
     #: Column or derived datapoint.
     field: str
 
@@ -3913,82 +3913,82 @@ class RankWeightParams(_RankWeightParams, total=False):
     #: Smallest values first.
     ascending: bool
     #: linear: count + 1 - rank; reciprocal: 1 / rank.
-    scheme: Literal["linear", "reciprocal"]
+    scheme: t.Literal["linear", "reciprocal"]
 
 
-class _RankWeightWeighting(TypedDict):
-    type: Literal["RankWeight"]
+class _RankWeightWeighting(t.TypedDict):
+    type: t.Literal["RankWeight"]
 
 
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class Readiness(TypedDict):
+class Readiness(t.TypedDict):
     """Every check passes and the service is not stopping."""
 
-    status: Literal["ready"]
+    status: t.Literal["ready"]
     #: What was looked at.
-    checks: Sequence[HealthCheck]
+    checks: t.Sequence[HealthCheck]
 
 
-class RebalanceList(TypedDict):
+class RebalanceList(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: In date order, the one in force at the start first.
-    rebalances: Sequence[RebalanceRow]
+    rebalances: t.Sequence[RebalanceRow]
 
 
-class RebalancePackLiquidation(TypedDict):
+class RebalancePackLiquidation(t.TypedDict):
     #: Calendar days.
     days: int
     share: float
 
 
-class RebalancePackCapacity(TypedDict):
+class RebalancePackCapacity(t.TypedDict):
     #: Calendar days.
     days: int
-    aum: Optional[float]
+    aum: t.Optional[float]
 
 
-class RebalancePack(TypedDict):
+class RebalancePack(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Session whose close prices the orders: the latest with data.
     as_of: str
     #: Effective date of the rebalance on or after it; null where the calendar has none.
-    effective: Optional[str]
+    effective: t.Optional[str]
     #: Session on which the weights were decided.
     decision: str
     #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
-    basis: Literal["announced", "indicative", "in_force"]
-    accounts: Sequence[PackedAccount]
+    basis: t.Literal["announced", "indicative", "in_force"]
+    accounts: t.Sequence[PackedAccount]
     days_to_trade: DaysToTrade
     #: Share of the value held by all accounts that is sold within some days.
-    liquidation: Sequence[RebalancePackLiquidation]
+    liquidation: t.Sequence[RebalancePackLiquidation]
     #: AUM whose full purchase takes at most so many days for every name; null where a name has no volume.
-    capacity: Sequence[RebalancePackCapacity]
+    capacity: t.Sequence[RebalancePackCapacity]
     #: Findings, worst first.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class RebalancePackRequest(TypedDict, total=False):
+class RebalancePackRequest(t.TypedDict, total=False):
     #: Session whose close prices the orders; default the latest date of the store.
-    as_of: Optional[Date]
-    accounts: Sequence[PackAccount]
+    as_of: t.Optional[Date]
+    accounts: t.Sequence[PackAccount]
     #: A further account of so much cash, AUM: what a purchase of the whole index takes.
-    aum: Optional[float]
+    aum: t.Optional[float]
     #: Shares that orders of a name are multiples of; 1 unless given.
-    lot_sizes: Mapping[str, int]
+    lot_sizes: t.Mapping[str, int]
     #: Share of the daily volume that is traded.
     participation: float
     #: Sessions with a bar in the mean volume.
@@ -3996,20 +3996,20 @@ class RebalancePackRequest(TypedDict, total=False):
     cost: PackCost
 
 
-class RebalancePricingPayload(TypedDict):
+class RebalancePricingPayload(t.TypedDict):
     #: Rebalance date by the schedule.
     date: str
     #: Session the prices were read from.
     priced_from: str
 
 
-class RebalanceRow(TypedDict):
+class RebalanceRow(t.TypedDict):
     #: Date the weights took effect.
     date: str
     #: Session whose data decided the weights; null of a run that does not tell.
-    decision_date: Optional[str]
+    decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
-    traded_on: Optional[str]
+    traded_on: t.Optional[str]
     #: Names with a weight.
     constituents: int
     #: Of them not held just before; all at the first rebalance.
@@ -4017,83 +4017,83 @@ class RebalanceRow(TypedDict):
     #: Names held just before and no more.
     removed: int
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Names held at the cap.
     capped: int
     #: Weight moved off capped names.
     redistributed: float
     #: One-way: half the sum of the absolute changes of weight on that session; null before the run.
-    turnover: Optional[float]
+    turnover: t.Optional[float]
     #: Costs of that session as a fraction of the value the close before; null before the second date.
-    cost: Optional[float]
+    cost: t.Optional[float]
 
 
-class RebalanceSnapshot(TypedDict):
+class RebalanceSnapshot(t.TypedDict):
     #: Date the weights took effect.
     date: str
     #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
-    schedule_dates: Sequence[str]
+    schedule_dates: t.Sequence[str]
     #: Applied weights, summing to 1.
-    weights: Mapping[str, float]
+    weights: t.Mapping[str, float]
     #: Weights before capping; equal to weights where no cap was applied.
-    uncapped_weights: Mapping[str, float]
+    uncapped_weights: t.Mapping[str, float]
     #: Effective maximum single weight, if one applies.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Names held at the cap.
-    capped: Sequence[str]
+    capped: t.Sequence[str]
     #: Weight moved off capped names.
     redistributed: float
     #: Names traded at the price of an earlier session, up to max_stale_sessions old.
-    stale_fills: Sequence[StaleFillPayload]
+    stale_fills: t.Sequence[StaleFillPayload]
     #: When the composition was published, if earlier than date.
-    announced: Optional[str]
+    announced: t.Optional[str]
 
 
-class RebalanceSpec(TypedDict):
+class RebalanceSpec(t.TypedDict):
     #: How often the index is rebalanced.
-    frequency: Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
+    frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day inside each period.
-    anchor: Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
+    anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
     #: Months 1 to 12; null takes those that go with the frequency.
-    months: Optional[Sequence[int]]
+    months: t.Optional[t.Sequence[int]]
     #: 0 Monday to 4 Friday.
-    weekday: Optional[int]
+    weekday: t.Optional[int]
     #: Which of its weekdays in a month, 5 the last.
-    nth: Optional[int]
+    nth: t.Optional[int]
     #: Day of the month, clipped to its end.
-    day: Optional[int]
+    day: t.Optional[int]
     #: Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before.
-    roll: Literal["following", "preceding", "unadjusted"]
+    roll: t.Literal["following", "preceding", "unadjusted"]
     #: Sessions between decision and effect.
     effective_lag: int
     #: Effective dates of a custom schedule.
-    dates: Sequence[str]
+    dates: t.Sequence[str]
 
 
-class RebalanceSpecInput(TypedDict, total=False):
+class RebalanceSpecInput(t.TypedDict, total=False):
     #: How often the index is rebalanced.
-    frequency: Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
+    frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day inside each period.
-    anchor: Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
+    anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
     #: Months 1 to 12; null takes those that go with the frequency.
-    months: Optional[Sequence[int]]
+    months: t.Optional[t.Sequence[int]]
     #: 0 Monday to 4 Friday.
-    weekday: Optional[int]
+    weekday: t.Optional[int]
     #: Which of its weekdays in a month, 5 the last.
-    nth: Optional[int]
+    nth: t.Optional[int]
     #: Day of the month, clipped to its end.
-    day: Optional[int]
+    day: t.Optional[int]
     #: Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before.
-    roll: Literal["following", "preceding", "unadjusted"]
+    roll: t.Literal["following", "preceding", "unadjusted"]
     #: Sessions between decision and effect.
     effective_lag: int
     #: Effective dates of a custom schedule.
-    dates: Sequence[Date]
+    dates: t.Sequence[Date]
 
 
-class RebalanceView(TypedDict):
+class RebalanceView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The date asked for.
@@ -4101,9 +4101,9 @@ class RebalanceView(TypedDict):
     #: Date the weights took effect.
     date: str
     #: Session whose data decided the weights; null of a run that does not tell.
-    decision_date: Optional[str]
+    decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
-    traded_on: Optional[str]
+    traded_on: t.Optional[str]
     #: Names with a weight.
     constituents: int
     #: Of them not held just before; all at the first rebalance.
@@ -4111,32 +4111,32 @@ class RebalanceView(TypedDict):
     #: Names held just before and no more.
     removed: int
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Names held at the cap.
     capped: int
     #: Weight moved off capped names.
     redistributed: float
     #: One-way: half the sum of the absolute changes of weight on that session; null before the run.
-    turnover: Optional[float]
+    turnover: t.Optional[float]
     #: Costs of that session as a fraction of the value the close before; null before the second date.
-    cost: Optional[float]
+    cost: t.Optional[float]
     #: Date of the rebalance before; null at the first.
-    previous: Optional[str]
+    previous: t.Optional[str]
     #: Date of the rebalance after; null at the last.
-    next: Optional[str]
+    next: t.Optional[str]
     #: Names held before or after, by weight, then identifier.
-    names: Sequence[RebalancedName]
+    names: t.Sequence[RebalancedName]
     #: Names traded at the price of an earlier session.
-    stale_fills: Sequence[StaleFillPayload]
+    stale_fills: t.Sequence[StaleFillPayload]
     #: Orders of the session that could not be filled.
-    unfilled: Sequence[UnfilledOrderPayload]
+    unfilled: t.Sequence[UnfilledOrderPayload]
 
 
-class RebalancedName(TypedDict):
+class RebalancedName(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Weight just before the trades; null before the run.
-    before: Optional[float]
+    before: t.Optional[float]
     #: Weight after the close.
     after: float
     #: Weight that was decided.
@@ -4146,20 +4146,20 @@ class RebalancedName(TypedDict):
     #: Whether the name was cut to the cap.
     capped: bool
     #: Money bought, negative for a sale; null where the run does not tell, 0 where nothing was traded.
-    trade: Optional[float]
+    trade: t.Optional[float]
     #: Price of the trade; null without one.
-    price: Optional[float]
+    price: t.Optional[float]
 
 
-class ReconciliationCheck(TypedDict):
+class ReconciliationCheck(t.TypedDict):
     #: Display name.
     name: str
     #: What must hold.
     meaning: str
     #: The side that was computed again; null where bytes are compared.
-    left: Optional[float]
+    left: t.Optional[float]
     #: Right side, computed again.
-    right: Optional[float]
+    right: t.Optional[float]
     #: What is left over, at the size of rounding.
     residual: float
     #: Relative to the larger side, at least to 1.
@@ -4168,79 +4168,79 @@ class ReconciliationCheck(TypedDict):
     holds: bool
 
 
-class ReconciliationView(TypedDict):
+class ReconciliationView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Whether every check holds.
     reconciles: bool
     #: What was looked at.
-    checks: Sequence[ReconciliationCheck]
+    checks: t.Sequence[ReconciliationCheck]
     #: What runs of earlier versions do not store, so that no check is about it, a sentence each.
-    not_compared: Sequence[str]
+    not_compared: t.Sequence[str]
 
 
-class ReferenceEntry(TypedDict):
+class ReferenceEntry(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: False leaves fields empty without failing the batch.
     found: bool
     #: Requested columns; a column held without a value for the name is null.
-    fields: Mapping[str, Optional[Union[str, float, bool]]]
+    fields: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
 
 
-class ReferenceResponse(TypedDict):
+class ReferenceResponse(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Every reference column the store holds, as known on as_of.
-    fields: Mapping[str, Optional[Union[str, float, bool]]]
+    fields: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
     #: Universes that contain the name.
-    universes: Sequence[UniverseMembership]
+    universes: t.Sequence[UniverseMembership]
 
 
-class RefreshJobStatus(TypedDict):
+class RefreshJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["refresh"]
+    kind: t.Literal["refresh"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[RefreshResult]
+    result: t.Optional[RefreshResult]
 
 
-class RefreshRequest(TypedDict, total=False):
+class RefreshRequest(t.TypedDict, total=False):
     #: Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.
-    until: Optional[Date]
+    until: t.Optional[Date]
     #: Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported.
     full: bool
 
 
-class RefreshResultDatasets(TypedDict):
+class RefreshResultDatasets(t.TypedDict):
     #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
     added: int
     #: Rows held whose values are others now.
@@ -4249,22 +4249,22 @@ class RefreshResultDatasets(TypedDict):
     removed: int
 
 
-class RefreshResultRestatements(TypedDict):
+class RefreshResultRestatements(t.TypedDict):
     #: Which table.
-    dataset: Literal["market", "reference", "corporate_actions", "universes", "series"]
+    dataset: t.Literal["market", "reference", "corporate_actions", "universes", "series"]
     #: Asset identifier.
     identifier: str
     #: The date.
-    date: Optional[str]
+    date: t.Optional[str]
     #: The column.
     column: str
     #: Before the change.
-    before: Optional[Union[str, float, bool]]
+    before: t.Optional[t.Union[str, float, bool]]
     #: After the change.
-    after: Optional[Union[str, float, bool]]
+    after: t.Optional[t.Union[str, float, bool]]
 
 
-class RefreshResultLeftOut(TypedDict):
+class RefreshResultLeftOut(t.TypedDict):
     #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
     added: int
     #: Rows held whose values are others now.
@@ -4272,14 +4272,14 @@ class RefreshResultLeftOut(TypedDict):
     #: Rows held that the source has no more.
     removed: int
     #: Columns with values of dates that are held, which are not held themselves.
-    columns: Sequence[str]
+    columns: t.Sequence[str]
     #: Names with bars of those dates that are not held, at most 20.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
     #: All of them.
     identifiers_total: int
 
 
-class RefreshResult(TypedDict):
+class RefreshResult(t.TypedDict):
     #: The data store.
     store_id: str
     #: Rows of all datasets that were not held.
@@ -4287,7 +4287,7 @@ class RefreshResult(TypedDict):
     #: Rows of all datasets that were held and that the source has changed or removed.
     rows_changed: int
     #: What was taken, by dataset.
-    datasets: Mapping[str, RefreshResultDatasets]
+    datasets: t.Mapping[str, RefreshResultDatasets]
     #: Dates that were not held before.
     dates_added: int
     #: Names that were not held before.
@@ -4297,16 +4297,16 @@ class RefreshResult(TypedDict):
     #: Last date.
     end: str
     #: Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.
-    restatements: Sequence[RefreshResultRestatements]
+    restatements: t.Sequence[RefreshResultRestatements]
     #: Values that are others than before.
     restatements_total: int
     #: Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.
-    left_out: Optional[RefreshResultLeftOut]
+    left_out: t.Optional[RefreshResultLeftOut]
     #: HISTORY_CHANGED, one for each dataset concerned, with what to do.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class RelativeMetricsPayload(TypedDict):
+class RelativeMetricsPayload(t.TypedDict):
     #: The benchmark as it was named.
     reference: BenchmarkRef
     #: First date both series share, full timestamp.
@@ -4330,10 +4330,10 @@ class RelativeMetricsPayload(TypedDict):
     #: Annualised standard deviation of return differences.
     tracking_error: float
     #: How the benchmark was read: its return variant, or raw for a column other than CLOSE.
-    return_variant: Literal["price", "total", "net", "raw"]
+    return_variant: t.Literal["price", "total", "net", "raw"]
 
 
-class _RelativePositionBoundsParams(TypedDict):
+class _RelativePositionBoundsParams(t.TypedDict):
     #: Largest multiple of the index weight. Unit: multiple.
     upper: float
 
@@ -4344,15 +4344,15 @@ class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
     #: Smallest multiple of the index weight. Unit: multiple.
     lower: float
     #: Names the row covers; null covers all.
-    identifiers: Optional[Sequence[str]]
+    identifiers: t.Optional[t.Sequence[str]]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _RelativePositionBoundsRow(TypedDict):
-    type: Literal["RelativePositionBounds"]
+class _RelativePositionBoundsRow(t.TypedDict):
+    type: t.Literal["RelativePositionBounds"]
 
 
 class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
@@ -4362,51 +4362,51 @@ class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
     params: RelativePositionBoundsParams
 
 
-class RenderJobStatus(TypedDict):
+class RenderJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["render"]
+    kind: t.Literal["render"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[RenderResult]
+    result: t.Optional[RenderResult]
 
 
-class _RenderRequest(TypedDict):
+class _RenderRequest(t.TypedDict):
     #: A stored template, or a built-in such as FACTSHEET-A4.
     template_id: str
 
 
 class RenderRequest(_RenderRequest, total=False):
     #: Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
 
 
-class RenderResult(TypedDict):
+class RenderResult(t.TypedDict):
     #: The PDF is fetched from GET /reports/renders/{render_id}.
     render_id: str
     #: The template.
@@ -4414,7 +4414,7 @@ class RenderResult(TypedDict):
     #: Display name.
     name: str
     #: Index of a built-in; null for a stored template.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Number of blocks.
     blocks: int
     #: Size of the rendered document.
@@ -4425,9 +4425,9 @@ class RenderResult(TypedDict):
     pages: int
 
 
-class _RepairRequest(TypedDict):
+class _RepairRequest(t.TypedDict):
     #: Ids of the doubts whose repairs to apply.
-    doubts: Sequence[str]
+    doubts: t.Sequence[str]
 
 
 class RepairRequest(_RepairRequest, total=False):
@@ -4439,47 +4439,47 @@ class RepairRequest(_RepairRequest, total=False):
     activate: bool
 
 
-class ReplayJobStatus(TypedDict):
+class ReplayJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["replay"]
+    kind: t.Literal["replay"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[ReplayView]
+    result: t.Optional[ReplayView]
 
 
-class ReplayView(TypedDict):
+class ReplayView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Whether everything that is stored of the run came out again, bit for bit.
     equal: bool
     #: Where the two part first; null when they are equal.
-    first_difference: Optional[RunDifference]
+    first_difference: t.Optional[RunDifference]
     #: Whether both runs have the same run_hash.
     inputs_equal: bool
     #: Of the stored run.
@@ -4497,56 +4497,56 @@ class ReplayView(TypedDict):
     #: Whether what is stored under the id would be run differently today; the replay runs what was run.
     definition_changed: bool
     #: Capture time of the stored run.
-    run_at: Optional[str]
+    run_at: t.Optional[str]
 
 
 #: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
-ReportBlock = Union["BarChartBlock", "ChartBlock", "HeaderBlock", "StatGridBlock", "TableBlock", "TextBlock"]
+ReportBlock = t.Union["BarChartBlock", "ChartBlock", "HeaderBlock", "StatGridBlock", "TableBlock", "TextBlock"]
 
 #: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
-ReportBlockInput = Union["BarChartBlockInput", "ChartBlockInput", "HeaderBlockInput", "StatGridBlockInput", "TableBlockInput", "TextBlockInput"]
+ReportBlockInput = t.Union["BarChartBlockInput", "ChartBlockInput", "HeaderBlockInput", "StatGridBlockInput", "TableBlockInput", "TextBlockInput"]
 
-class ReportPage(TypedDict):
+class ReportPage(t.TypedDict):
     #: Paper size.
-    size: Literal["A4", "LETTER", "A3"]
+    size: t.Literal["A4", "LETTER", "A3"]
     #: Portrait or landscape.
-    orientation: Literal["portrait", "landscape"]
+    orientation: t.Literal["portrait", "landscape"]
     #: Points on every side.
     margin: float
 
 
-class ReportPageInput(TypedDict, total=False):
+class ReportPageInput(t.TypedDict, total=False):
     #: Paper size.
-    size: Literal["A4", "LETTER", "A3"]
+    size: t.Literal["A4", "LETTER", "A3"]
     #: Portrait or landscape.
-    orientation: Literal["portrait", "landscape"]
+    orientation: t.Literal["portrait", "landscape"]
     #: Points on every side.
     margin: float
 
 
-class ReportTemplateCollection(TypedDict):
+class ReportTemplateCollection(t.TypedDict):
     #: Stored templates by id.
-    templates: Sequence[ReportTemplateDocument]
+    templates: t.Sequence[ReportTemplateDocument]
     #: Templates generated from a run: renderable but not editable.
-    built_in: Sequence[str]
+    built_in: t.Sequence[str]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class ReportTemplateDocument(TypedDict):
+class ReportTemplateDocument(t.TypedDict):
     #: Used in the URL.
     template_id: str
     #: Title of what is rendered.
     name: str
     #: Drawn top to bottom. A template without blocks can be stored but not rendered.
-    blocks: Sequence[ReportBlock]
+    blocks: t.Sequence[ReportBlock]
     #: Size, orientation and margin of the pages.
     page: ReportPage
 
 
-class _ReportTemplateDocumentInput(TypedDict):
+class _ReportTemplateDocumentInput(t.TypedDict):
     #: Used in the URL.
     template_id: str
     #: Title of what is rendered.
@@ -4555,16 +4555,16 @@ class _ReportTemplateDocumentInput(TypedDict):
 
 class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
     #: Drawn top to bottom. A template without blocks can be stored but not rendered.
-    blocks: Sequence[ReportBlockInput]
+    blocks: t.Sequence[ReportBlockInput]
     #: Size, orientation and margin of the pages.
     page: ReportPageInput
 
 
-class RiskDecomposition(TypedDict):
+class RiskDecomposition(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: Share of each factor in the factor variance; may be negative.
-    contributions: Mapping[str, float]
+    contributions: t.Mapping[str, float]
     #: Share of the factors in the total variance.
     factor_share: float
     #: Variance that the factors explain.
@@ -4580,28 +4580,28 @@ class RiskDecomposition(TypedDict):
     #: Whether the residual is within its tolerance.
     reconciles: bool
     #: The factor model.
-    model: Literal["market_sector", "statistical"]
+    model: t.Literal["market_sector", "statistical"]
     #: Its factors.
-    factors: Sequence[str]
+    factors: t.Sequence[str]
     #: Active exposure to each factor.
-    exposures: Mapping[str, float]
+    exposures: t.Mapping[str, float]
     #: Index or identifier compared with.
     benchmark: str
     #: The query, echoed; null when omitted.
-    requested_as_of: Optional[str]
+    requested_as_of: t.Optional[str]
     #: Date of the weights.
     as_of: str
     #: Share of the gross active weight that the figures speak for.
     covered_weight: float
     #: Names without an estimate.
-    uncovered: Sequence[str]
+    uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.
-    window_start: Optional[str]
+    window_start: t.Optional[str]
     #: Last date of the run's levels.
-    window_end: Optional[str]
+    window_end: t.Optional[str]
 
 
-class RiskDiagnosticsPayload(TypedDict):
+class RiskDiagnosticsPayload(t.TypedDict):
     #: Number of names.
     assets: int
     #: Sessions used after dropping incomplete ones.
@@ -4619,76 +4619,76 @@ class RiskDiagnosticsPayload(TypedDict):
     #: Of the matrix as served.
     smallest_eigenvalue: float
     #: Structured target of the shrinkage.
-    target: Literal["constant_correlation", "scaled_identity"]
+    target: t.Literal["constant_correlation", "scaled_identity"]
 
 
-class RiskModelCollection(TypedDict):
+class RiskModelCollection(t.TypedDict):
     #: Summaries by id.
-    risk_models: Sequence[RiskModelSummary]
+    risk_models: t.Sequence[RiskModelSummary]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class RiskModelJobStatus(TypedDict):
+class RiskModelJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["risk"]
+    kind: t.Literal["risk"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[RiskModelView]
+    result: t.Optional[RiskModelView]
 
 
-class RiskModelRequest(TypedDict, total=False):
+class RiskModelRequest(t.TypedDict, total=False):
     #: Names to estimate over, duplicates counting once; empty uses the index named by index_id.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
     #: Take the names that this index's latest run held last.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: First day of the window; the whole stored history by default.
-    start: Optional[Date]
+    start: t.Optional[Date]
     #: Last day of the window.
-    end: Optional[Date]
+    end: t.Optional[Date]
     #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
-    intensity: Optional[float]
+    intensity: t.Optional[float]
     #: What the sample covariance is shrunk towards.
-    target: Literal["constant_correlation", "scaled_identity"]
+    target: t.Literal["constant_correlation", "scaled_identity"]
     #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
     repair: bool
     #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
-    intensity_method: Literal["shape", "ledoit_wolf"]
+    intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves; equal weights by default.
-    half_life: Optional[float]
+    half_life: t.Optional[float]
     #: Whether dividends count.
-    returns: Literal["total", "price"]
+    returns: t.Literal["total", "price"]
 
 
-class RiskModelSummary(TypedDict):
+class RiskModelSummary(t.TypedDict):
     #: The risk model.
     model_id: str
     #: Number of names.
@@ -4701,25 +4701,25 @@ class RiskModelSummary(TypedDict):
     positive_semi_definite: bool
 
 
-class RiskModelView(TypedDict):
+class RiskModelView(t.TypedDict):
     #: The risk model.
     model_id: str
     #: Names estimated, ascending: the order of the frames.
-    asset_ids: Sequence[str]
+    asset_ids: t.Sequence[str]
     #: Symmetric, unit diagonal.
     correlation: TableFrame
     #: Annualised.
     covariance: TableFrame
     #: Annualised square roots of the covariance diagonal.
-    volatilities: Mapping[str, float]
+    volatilities: t.Mapping[str, float]
     #: What the estimate says about itself.
     diagnostics: RiskDiagnosticsPayload
     #: The request's bound, echoed.
-    start: Optional[str]
+    start: t.Optional[str]
     #: The request's bound, echoed.
-    end: Optional[str]
+    end: t.Optional[str]
     #: Names left out, with the reason.
-    excluded: Mapping[str, str]
+    excluded: t.Mapping[str, str]
     #: First date of the returns used.
     observed_start: str
     #: Last date of the returns used.
@@ -4727,36 +4727,36 @@ class RiskModelView(TypedDict):
     #: SHA-256 over names and matrix.
     content_hash: str
     #: Of the covariance product: float32 on the tensorflow engine.
-    precision: Literal["float64", "float32"]
+    precision: t.Literal["float64", "float32"]
 
 
-class _RiskParityObjective(TypedDict):
-    type: Literal["risk_parity"]
+class _RiskParityObjective(t.TypedDict):
+    type: t.Literal["risk_parity"]
 
 
 class RiskParityObjective(_RiskParityObjective, total=False):
     """Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility."""
 
     #: Share of the variance by identifier or by group, in all 1; null gives every name the same. A group shares its budget equally among the members that are not named.
-    budgets: Optional[Mapping[str, float]]
+    budgets: t.Optional[t.Mapping[str, float]]
     #: Reference column whose groups the budgets name.
     budget_field: str
 
 
-class RiskPayload(TypedDict):
+class RiskPayload(t.TypedDict):
     #: Annualised standard deviation of returns.
     volatility: float
     #: Share of the weights that the estimate speaks for.
     covered_weight: float
     #: Names without an estimate.
-    uncovered: Sequence[str]
+    uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.
-    window_start: Optional[str]
+    window_start: t.Optional[str]
     #: Last date of the run's levels.
-    window_end: Optional[str]
+    window_end: t.Optional[str]
 
 
-class RollResponse(TypedDict):
+class RollResponse(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The resolved date.
@@ -4777,72 +4777,72 @@ class RollResponse(TypedDict):
     annualised_roll: float
 
 
-class RollingRiskView(TypedDict):
+class RollingRiskView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Returns of a window; null with a half-life.
-    window: Optional[int]
+    window: t.Optional[int]
     #: Sessions after which the weight of a return halves; null with a window.
-    half_life: Optional[float]
+    half_life: t.Optional[float]
     #: By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised.
     risk: TableFrame
 
 
-class RuleSpec(TypedDict):
+class RuleSpec(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
     #: Rule class; see /indices/rule-types.
     type: str
     #: Arguments of the class, by name.
-    params: Mapping[str, Any]
+    params: t.Mapping[str, t.Any]
 
 
-class RuleTypes(TypedDict):
+class RuleTypes(t.TypedDict):
     #: Selection classes.
-    selection: Sequence[TypeSpec]
+    selection: t.Sequence[TypeSpec]
     #: Weighting classes.
-    weighting: Sequence[TypeSpec]
+    weighting: t.Sequence[TypeSpec]
 
 
-class RunDifference(TypedDict):
+class RunDifference(t.TypedDict):
     #: What differs: a series, the weights, the names, a field of the record (record.portfolio.cash), or result and overview.
     part: str
     #: Earliest date on which it does; null for what has none.
-    date: Optional[str]
+    date: t.Optional[str]
     #: First name on that date, for what has one value a name.
-    name: Optional[str]
+    name: t.Optional[str]
     #: What is stored.
-    stored: Optional[Union[float, str]]
+    stored: t.Optional[t.Union[float, str]]
     #: What came out now.
-    replayed: Optional[Union[float, str]]
+    replayed: t.Optional[t.Union[float, str]]
 
 
-class RunSummaryCollection(TypedDict):
+class RunSummaryCollection(t.TypedDict):
     #: A row a run, by id.
-    summaries: Sequence[RunSummaryRow]
+    summaries: t.Sequence[RunSummaryRow]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class RunSummaryRow(TypedDict):
+class RunSummaryRow(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Display name.
     name: str
     #: Time of the run, ISO-8601 UTC with offset.
-    run_at: Optional[str]
+    run_at: t.Optional[str]
     #: Last date of the run's levels.
     end: str
     #: Index points on that date; of a strategy its level, 100 at the start.
     level: float
     #: Return of the last session, a fraction; null with one date alone.
-    day_return: Optional[float]
+    day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
     year_to_date: float
     #: Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction.
@@ -4854,49 +4854,49 @@ class RunSummaryRow(TypedDict):
     #: Date of the latest rebalance.
     last_rebalance: str
     #: First effective date of the schedule after the run; null of a strategy, or where none is known.
-    next_rebalance: Optional[str]
+    next_rebalance: t.Optional[str]
     #: Levels of the last year: every fourth date and the last.
     trace: SeriesPayload
 
 
-class SavedConstraintSet(TypedDict):
+class SavedConstraintSet(t.TypedDict):
     #: The stored set.
     constraint_set: ConstraintSet
     #: Warnings that did not prevent the save.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class SavedIndex(TypedDict):
+class SavedIndex(t.TypedDict):
     #: The stored document.
     index: IndexDocument
     #: Warnings that did not prevent the save.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class _SavedReportTemplate(TypedDict):
+class _SavedReportTemplate(t.TypedDict):
     #: Used in the URL.
     template_id: str
     #: Title of what is rendered.
     name: str
     #: Drawn top to bottom. A template without blocks can be stored but not rendered.
-    blocks: Sequence[ReportBlock]
+    blocks: t.Sequence[ReportBlock]
     #: Size, orientation and margin of the pages.
     page: ReportPage
 
 
 class SavedReportTemplate(_SavedReportTemplate, total=False):
     #: Warnings that did not prevent the save; absent when there are none.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class SavedStrategy(TypedDict):
+class SavedStrategy(t.TypedDict):
     #: The stored strategy.
     strategy: StrategyDocument
     #: Warnings that did not prevent the save.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class ScenarioGroup(TypedDict):
+class ScenarioGroup(t.TypedDict):
     #: The group.
     group: str
     weight: float
@@ -4904,83 +4904,73 @@ class ScenarioGroup(TypedDict):
     contribution: float
 
 
-class ScenarioName(TypedDict):
-    #: Asset identifier.
-    identifier: str
-    weight: float
-    return: float
-    #: weight * return.
-    contribution: float
-    #: Of a response by regression: what the estimate of its slopes leaves open.
-    standard_error: Optional[float]
+ScenarioName = t.TypedDict("ScenarioName", {
+    "identifier": str,
+    "weight": float,
+    "return": float,
+    "contribution": float,
+    "standard_error": t.Optional[float],
+})
 
 
-class _ScenarioRequest(TypedDict):
-    scenarios: Sequence[Union[WindowScenario, ShockScenario]]
+class _ScenarioRequest(t.TypedDict):
+    scenarios: t.Sequence[t.Union[WindowScenario, ShockScenario]]
 
 
 class ScenarioRequest(_ScenarioRequest, total=False):
     #: Date whose composition is taken; default the last of the run.
-    as_of: Optional[Date]
+    as_of: t.Optional[Date]
     #: Reference column of groups and proxies.
     by: str
 
 
-class ScenarioResultProxied(TypedDict):
+class ScenarioResultProxied(t.TypedDict):
     #: Asset identifier.
     identifier: str
     proxy: str
 
 
-class ScenarioResultWindow(TypedDict):
+class ScenarioResultWindow(t.TypedDict):
     #: First date.
     start: str
     #: Last date.
     end: str
 
 
-class ScenarioResultWorstSession(TypedDict):
-    #: The date.
-    date: str
-    return: float
+ScenarioResultWorstSession = t.TypedDict("ScenarioResultWorstSession", {
+    "date": str,
+    "return": float,
+})
 
 
-class ScenarioResult(TypedDict):
-    #: Display name.
-    name: str
-    #: Sum of the contributions; cash earns nothing.
-    return: float
-    #: By contribution, the worst first.
-    by_name: Sequence[ScenarioName]
-    #: By contribution, the worst first.
-    by_group: Sequence[ScenarioGroup]
-    #: Magnitude of the weights with a return of their own, over that of all.
-    covered_weight: float
-    #: Names that take the equally weighted return of their group, or of all names.
-    proxied: Sequence[ScenarioResultProxied]
-    #: Closes between which the return was earned; null of shocks.
-    window: Optional[ScenarioResultWindow]
-    worst_session: Optional[ScenarioResultWorstSession]
-    #: Of the composition's own regression on the factors; null without factors.
-    r_squared: Optional[float]
-    #: Returns in it.
-    observations: Optional[int]
+ScenarioResult = t.TypedDict("ScenarioResult", {
+    "name": str,
+    "return": float,
+    "by_name": t.Sequence["ScenarioName"],
+    "by_group": t.Sequence["ScenarioGroup"],
+    "covered_weight": float,
+    "proxied": t.Sequence["ScenarioResultProxied"],
+    "window": t.Optional["ScenarioResultWindow"],
+    "worst_session": t.Optional["ScenarioResultWorstSession"],
+    "r_squared": t.Optional[float],
+    "observations": t.Optional[int],
+})
 
 
-class ScenariosView(TypedDict):
+class ScenariosView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The resolved date.
     as_of: str
     by: str
-    scenarios: Sequence[ScenarioResult]
+    scenarios: t.Sequence[ScenarioResult]
     #: Findings, worst first.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class _ScheduleView(TypedDict):
+class _ScheduleView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Date the answer was computed from.
@@ -4990,9 +4980,9 @@ class _ScheduleView(TypedDict):
     #: Of the index, from its rebalance.
     frequency: str
     #: Effective dates on or before as_of, newest first.
-    recent: Sequence[str]
+    recent: t.Sequence[str]
     #: Effective dates after as_of up to lookahead_end, soonest first.
-    upcoming: Sequence[str]
+    upcoming: t.Sequence[str]
     #: as_of and 366 days, or the last session of the calendar if that is earlier.
     lookahead_end: str
 
@@ -5001,10 +4991,10 @@ class ScheduleView(_ScheduleView, total=False):
     """The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD."""
 
     #: Decision date by effective date, of every date listed; only of an index with an effective lag.
-    announcements: Mapping[str, str]
+    announcements: t.Mapping[str, str]
 
 
-class _ScoreTerm(TypedDict):
+class _ScoreTerm(t.TypedDict):
     #: Column or derived datapoint.
     field: str
 
@@ -5013,24 +5003,24 @@ class ScoreTerm(_ScoreTerm, total=False):
     #: Weight of the term in the average.
     weight: float
     #: Which end of the datapoint is good.
-    direction: Literal["high", "low"]
+    direction: t.Literal["high", "low"]
     #: Largest z-score counted, either way.
     winsorise: float
 
 
-class SeasoningFilterParams(TypedDict, total=False):
+class SeasoningFilterParams(t.TypedDict, total=False):
     """Keeps the names that have been trading for long enough."""
 
     #: Least sessions since the first bar. Unit: sessions.
     sessions: int
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _SeasoningFilterRule(TypedDict):
+class _SeasoningFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["SeasoningFilter"]
+    type: t.Literal["SeasoningFilter"]
 
 
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
@@ -5038,13 +5028,13 @@ class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     params: SeasoningFilterParams
 
 
-class SeriesCollectionSeries(TypedDict):
+class SeriesCollectionSeries(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Display name.
-    name: Optional[str]
+    name: t.Optional[str]
     #: Currency of the values; null: not said.
-    currency: Optional[str]
+    currency: t.Optional[str]
     #: First date with a value.
     start: str
     #: Last date with a value.
@@ -5053,72 +5043,72 @@ class SeriesCollectionSeries(TypedDict):
     values: int
 
 
-class SeriesCollection(TypedDict):
+class SeriesCollection(t.TypedDict):
     #: Series by identifier.
-    series: Sequence[SeriesCollectionSeries]
+    series: t.Sequence[SeriesCollectionSeries]
     #: Value of after for the next page; null on the last one.
-    next: Optional[str]
+    next: t.Optional[str]
 
 
-class SeriesPayload(TypedDict):
+class SeriesPayload(t.TypedDict):
     """A dated series; pd.Series(**payload) works as is."""
 
     #: Dates YYYY-MM-DD, strictly ascending.
-    index: Sequence[str]
+    index: t.Sequence[str]
     #: One value per date.
-    data: Sequence[Optional[float]]
+    data: t.Sequence[t.Optional[float]]
     #: What the series is.
-    name: Optional[str]
+    name: t.Optional[str]
 
 
-class _ShockScenario(TypedDict):
+class _ShockScenario(t.TypedDict):
     #: Display name.
     name: str
     #: Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.
-    shocks: Mapping[str, float]
+    shocks: t.Mapping[str, float]
 
 
 class ShockScenario(_ShockScenario, total=False):
     regression_sessions: int
 
 
-class SimulationJobStatus(TypedDict):
+class SimulationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["simulate"]
+    kind: t.Literal["simulate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[SimulationView]
+    result: t.Optional[SimulationView]
 
 
-class SimulationRequest(TypedDict, total=False):
+class SimulationRequest(t.TypedDict, total=False):
     #: block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last.
-    method: Literal["block_bootstrap", "gaussian_factor"]
+    method: t.Literal["block_bootstrap", "gaussian_factor"]
     #: Sessions ahead.
     horizon: int
     #: Paths drawn; their number changes the time, and the memory by 28 bytes each.
@@ -5128,14 +5118,14 @@ class SimulationRequest(TypedDict, total=False):
     #: Equal seeds give equal paths, on any machine and any number of workers.
     seed: int
     #: Shares of the paths that end below, each counted once.
-    percentiles: Sequence[float]
+    percentiles: t.Sequence[float]
     #: Level to fall short of, as a multiple of the last one.
     level: float
     #: Principal components of the factor model; not read by block_bootstrap.
     factors: int
 
 
-class SimulationViewShortfall(TypedDict):
+class SimulationViewShortfall(t.TypedDict):
     #: Multiple of the last level.
     level: float
     #: Share of paths that end below it.
@@ -5144,11 +5134,11 @@ class SimulationViewShortfall(TypedDict):
     at_any_time: float
 
 
-class SimulationView(TypedDict):
+class SimulationView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: How returns are drawn.
-    method: Literal["block_bootstrap", "gaussian_factor"]
+    method: t.Literal["block_bootstrap", "gaussian_factor"]
     #: Sessions ahead.
     horizon: int
     #: Paths drawn.
@@ -5166,7 +5156,7 @@ class SimulationView(TypedDict):
     #: Annualised, of the returns drawn.
     volatility: float
     #: Share of the variance that the factors explain; null for the bootstrap.
-    factor_share: Optional[float]
+    factor_share: t.Optional[float]
     #: Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation.
     levels: TableFrame
     #: Last level over the first, less 1.
@@ -5178,10 +5168,10 @@ class SimulationView(TypedDict):
     #: How often the level falls short.
     shortfall: SimulationViewShortfall
     #: Of the levels of the paths: float32 on the tensorflow engine.
-    precision: Literal["float64", "float32"]
+    precision: t.Literal["float64", "float32"]
 
 
-class SkippedCauses(TypedDict):
+class SkippedCauses(t.TypedDict):
     #: The file could not be read, or is not JSON.
     unreadable: int
     #: JSON that does not satisfy the schema of the document.
@@ -5190,23 +5180,23 @@ class SkippedCauses(TypedDict):
     unsupported: int
 
 
-class SolvedRow(TypedDict):
+class SolvedRow(t.TypedDict):
     """One side of a constraint row that the name stands in."""
 
     #: The client's row id; empty without one.
     id: str
     #: Position of the row; null for an implicit one.
-    index: Optional[int]
+    index: t.Optional[int]
     #: Class name.
     type: str
     #: Human-readable name.
     label: str
     #: Bought or sold.
-    side: Literal["lower", "upper", "eq"]
+    side: t.Literal["lower", "upper", "eq"]
     #: What it is.
-    kind: Literal["eq", "ineq"]
+    kind: t.Literal["eq", "ineq"]
     #: What the figure counts.
-    unit: Literal["fraction", "count", "value"]
+    unit: t.Literal["fraction", "count", "value"]
     #: What the row measures at the solved weights.
     value: float
     #: The bound of this side.
@@ -5218,12 +5208,12 @@ class SolvedRow(TypedDict):
     #: The multiplier of the row: change of the objective per unit of the bound.
     shadow_price: float
     #: Change of the row's value per unit of the weight; null where it has none of its own.
-    coefficient: Optional[float]
+    coefficient: t.Optional[float]
     #: What the row adds to the objective's derivative by the weight.
     force: float
 
 
-class StaleFillPayload(TypedDict):
+class StaleFillPayload(t.TypedDict):
     """A name that a rebalance traded at the price of an earlier session."""
 
     #: Asset identifier.
@@ -5234,7 +5224,7 @@ class StaleFillPayload(TypedDict):
     sessions_old: int
 
 
-class StaleState(TypedDict):
+class StaleState(t.TypedDict):
     #: The index, or a document that it reaches, is not that of the run.
     definition: bool
     #: The served content is not that of the run.
@@ -5242,65 +5232,65 @@ class StaleState(TypedDict):
     #: The engine is another version, whose bits differ.
     engine: bool
     #: A sentence each.
-    reasons: Sequence[str]
+    reasons: t.Sequence[str]
 
 
-class StatGridBlock(TypedDict):
-    kind: Literal["stat_grid"]
+class StatGridBlock(t.TypedDict):
+    kind: t.Literal["stat_grid"]
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
-    stats: Optional[Sequence[Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Figures in a row.
     columns: int
     #: Label to text, printed as given after the figures.
-    values: Optional[Mapping[str, str]]
+    values: t.Optional[t.Mapping[str, str]]
 
 
-class _StatGridBlockInput(TypedDict):
-    kind: Literal["stat_grid"]
+class _StatGridBlockInput(t.TypedDict):
+    kind: t.Literal["stat_grid"]
 
 
 class StatGridBlockInput(_StatGridBlockInput, total=False):
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
-    stats: Optional[Sequence[Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Figures in a row.
     columns: int
     #: Label to text, printed as given after the figures.
-    values: Optional[Mapping[str, str]]
+    values: t.Optional[t.Mapping[str, str]]
 
 
-class StoredStrategy(TypedDict):
+class StoredStrategy(t.TypedDict):
     #: The stored strategy.
     strategy: StrategyDocument
     #: What the strategy refers to and does not find any more, as an index that was deleted.
-    problems: Sequence[Finding]
+    problems: t.Sequence[Finding]
     #: Whether a backtest record is stored.
     has_run: bool
     #: Capture time of that record.
-    run_at: Optional[str]
+    run_at: t.Optional[str]
 
 
-class StrategyCollection(TypedDict):
+class StrategyCollection(t.TypedDict):
     #: Stored strategies by id.
-    strategies: Sequence[StoredStrategy]
+    strategies: t.Sequence[StoredStrategy]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class StrategyDeletion(TypedDict):
+class StrategyDeletion(t.TypedDict):
     #: The strategy.
     strategy_id: str
     #: Whether a stored record went with it.
@@ -5309,36 +5299,36 @@ class StrategyDeletion(TypedDict):
     backtest_results_deleted: int
 
 
-class StrategyDocument(TypedDict):
+class StrategyDocument(t.TypedDict):
     #: Not the id of an index: runs and views of both share their paths.
     id: str
     #: Display name.
     name: str
     #: Free text.
-    description: Optional[str]
+    description: t.Optional[str]
     #: Index it follows.
     index_id: str
     #: External benchmark: a second comparison beside the tracked index.
-    benchmark: Optional[BenchmarkRef]
+    benchmark: t.Optional[BenchmarkRef]
     #: First day; the base date of the index by default, and never before it.
-    start: Optional[str]
+    start: t.Optional[str]
     #: Last day; the last of the served store by default.
-    end: Optional[str]
+    end: t.Optional[str]
     #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
-    constraint_set_id: Optional[str]
+    constraint_set_id: t.Optional[str]
     #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
-    rebalance: Optional[RebalanceSpec]
+    rebalance: t.Optional[RebalanceSpec]
     #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
-    drift_tolerance: Optional[float]
+    drift_tolerance: t.Optional[float]
     #: Fraction invested at each rebalance; the rest is cash at zero interest.
     exposure: float
 
 
-class _StrategyDocumentInput(TypedDict):
+class _StrategyDocumentInput(t.TypedDict):
     #: Not the id of an index: runs and views of both share their paths.
     id: str
     #: Display name.
@@ -5349,62 +5339,62 @@ class _StrategyDocumentInput(TypedDict):
 
 class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     #: Free text.
-    description: Optional[str]
+    description: t.Optional[str]
     #: External benchmark: a second comparison beside the tracked index.
-    benchmark: Optional[BenchmarkRefInput]
+    benchmark: t.Optional[BenchmarkRefInput]
     #: First day; the base date of the index by default, and never before it.
-    start: Optional[Date]
+    start: t.Optional[Date]
     #: Last day; the last of the served store by default.
-    end: Optional[Date]
+    end: t.Optional[Date]
     #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
-    constraint_set_id: Optional[str]
+    constraint_set_id: t.Optional[str]
     #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
-    rebalance: Optional[RebalanceSpecInput]
+    rebalance: t.Optional[RebalanceSpecInput]
     #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
-    drift_tolerance: Optional[float]
+    drift_tolerance: t.Optional[float]
     #: Fraction invested at each rebalance; the rest is cash at zero interest.
     exposure: float
 
 
-class SweepJobStatus(TypedDict):
+class SweepJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["sweep"]
+    kind: t.Literal["sweep"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[SweepView]
+    result: t.Optional[SweepView]
 
 
-class SweepOverfitting(TypedDict):
+class SweepOverfitting(t.TypedDict):
     """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
 
     #: Share of the selections by Sharpe ratio whose choice is no better than the median out of sample.
@@ -5421,53 +5411,53 @@ class SweepOverfitting(TypedDict):
     observations: int
 
 
-class SweepRequest(TypedDict, total=False):
+class SweepRequest(t.TypedDict, total=False):
     """Exactly one of index_id and document, and exactly one of grid and patches."""
 
     #: Second half of the id of the job; made up by default.
-    sweep_id: Optional[str]
+    sweep_id: t.Optional[str]
     #: A stored index as the base.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Or an IndexDocument as the base.
-    document: Optional[Mapping[str, Any]]
+    document: t.Optional[t.Mapping[str, t.Any]]
     #: Terms of the backtests.
     request: SweepTerms
     #: Terms of a strategy that follows the index; by default the index is simply held.
-    strategy: Optional[SweepStrategy]
+    strategy: t.Optional[SweepStrategy]
     #: Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy.
-    grid: Optional[Mapping[str, Sequence[Any]]]
+    grid: t.Optional[t.Mapping[str, t.Sequence[t.Any]]]
     #: Or the variants one by one, each as values by JSON pointer.
-    patches: Optional[Sequence[Mapping[str, Any]]]
+    patches: t.Optional[t.Sequence[t.Mapping[str, t.Any]]]
     #: Metric of the ranking; ties keep the order of the variants.
-    rank_by: Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
+    rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
     #: Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once.
     partitions: int
 
 
-class SweepRow(TypedDict):
+class SweepRow(t.TypedDict):
     #: Null for a variant that was refused.
-    rank: Optional[int]
+    rank: t.Optional[int]
     #: Position among the variants as they were asked for.
     variant: int
     #: What the variant changes, by JSON pointer.
-    patch: Mapping[str, Any]
+    patch: t.Mapping[str, t.Any]
     #: Those of a single run of the variant, bit for bit.
-    metrics: Optional[BacktestMetrics]
+    metrics: t.Optional[BacktestMetrics]
     #: Transaction costs paid.
-    total_costs: Optional[float]
+    total_costs: t.Optional[float]
     #: First date.
-    start: Optional[str]
+    start: t.Optional[str]
     #: Last date.
-    end: Optional[str]
+    end: t.Optional[str]
     #: Dates of the run.
-    observations: Optional[int]
+    observations: t.Optional[int]
     #: Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.
-    deflated_sharpe_ratio: Optional[float]
+    deflated_sharpe_ratio: t.Optional[float]
     #: Why the variant was refused, as its single run would be.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
 
 
-class SweepSelection(TypedDict):
+class SweepSelection(t.TypedDict):
     #: Variants that ran: those whose levels are equal bit for bit count once. Trials count as independent, which makes the deflation strict where they are alike.
     trials: int
     #: Of the variant ranked first; of a session, as all ratios here.
@@ -5483,30 +5473,30 @@ class SweepSelection(TypedDict):
     #: What the best of as many trials with a true Sharpe ratio of zero is expected to show.
     expected_maximum_sharpe_ratio: float
     #: Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.
-    deflated_sharpe_ratio: Optional[float]
+    deflated_sharpe_ratio: t.Optional[float]
 
 
-class SweepStrategy(TypedDict, total=False):
+class SweepStrategy(t.TypedDict, total=False):
     #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
-    rebalance: Optional[RebalanceSpecInput]
+    rebalance: t.Optional[RebalanceSpecInput]
     #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
-    drift_tolerance: Optional[float]
+    drift_tolerance: t.Optional[float]
     #: Fraction invested at each rebalance; the rest is cash at zero interest.
     exposure: float
 
 
-class SweepTerms(TypedDict, total=False):
+class SweepTerms(t.TypedDict, total=False):
     #: First day; the base date of the index by default, and never before it.
-    start: Optional[Date]
+    start: t.Optional[Date]
     #: Last day; the last of the served store by default.
-    end: Optional[Date]
+    end: t.Optional[Date]
     #: Money the portfolio starts with, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
 
 
-class _SweepView(TypedDict):
+class _SweepView(t.TypedDict):
     #: The sweep.
     sweep_id: str
     #: The index, or the strategy where strategies are runs too.
@@ -5516,13 +5506,13 @@ class _SweepView(TypedDict):
     #: Variants that could not run.
     refused: int
     #: Metric of the ranking.
-    rank_by: Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
+    rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
     #: By rank, those that were refused last.
-    rows: Sequence[SweepRow]
+    rows: t.Sequence[SweepRow]
     #: Null when every variant was refused.
-    selection: Optional[SweepSelection]
+    selection: t.Optional[SweepSelection]
     #: Null with fewer than two trials, or fewer than two returns a block.
-    overfitting: Optional[SweepOverfitting]
+    overfitting: t.Optional[SweepOverfitting]
     #: SHA-256 of the content of the store that was read.
     store_content_hash: str
     #: Version of the engine that computed it.
@@ -5531,92 +5521,92 @@ class _SweepView(TypedDict):
 
 class SweepView(_SweepView, total=False):
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
-    identical_variants: Sequence[Sequence[int]]
+    identical_variants: t.Sequence[t.Sequence[int]]
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
-    verdict: Sequence[str]
+    verdict: t.Sequence[str]
 
 
-class SyncJobStatus(TypedDict):
+class SyncJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
-    kind: Literal["sync"]
+    kind: t.Literal["sync"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
-    status: Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
     progress: float
     #: What is being done now.
     message: str
     #: Set exactly when the job failed.
-    error: Optional[ErrorDetail]
+    error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
-    started_at: Optional[str]
+    started_at: t.Optional[str]
     #: Time of the end, ISO-8601 UTC with offset; null until then.
-    finished_at: Optional[str]
+    finished_at: t.Optional[str]
     #: Last time the running attempt was seen alive.
-    heartbeat_at: Optional[str]
+    heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
     #: The body as accepted.
-    request: Any
+    request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
     input_hash: str
     #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
-    request_id: Optional[str]
+    request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
-    trace_id: Optional[str]
+    trace_id: t.Optional[str]
     #: Set exactly when the job succeeded.
-    result: Optional[RefreshResult]
+    result: t.Optional[RefreshResult]
 
 
-class TableBlock(TypedDict):
-    kind: Literal["table"]
+class TableBlock(t.TypedDict):
+    kind: t.Literal["table"]
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`.
-    source: Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: The rows of a literal table.
-    frame: Optional[LiteralTable]
+    frame: t.Optional[LiteralTable]
 
 
-class _TableBlockInput(TypedDict):
-    kind: Literal["table"]
+class _TableBlockInput(t.TypedDict):
+    kind: t.Literal["table"]
 
 
 class TableBlockInput(_TableBlockInput, total=False):
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`.
-    source: Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: The rows of a literal table.
-    frame: Optional[LiteralTable]
+    frame: t.Optional[LiteralTable]
 
 
-class TableFrame(TypedDict):
+class TableFrame(t.TypedDict):
     """A table in pandas "split" form; pd.DataFrame(**frame) works as is."""
 
     #: Labels of the rows.
-    index: Sequence[Union[str, int]]
+    index: t.Sequence[t.Union[str, int]]
     #: Labels of the columns.
-    columns: Sequence[str]
+    columns: t.Sequence[str]
     #: Rows of cells.
-    data: Sequence[Sequence[Any]]
+    data: t.Sequence[t.Sequence[t.Any]]
 
 
-class TermPoint(TypedDict):
+class TermPoint(t.TypedDict):
     #: Expiry of the contract.
     expiry: str
     #: Calendar days.
@@ -5632,14 +5622,14 @@ class TermPoint(TypedDict):
     #: What makes up the basis.
     carry: CarryDecomposition
     #: Annualised roll from the point before.
-    roll_from_previous: Optional[float]
+    roll_from_previous: t.Optional[float]
 
 
-class TermStructureResponse(TypedDict):
+class TermStructureResponse(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The query, echoed; null when omitted.
-    requested_as_of: Optional[str]
+    requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
     #: Level of the underlying.
@@ -5651,39 +5641,39 @@ class TermStructureResponse(TypedDict):
     #: Borrow rate used.
     borrow_rate: float
     #: By expiry.
-    points: Sequence[TermPoint]
+    points: t.Sequence[TermPoint]
     #: Of the prices: rising, falling, flat or mixed.
-    shape: Literal["contango", "backwardation", "flat", "mixed"]
+    shape: t.Literal["contango", "backwardation", "flat", "mixed"]
 
 
-class TextBlock(TypedDict):
-    kind: Literal["text"]
+class TextBlock(t.TypedDict):
+    kind: t.Literal["text"]
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
     #: The paragraphs.
     text: str
 
 
-class _TextBlockInput(TypedDict):
-    kind: Literal["text"]
+class _TextBlockInput(t.TypedDict):
+    kind: t.Literal["text"]
     #: The paragraphs.
     text: str
 
 
 class TextBlockInput(_TextBlockInput, total=False):
     #: Printed above the block.
-    title: Optional[str]
+    title: t.Optional[str]
     #: Index (or strategy) whose latest run the block shows when it is rendered.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
-    width: Literal["full", "half"]
+    width: t.Literal["full", "half"]
 
 
-class _TiltWeightParams(TypedDict):
+class _TiltWeightParams(t.TypedDict):
     #: Column or derived datapoint.
     field: str
 
@@ -5692,29 +5682,29 @@ class TiltWeightParams(_TiltWeightParams, total=False):
     """Base weights tilted towards one end of a datapoint."""
 
     #: Weights that are tilted; market capitalisation counts the free float.
-    base: Literal["MarketCapWeight", "EqualWeight"]
+    base: t.Literal["MarketCapWeight", "EqualWeight"]
     #: Exponent of the tilt; 0 leaves the base weights.
     strength: float
     #: End of the datapoint that gains.
-    direction: Literal["high", "low"]
+    direction: t.Literal["high", "low"]
 
 
-class _TiltWeightWeighting(TypedDict):
-    type: Literal["TiltWeight"]
+class _TiltWeightWeighting(t.TypedDict):
+    type: t.Literal["TiltWeight"]
 
 
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCapInput]
+    group_caps: t.Sequence[GroupCapInput]
 
 
-class _TopFractionParams(TypedDict):
+class _TopFractionParams(t.TypedDict):
     #: Column or derived datapoint.
     field: str
     #: Share of the ranked names that is kept. Unit: fraction.
@@ -5727,15 +5717,15 @@ class TopFractionParams(_TopFractionParams, total=False):
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
-    group_by: Optional[str]
+    group_by: t.Optional[str]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _TopFractionRule(TypedDict):
+class _TopFractionRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["TopFraction"]
+    type: t.Literal["TopFraction"]
 
 
 class TopFractionRule(_TopFractionRule, total=False):
@@ -5743,7 +5733,7 @@ class TopFractionRule(_TopFractionRule, total=False):
     params: TopFractionParams
 
 
-class _TopNParams(TypedDict):
+class _TopNParams(t.TypedDict):
     #: How many are kept. Unit: names.
     count: int
 
@@ -5756,15 +5746,15 @@ class TopNParams(_TopNParams, total=False):
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
-    group_by: Optional[str]
+    group_by: t.Optional[str]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _TopNRule(TypedDict):
+class _TopNRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["TopN"]
+    type: t.Literal["TopN"]
 
 
 class TopNRule(_TopNRule, total=False):
@@ -5772,7 +5762,7 @@ class TopNRule(_TopNRule, total=False):
     params: TopNParams
 
 
-class _TrackingErrorParams(TypedDict):
+class _TrackingErrorParams(t.TypedDict):
     #: Largest annualised tracking error. Unit: fraction a year.
     limit: float
 
@@ -5781,13 +5771,13 @@ class TrackingErrorParams(_TrackingErrorParams, total=False):
     """The annualised tracking error against the index is at most a limit."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _TrackingErrorRow(TypedDict):
-    type: Literal["TrackingError"]
+class _TrackingErrorRow(t.TypedDict):
+    type: t.Literal["TrackingError"]
 
 
 class TrackingErrorRow(_TrackingErrorRow, total=False):
@@ -5797,7 +5787,7 @@ class TrackingErrorRow(_TrackingErrorRow, total=False):
     params: TrackingErrorParams
 
 
-class TradeCosts(TypedDict):
+class TradeCosts(t.TypedDict):
     """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
 
     #: Cost of a traded weight, in basis points of it.
@@ -5806,7 +5796,7 @@ class TradeCosts(TypedDict):
     impact_coefficient: float
 
 
-class TradeCostsInput(TypedDict, total=False):
+class TradeCostsInput(t.TypedDict, total=False):
     """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
 
     #: Cost of a traded weight, in basis points of it.
@@ -5815,7 +5805,7 @@ class TradeCostsInput(TypedDict, total=False):
     impact_coefficient: float
 
 
-class _TradeSizeParams(TypedDict):
+class _TradeSizeParams(t.TypedDict):
     #: Largest change of one weight. Unit: fraction.
     upper: float
 
@@ -5824,15 +5814,15 @@ class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
     #: Trades are measured from the index weights or from the previous solved weights.
-    reference: Literal["index", "previous"]
+    reference: t.Literal["index", "previous"]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _TradeSizeRow(TypedDict):
-    type: Literal["TradeSize"]
+class _TradeSizeRow(t.TypedDict):
+    type: t.Literal["TradeSize"]
 
 
 class TradeSizeRow(_TradeSizeRow, total=False):
@@ -5842,49 +5832,49 @@ class TradeSizeRow(_TradeSizeRow, total=False):
     params: TradeSizeParams
 
 
-class TreatmentSpec(TypedDict):
+class TreatmentSpec(t.TypedDict):
     #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
-    dividends: Literal["price", "total", "net"]
+    dividends: t.Literal["price", "total", "net"]
     #: Fraction of dividends that is lost, in the net variant.
     withholding_tax: float
     #: Whether special dividends and returns of capital are reinvested.
-    special_dividends: Literal["reinvest", "ignore"]
+    special_dividends: t.Literal["reinvest", "ignore"]
     #: Whether splits are applied; `ignore` only for prices that are adjusted already.
-    splits: Literal["apply", "ignore"]
+    splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
-    delisting: Literal["last_price", "zero", "action_value"]
+    delisting: t.Literal["last_price", "zero", "action_value"]
     #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: Literal["zero_price", "ignore"]
+    spin_offs: t.Literal["zero_price", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
-    missing_prices: Literal["carry", "exclude", "fail"]
+    missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Sessions of its own calendar after which a name without a bar leaves.
     max_stale_sessions: int
     #: What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.
-    stale_targets: Literal["carry", "defer"]
+    stale_targets: t.Literal["carry", "defer"]
 
 
-class TreatmentSpecInput(TypedDict, total=False):
+class TreatmentSpecInput(t.TypedDict, total=False):
     #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
-    dividends: Literal["price", "total", "net"]
+    dividends: t.Literal["price", "total", "net"]
     #: Fraction of dividends that is lost, in the net variant.
     withholding_tax: float
     #: Whether special dividends and returns of capital are reinvested.
-    special_dividends: Literal["reinvest", "ignore"]
+    special_dividends: t.Literal["reinvest", "ignore"]
     #: Whether splits are applied; `ignore` only for prices that are adjusted already.
-    splits: Literal["apply", "ignore"]
+    splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
-    delisting: Literal["last_price", "zero", "action_value"]
+    delisting: t.Literal["last_price", "zero", "action_value"]
     #: Whether a spun-off name enters, at zero, on its ex-date.
-    spin_offs: Literal["zero_price", "ignore"]
+    spin_offs: t.Literal["zero_price", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
-    missing_prices: Literal["carry", "exclude", "fail"]
+    missing_prices: t.Literal["carry", "exclude", "fail"]
     #: Sessions of its own calendar after which a name without a bar leaves.
     max_stale_sessions: int
     #: What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.
-    stale_targets: Literal["carry", "defer"]
+    stale_targets: t.Literal["carry", "defer"]
 
 
-class _TrsPriceRequest(TypedDict):
+class _TrsPriceRequest(t.TypedDict):
     #: Money the swap is written on.
     notional: float
     #: Effective date, or last reset.
@@ -5895,19 +5885,19 @@ class _TrsPriceRequest(TypedDict):
 
 class TrsPriceRequest(_TrsPriceRequest, total=False):
     #: Index whose level is the spot. Exactly one of index_id and spot.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Given spot, greater than 0; needs as_of.
-    spot: Optional[float]
+    spot: t.Optional[float]
     #: Level at the last reset; default the index level at the start of the current period, or spot.
-    initial_level: Optional[float]
+    initial_level: t.Optional[float]
     #: Valuation date; default the latest level held.
-    as_of: Optional[Date]
+    as_of: t.Optional[Date]
     #: Of the return.
-    direction: Literal["receive", "pay"]
+    direction: t.Literal["receive", "pay"]
     #: Whether dividends belong to the return.
-    return_type: Literal["total", "price"]
+    return_type: t.Literal["total", "price"]
     #: How often the swap resets.
-    reset_frequency: Literal["none", "monthly", "quarterly", "semi_annual", "annual"]
+    reset_frequency: t.Literal["none", "monthly", "quarterly", "semi_annual", "annual"]
     #: Discount rate and floating index. Annual, continuously compounded, a fraction; default 0.
     risk_free_rate: float
     #: Over the floating rate, simple, ACT/360.
@@ -5918,7 +5908,7 @@ class TrsPriceRequest(_TrsPriceRequest, total=False):
     borrow_rate: float
 
 
-class TrsPriceResponsePeriods(TypedDict):
+class TrsPriceResponsePeriods(t.TypedDict):
     #: First date.
     start: str
     #: Last date.
@@ -5933,11 +5923,11 @@ class TrsPriceResponsePeriods(TypedDict):
     discount_factor: float
 
 
-class TrsPriceResponse(TypedDict):
+class TrsPriceResponse(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: The query, echoed; null when omitted.
-    requested_as_of: Optional[str]
+    requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
     #: First date.
@@ -5945,9 +5935,9 @@ class TrsPriceResponse(TypedDict):
     #: Last date of the swap.
     maturity: str
     #: Of the return: received or paid.
-    direction: Literal["receive", "pay"]
+    direction: t.Literal["receive", "pay"]
     #: Whether dividends belong to the return.
-    return_type: Literal["total", "price"]
+    return_type: t.Literal["total", "price"]
     #: Level of the underlying.
     spot: float
     #: Level at the last reset.
@@ -5971,10 +5961,10 @@ class TrsPriceResponse(TypedDict):
     #: Change of the value per basis point of the risk-free rate.
     rho: float
     #: Current and future periods.
-    periods: Sequence[TrsPriceResponsePeriods]
+    periods: t.Sequence[TrsPriceResponsePeriods]
 
 
-class _TurnoverParams(TypedDict):
+class _TurnoverParams(t.TypedDict):
     #: Largest one-way turnover. Unit: fraction.
     limit: float
 
@@ -5983,15 +5973,15 @@ class TurnoverParams(_TurnoverParams, total=False):
     """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold."""
 
     #: Trades are measured from the index weights or from the previous solved weights.
-    reference: Literal["index", "previous"]
+    reference: t.Literal["index", "previous"]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _TurnoverRow(TypedDict):
-    type: Literal["Turnover"]
+class _TurnoverRow(t.TypedDict):
+    type: t.Literal["Turnover"]
 
 
 class TurnoverRow(_TurnoverRow, total=False):
@@ -6001,34 +5991,34 @@ class TurnoverRow(_TurnoverRow, total=False):
     params: TurnoverParams
 
 
-class TypeSpec(TypedDict):
+class TypeSpec(t.TypedDict):
     #: Class name.
     type: str
     #: Human-readable name.
     label: str
     #: Which catalogue the class belongs to.
-    category: Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
+    category: t.Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
     #: What it does, in a sentence or two.
-    help: Optional[str]
+    help: t.Optional[str]
     #: Its parameters in form order.
-    parameters: Sequence[ParameterSpec]
+    parameters: t.Sequence[ParameterSpec]
     #: What the figure counts.
-    unit: Optional[Literal["fraction", "count", "value"]]
+    unit: t.Optional[t.Literal["fraction", "count", "value"]]
     #: What it is.
-    kind: Optional[Literal["eq", "ineq"]]
+    kind: t.Optional[t.Literal["eq", "ineq"]]
     #: False marks the classes that make a result heuristic.
-    convex: Optional[bool]
+    convex: t.Optional[bool]
     #: A complete valid row.
-    example: Optional[Mapping[str, Any]]
+    example: t.Optional[t.Mapping[str, t.Any]]
 
 
-class UnfilledOrderPayload(TypedDict):
+class UnfilledOrderPayload(t.TypedDict):
     #: The date.
     date: str
     #: Asset identifier.
     asset_id: str
     #: Bought or sold.
-    side: Literal["buy", "sell"]
+    side: t.Literal["buy", "sell"]
     #: Weight the rebalance asked for.
     target_weight: float
     #: Weight held after the close.
@@ -6036,55 +6026,55 @@ class UnfilledOrderPayload(TypedDict):
     #: Money concerned, positive.
     notional: float
     #: Why.
-    reason: Literal["no_price", "stale_price", "delisted"]
+    reason: t.Literal["no_price", "stale_price", "delisted"]
     #: Session it was filled later; null if never.
-    filled_on: Optional[str]
+    filled_on: t.Optional[str]
 
 
-class UniverseMembership(TypedDict):
+class UniverseMembership(t.TypedDict):
     #: Name of the universe.
     universe: str
     #: Display name.
-    name: Optional[str]
+    name: t.Optional[str]
     #: First day; null: always.
-    start: Optional[str]
+    start: t.Optional[str]
     #: First day no longer a member; null: still one.
-    end: Optional[str]
+    end: t.Optional[str]
     #: Member on as_of, or today.
     current: bool
 
 
-class _UniverseSpec(TypedDict):
+class _UniverseSpec(t.TypedDict):
     #: What it is.
-    kind: Literal["all", "named", "list", "index"]
+    kind: t.Literal["all", "named", "list", "index"]
 
 
 class UniverseSpec(_UniverseSpec, total=False):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
-    id: Optional[str]
+    id: t.Optional[str]
     #: Asset identifiers.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
 
 
-class UniverseSpecInput(TypedDict, total=False):
+class UniverseSpecInput(t.TypedDict, total=False):
     #: What it is.
-    kind: Literal["all", "named", "list", "index"]
+    kind: t.Literal["all", "named", "list", "index"]
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
-    id: Optional[str]
+    id: t.Optional[str]
     #: Asset identifiers.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
 
 
-class ValidationReport(TypedDict):
+class ValidationReport(t.TypedDict):
     #: Whether the same body would be saved.
     valid: bool
     #: Findings, worst first.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class _View(TypedDict):
+class _View(t.TypedDict):
     #: The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one.
-    weights: Mapping[str, float]
+    weights: t.Mapping[str, float]
     #: Expected return of that portfolio, as a fraction a year.
     value: float
 
@@ -6094,23 +6084,23 @@ class View(_View, total=False):
     confidence: float
 
 
-class VolatilityFilterParams(TypedDict, total=False):
+class VolatilityFilterParams(t.TypedDict, total=False):
     """Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds."""
 
     #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
     window: int
     #: Greatest volatility; null for none. Unit: fraction per year.
-    maximum: Optional[float]
+    maximum: t.Optional[float]
     #: Least volatility; null for none. Unit: fraction per year.
-    minimum: Optional[float]
+    minimum: t.Optional[float]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
-    missing: Literal["exclude", "include"]
+    missing: t.Literal["exclude", "include"]
 
 
-class _VolatilityFilterRule(TypedDict):
+class _VolatilityFilterRule(t.TypedDict):
     #: Client-assigned, unique within the pipeline.
     id: str
-    type: Literal["VolatilityFilter"]
+    type: t.Literal["VolatilityFilter"]
 
 
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
@@ -6118,7 +6108,7 @@ class VolatilityFilterRule(_VolatilityFilterRule, total=False):
     params: VolatilityFilterParams
 
 
-class _VolatilityParams(TypedDict):
+class _VolatilityParams(t.TypedDict):
     #: Largest annualised volatility. Unit: fraction a year.
     limit: float
 
@@ -6127,13 +6117,13 @@ class VolatilityParams(_VolatilityParams, total=False):
     """The annualised volatility of the portfolio is at most a limit."""
 
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _VolatilityRow(TypedDict):
-    type: Literal["Volatility"]
+class _VolatilityRow(t.TypedDict):
+    type: t.Literal["Volatility"]
 
 
 class VolatilityRow(_VolatilityRow, total=False):
@@ -6143,56 +6133,56 @@ class VolatilityRow(_VolatilityRow, total=False):
     params: VolatilityParams
 
 
-class WaitingOrder(TypedDict):
+class WaitingOrder(t.TypedDict):
     """An order that waits for a bar, with `stale_targets: "defer"`."""
 
     #: Rebalance that asked for it.
     date: str
     #: Bought or sold.
-    side: Literal["buy", "sell"]
+    side: t.Literal["buy", "sell"]
     #: Weight that was asked for.
     target_weight: float
     #: Why.
-    reason: Literal["no_price", "stale_price", "delisted"]
+    reason: t.Literal["no_price", "stale_price", "delisted"]
 
 
-class Watchlist(TypedDict):
+class Watchlist(t.TypedDict):
     #: The watchlist.
     watchlist_id: str
     #: Display name.
     name: str
     #: Free text.
-    description: Optional[str]
+    description: t.Optional[str]
     #: In the client's order, unique.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
     #: Time of its last change, ISO-8601 UTC with offset.
     updated_at: str
     #: Those that the served store does not hold; all of them when none is served.
-    unknown: Sequence[str]
+    unknown: t.Sequence[str]
 
 
-class WatchlistCollection(TypedDict):
+class WatchlistCollection(t.TypedDict):
     #: Watchlists by id.
-    watchlists: Sequence[Watchlist]
+    watchlists: t.Sequence[Watchlist]
     #: Stored documents left out because they cannot be read.
     skipped: int
     #: The same documents by cause.
     skipped_causes: SkippedCauses
 
 
-class _WatchlistUpsert(TypedDict):
+class _WatchlistUpsert(t.TypedDict):
     #: Display name.
     name: str
 
 
 class WatchlistUpsert(_WatchlistUpsert, total=False):
     #: Free text.
-    description: Optional[str]
+    description: t.Optional[str]
     #: In the order to keep; each once.
-    identifiers: Sequence[str]
+    identifiers: t.Sequence[str]
 
 
-class WeightChange(TypedDict):
+class WeightChange(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Before the change.
@@ -6203,7 +6193,7 @@ class WeightChange(TypedDict):
     change: float
 
 
-class WeightRow(TypedDict):
+class WeightRow(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Optimised weight.
@@ -6217,10 +6207,10 @@ class WeightRow(TypedDict):
     #: Share of the portfolio's variance; they sum to 1.
     variance_share: float
     #: A position bound holds this name.
-    at_bound: Optional[Literal["lower", "upper"]]
+    at_bound: t.Optional[t.Literal["lower", "upper"]]
 
 
-class WeightSumParams(TypedDict, total=False):
+class WeightSumParams(t.TypedDict, total=False):
     """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment."""
 
     #: Smallest sum. Unit: fraction.
@@ -6228,13 +6218,13 @@ class WeightSumParams(TypedDict, total=False):
     #: Largest sum. Unit: fraction.
     upper: float
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _WeightSumRow(TypedDict):
-    type: Literal["WeightSum"]
+class _WeightSumRow(t.TypedDict):
+    type: t.Literal["WeightSum"]
 
 
 class WeightSumRow(_WeightSumRow, total=False):
@@ -6244,7 +6234,7 @@ class WeightSumRow(_WeightSumRow, total=False):
     params: WeightSumParams
 
 
-class _WeightedAverageParams(TypedDict):
+class _WeightedAverageParams(t.TypedDict):
     #: Datapoint, as of the rebalance date.
     field: str
 
@@ -6253,21 +6243,21 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
 
     #: Smallest average, or multiple of the average of the index.
-    lower: Optional[float]
+    lower: t.Optional[float]
     #: Largest average, or multiple of the average of the index.
-    upper: Optional[float]
+    upper: t.Optional[float]
     #: Bounds are multiples of the average of the index.
     relative: bool
     #: A missing value counts as nought, or its name is left out of the average.
-    missing: Literal["zero", "renormalise"]
+    missing: t.Literal["zero", "renormalise"]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
-    soft: Optional[float]
+    soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
 
 
-class _WeightedAverageRow(TypedDict):
-    type: Literal["WeightedAverage"]
+class _WeightedAverageRow(t.TypedDict):
+    type: t.Literal["WeightedAverage"]
 
 
 class WeightedAverageRow(_WeightedAverageRow, total=False):
@@ -6277,42 +6267,42 @@ class WeightedAverageRow(_WeightedAverageRow, total=False):
     params: WeightedAverageParams
 
 
-class WeightingSpec(TypedDict):
+class WeightingSpec(t.TypedDict):
     #: Weighting class; see /indices/rule-types.
     type: str
     #: Arguments of the class, by name.
-    params: Mapping[str, Any]
+    params: t.Mapping[str, t.Any]
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Least weight of a name.
-    floor: Optional[float]
+    floor: t.Optional[float]
     #: Largest weights of groups.
-    group_caps: Sequence[GroupCap]
+    group_caps: t.Sequence[GroupCap]
 
 
-class _WeightsView(TypedDict):
+class _WeightsView(t.TypedDict):
     #: Null while what is stored is what a run of the same request would give now.
-    stale: Optional[StaleState]
+    stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The query, echoed; null when omitted.
-    requested_as_of: Optional[str]
+    requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
     #: The rebalance in force.
     rebalance_date: str
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Weights by name.
-    weights: Sequence[ConstituentRow]
+    weights: t.Sequence[ConstituentRow]
     #: How the weights are concentrated.
     concentration: ConcentrationPayload
     #: How far weights have moved since the rebalance; null on its date.
-    drift: Optional[DriftPayload]
+    drift: t.Optional[DriftPayload]
     #: Decomposition of the volatility; present when asked for.
-    risk: Optional[RiskPayload]
+    risk: t.Optional[RiskPayload]
     #: Decomposition of the tracking error; present with a benchmark and risk.
-    active_risk: Optional[ActiveRiskPayload]
+    active_risk: t.Optional[ActiveRiskPayload]
 
 
 class WeightsView(_WeightsView, total=False):
@@ -6320,43 +6310,43 @@ class WeightsView(_WeightsView, total=False):
     exposure: ExposurePayload
 
 
-class WhatIfRequest(TypedDict, total=False):
+class WhatIfRequest(t.TypedDict, total=False):
     """Exactly one of index_id and document, and exactly one of patch and changed."""
 
     #: A stored index as the base.
-    index_id: Optional[str]
+    index_id: t.Optional[str]
     #: Or a document as the base.
-    document: Optional[IndexDocumentBody]
+    document: t.Optional[IndexDocumentBody]
     #: Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole.
-    patch: Optional[Mapping[str, Any]]
+    patch: t.Optional[t.Mapping[str, t.Any]]
     #: Or the whole changed document.
-    changed: Optional[IndexDocumentBody]
+    changed: t.Optional[IndexDocumentBody]
     #: Decision date of both; default the latest date of the store.
-    as_of: Optional[Date]
+    as_of: t.Optional[Date]
 
 
-class WhatIfResponse(TypedDict):
+class WhatIfResponse(t.TypedDict):
     #: The resolved date.
     as_of: str
     #: Latest session with data on or before the date; null before the first one.
-    resolved_date: Optional[str]
+    resolved_date: t.Optional[str]
     #: Before the change.
     before: WhatIfSide
     #: After the change.
     after: WhatIfSide
     #: Names only the changed definition holds.
-    added: Sequence[WeightChange]
+    added: t.Sequence[WeightChange]
     #: Names only the base holds.
-    removed: Sequence[WeightChange]
+    removed: t.Sequence[WeightChange]
     #: Names both hold at other weights.
-    changed: Sequence[WeightChange]
+    changed: t.Sequence[WeightChange]
     #: One-way: half the sum of absolute changes.
     turnover: float
     #: Warnings about the changed document.
-    findings: Sequence[Finding]
+    findings: t.Sequence[Finding]
 
 
-class WhatIfSide(TypedDict):
+class WhatIfSide(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Names with a weight, long or short.
@@ -6366,19 +6356,19 @@ class WhatIfSide(TypedDict):
     #: 1 over the sum of squared weights.
     effective_assets: float
     #: Largest weight of a name; null without one.
-    cap: Optional[float]
+    cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
 
 
-class WindowScenarioWindow(TypedDict):
+class WindowScenarioWindow(t.TypedDict):
     #: First date.
     start: Date
     #: Last date.
     end: Date
 
 
-class WindowScenario(TypedDict):
+class WindowScenario(t.TypedDict):
     #: Display name.
     name: str
     #: Earned from the close before `start` to that of `end`, bought and held.

@@ -133,6 +133,24 @@ def _is_day(label: Any) -> bool:
 dated = _dated
 
 
+#: Cells from which on a frame travels as Parquet: as JSON they are a megabyte or two.
+LARGE_CELLS = 100_000
+
+
+def is_large(table: Any) -> bool:
+    """Whether a table is a frame that does not travel well as JSON."""
+    return hasattr(table, "to_pandas") or (hasattr(table, "iloc") and table.size > LARGE_CELLS)
+
+
+def as_frame(table: Any) -> Any:
+    """A table as a frame with a row for each name and date."""
+    if hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    if hasattr(table, "iloc"):
+        return long(table)
+    return pandas.DataFrame(**table) if isinstance(table, Mapping) else pandas.DataFrame(list(table))
+
+
 def split(table: Any) -> Mapping[str, Any]:
     """A table in the three members the service reads."""
     if isinstance(table, Mapping):

@@ -118,15 +118,13 @@ class Transport:
 
         return self.retried(once)
 
-    def upload(
-        self, path: str, chunks: Callable[[], Iterable[bytes]], length: int, kind: str, query: Mapping[str, Any]
-    ) -> Any:
-        """Sends a body that is not held in one piece. Returns the answer as JSON makes it."""
-        headers = {"Accept": JSON, "Content-Type": kind, "Content-Length": str(length)}
+    def upload(self, path: str, pieces: Callable[[], Iterable[bytes]], kind: str, query: Mapping[str, Any]) -> Any:
+        """Sends a body of a media type that is not held in one piece. Returns the answer as JSON makes it."""
+        headers = {"Accept": JSON, "Content-Type": kind}
 
         def once() -> Any:
             try:
-                with self._once("POST", path + search(query), chunks(), headers, UPLOAD_SECONDS) as response:
+                with self._once("POST", path + search(query), pieces(), headers, UPLOAD_SECONDS) as response:
                     return json.loads(response.read())
             except LOST as cause:
                 raise Unreachable(f"The connection to {self.url} was lost.") from cause

@@ -1,0 +1,144 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { DataType, RecordBatchReader, type RecordBatch, type Vector } from 'apache-arrow';
+import type { Problems } from '../content/problems.js';
+import type { ParquetColumn } from './parquet-columns.js';
+import { writeParquet, type RowGroup } from './write-parquet.js';
+
+const READ_BYTES = 8 << 20;
+
+/** Rows of a row group: short record batches are put together, for a reader pays for each group. */
+const GROUP_ROWS = 1 << 17;
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Writes the rows of an Arrow stream as a Parquet file. Numbers become doubles, timestamps their day as Parquet files are
+ * read too; a column of another type is a finding.
+ * @returns whether it was written
+ * @cost 0.2 µs a number, 0.3 µs a text.
+ */
+export async function writeArrowAsParquet(
+  from: string,
+  to: string,
+  label: string,
+  problems: Problems,
+): Promise<boolean> {
+  const before = problems.errors;
+  try {
+    const reader = RecordBatchReader.from(bytesOf(from));
+    reader.open();
+    for (const { name, type } of reader.schema.fields) {
+      if (kindOf(type) === undefined)
+        problems.error({
+          code: 'WRONG_TYPE',
+          path: `${label}.${name}`.slice(0, 80),
+          message: `The column has the Arrow type ${String(type).slice(0, 80)}; texts, numbers, dates, timestamps and booleans are read.`,
+        });
+    }
+    if (problems.errors > before) return false;
+    await writeParquet(to, rowGroups(reader));
+    return true;
+  } catch (error) {
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: label,
+      message: `The Arrow stream cannot be read: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160)}.`,
+    });
+    return false;
+  }
+}
+
+function* bytesOf(path: string): Generator<Uint8Array> {
+  const file = openSync(path, 'r');
+  try {
+    for (;;) {
+      const chunk = new Uint8Array(READ_BYTES);
+      const count = readSync(file, chunk);
+      if (count === 0) return;
+      yield chunk.subarray(0, count);
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+function* rowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
+  let waiting: RecordBatch[] = [];
+  let rows = 0;
+  for (const batch of batches) {
+    waiting.push(batch);
+    rows += batch.numRows;
+    if (rows < GROUP_ROWS) continue;
+    yield groupOf(waiting, rows);
+    waiting = [];
+    rows = 0;
+  }
+  if (waiting.length > 0) yield groupOf(waiting, rows);
+}
+
+function groupOf(batches: readonly RecordBatch[], rows: number): RowGroup {
+  const [first] = batches;
+  const columns = first!.schema.fields.map(({ name, type }, i) =>
+    columnOf(
+      name,
+      kindOf(type)!, // a stream with another was refused
+      batches.map((batch) => batch.getChildAt(i)!),
+      rows,
+    ),
+  );
+  return { rows, columns };
+}
+
+type Kind = 'text' | 'boolean' | 'day' | 'number' | 'nothing';
+
+function kindOf(type: DataType): Kind | undefined {
+  if (DataType.isDictionary(type)) return kindOf(type.dictionary as DataType);
+  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type)) return 'text';
+  if (DataType.isFloat(type) || DataType.isInt(type)) return 'number';
+  if (DataType.isBool(type)) return 'boolean';
+  if (DataType.isDate(type) || DataType.isTimestamp(type)) return 'day';
+  return DataType.isNull(type) ? 'nothing' : undefined;
+}
+
+function columnOf(name: string, kind: Kind, parts: readonly Vector[], rows: number): ParquetColumn {
+  switch (kind) {
+    case 'number':
+      return { name, kind: 'double', values: numbers(parts, rows) };
+    case 'nothing':
+      return { name, kind: 'double', values: new Float64Array(rows).fill(NaN) };
+    case 'text':
+    case 'boolean':
+      // A vector's values are those of its type.
+      return { name, kind, values: valuesOf(parts, rows) } as ParquetColumn;
+    case 'day': {
+      const times = numbers(parts, rows);
+      return {
+        name,
+        kind,
+        values: Array.from(times, (ms) => (Number.isNaN(ms) ? null : Math.floor(ms / DAY_MS))),
+      };
+    }
+  }
+}
+
+function numbers(parts: readonly Vector[], rows: number): Float64Array {
+  const values = new Float64Array(rows);
+  let row = 0;
+  for (const part of parts) {
+    const held = DataType.isFloat(part.type) && part.nullCount === 0 ? (part.toArray() as unknown) : undefined;
+    if (held instanceof Float64Array) {
+      values.set(held, row);
+      row += held.length;
+      continue;
+    }
+    for (const value of part as Iterable<number | bigint | null>) values[row++] = value === null ? NaN : Number(value);
+  }
+  return values;
+}
+
+function valuesOf(parts: readonly Vector[], rows: number): unknown[] {
+  const values: unknown[] = Array.from({ length: rows });
+  let row = 0;
+  for (const part of parts) for (const value of part as Iterable<unknown>) values[row++] = value;
+  return values;
+}

@@ -1,0 +1,51 @@
+import { stat } from 'node:fs/promises';
+import type { ImportAnswer, UploadedTable } from '../process/market-tasks.js';
+import { mergeContents } from '../content/merge-content.js';
+import type { Problems } from '../content/problems.js';
+import { identityOfFile, type DatasetFiles } from '../sources/folder.js';
+import { readSource } from '../sources/read-source.js';
+import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
+import type { Imported } from './perform-import.js';
+
+/**
+ * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is written
+ * as Parquet first, so that both are read, and their problems told, in one way.
+ * @returns undefined, with a finding, when the table is wrong or contradicts what it is appended to.
+ */
+export async function importTable(
+  { path, dataset, format }: UploadedTable,
+  { folder, held, load }: ImportAnswer,
+  problems: Problems,
+  onProgress: (fraction: number) => void,
+): Promise<Imported | undefined> {
+  if (held === null && dataset !== 'market') {
+    problems.error({
+      code: 'EMPTY_DATASET',
+      path: 'market',
+      message: `There is no market; the table ${dataset} can only be appended to a store that has one.`,
+    });
+    return undefined;
+  }
+  const parquet = format === 'parquet' ? path : `${path}.parquet`;
+  if (format === 'arrow' && !(await writeArrowAsParquet(path, parquet, dataset, problems))) return undefined;
+  const read = await readSource(await filesOf(dataset, parquet), problems, onProgress, { isPart: held !== null });
+  const where = { folder, isServed: load, derived: null };
+  if (read === undefined || held === null) return read && { ...read, ...where };
+  const before = await readSource(held, problems, () => {});
+  const merged = before && mergeContents(before.content, read.content, problems);
+  return merged && { content: merged, rows: read.rows, ...where };
+}
+
+async function filesOf(dataset: UploadedTable['dataset'], path: string): Promise<DatasetFiles> {
+  const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
+  const file = {
+    path,
+    label: dataset,
+    format: 'parquet',
+    isGzipped: false,
+    bytes: size,
+    identity: identity!, // it is there: its size was just read
+    changedAt: ctimeMs,
+  } as const;
+  return { market: [], reference: [], corporate_actions: [], universes: [], series: [], [dataset]: [file] };
+}

@@ -1,0 +1,196 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import {
+  makeData,
+  Field,
+  Float64,
+  Int64,
+  Schema,
+  Struct,
+  Table,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from 'apache-arrow';
+import { Bool, DateDay, Dictionary, Int32, RecordBatch, TimestampMillisecond } from 'apache-arrow';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LIMITS } from '#domain/limits.js';
+import { TABLE_FORMATS } from '#domain/documents/import-request.js';
+import { writeParquet } from '#market/formats/write-parquet.js';
+import { liveService, type LiveService } from './live.js';
+
+const [PARQUET, ARROW] = Object.keys(TABLE_FORMATS) as [string, string];
+const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04'];
+const CLOSES = [100, 101.1, 99.7, 50, 50.3, 51];
+const NAMES = ['A', 'A', 'A', 'B', 'B', 'B'];
+const DATES = [...DAYS, ...DAYS];
+
+let service: LiveService;
+let parquetMarket: Uint8Array;
+beforeAll(async () => {
+  service = await liveService();
+  parquetMarket = await marketFile();
+});
+afterAll(() => service.close());
+
+interface Imported {
+  readonly store: { readonly store_id: string; readonly content_hash: string };
+  readonly rows: Readonly<Record<string, number>>;
+}
+interface Refused {
+  readonly error: { readonly code: string; readonly detail: { readonly limit?: number; readonly findings?: Found[] } };
+}
+interface Found {
+  readonly code: string;
+  readonly path: string;
+}
+
+async function send(type: string, query: string, body: Uint8Array): Promise<{ status: number; body: unknown }> {
+  const address = new URL(`/data/import?${query}`, service.url);
+  const response = await fetch(address, {
+    method: 'POST',
+    headers: { 'content-type': type },
+    body: body as Uint8Array<ArrayBuffer>,
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+/** The same market as an Arrow stream, its dates of one of the types they come in. */
+function arrowMarket(dates: 'text' | 'day' | 'time'): Uint8Array {
+  const moments = DATES.map((day) => new Date(day));
+  const types = { day: new DateDay(), time: new TimestampMillisecond() };
+  return tableToIPC(
+    new Table({
+      identifier: vectorFromArray(NAMES, new Dictionary(new Utf8(), new Int32())),
+      date: dates === 'text' ? vectorFromArray(DATES, new Utf8()) : vectorFromArray(moments, types[dates]),
+      CLOSE: vectorFromArray(CLOSES, new Float64()),
+      VOLUME: vectorFromArray([1n, 2n, null, 4n, 5n, 6n], new Int64()),
+    }),
+  );
+}
+
+async function marketFile(): Promise<Uint8Array> {
+  const path = join(service.folder, 'market.parquet');
+  const columns = [
+    { name: 'identifier', kind: 'text', values: NAMES },
+    { name: 'date', kind: 'text', values: DATES },
+    { name: 'CLOSE', kind: 'double', values: Float64Array.from(CLOSES) },
+    { name: 'VOLUME', kind: 'double', values: Float64Array.from([1, 2, NaN, 4, 5, 6]) },
+  ] as const;
+  await writeParquet(path, [{ rows: NAMES.length, columns }]);
+  return readFileSync(path);
+}
+
+const accepted = async (sent: Promise<{ status: number; body: unknown }>) => {
+  const { status, body } = await sent;
+  expect(status, JSON.stringify(body)).toBe(201);
+  return body as Imported;
+};
+const refusal = async (sent: Promise<{ status: number; body: unknown }>) => ((await sent).body as Refused).error;
+
+test('a table is the same market as JSON, as Parquet and as an Arrow stream', async () => {
+  const data = NAMES.map((name, i) => [name, DATES[i], CLOSES[i], [1, 2, null, 4, 5, 6][i]]);
+  const json = await service.ok<Imported>('POST', '/data/import', {
+    name: 'json',
+    tables: { market: { index: [0, 1, 2, 3, 4, 5], columns: ['identifier', 'date', 'CLOSE', 'VOLUME'], data } },
+  });
+  const stores = [
+    await accepted(send(PARQUET, 'name=parquet', parquetMarket)),
+    await accepted(send(ARROW, 'name=texts', arrowMarket('text'))),
+    await accepted(send(`${ARROW}; x=y`, 'name=days', arrowMarket('day'))),
+    await accepted(send(ARROW, 'name=times&activate=true', arrowMarket('time'))),
+  ];
+  expect(stores.map(({ store }) => store.content_hash)).toEqual(stores.map(() => json.store.content_hash));
+  expect(stores.map(({ rows }) => rows['market'])).toEqual([6, 6, 6, 6]);
+  const { prices } = await service.ok<{ prices: { data: unknown } }>('GET', '/data/prices/A?columns=CLOSE');
+  expect(prices.data).toEqual(CLOSES.slice(0, 3).map((close) => [close]));
+});
+
+test('another table is appended to a store that has a market, and to no other', async () => {
+  const reference = tableToIPC(
+    new Table({
+      identifier: vectorFromArray(['A', 'B'], new Utf8()),
+      SECTOR: vectorFromArray(['Energy', null], new Utf8()),
+    }),
+  );
+  await accepted(send(PARQUET, 'name=Parts&currency=EUR', parquetMarket));
+  const { rows } = await accepted(send(ARROW, 'name=Parts&dataset=reference&on_exists=append', reference));
+  expect(rows['reference']).toBe(2);
+  await service.job('/data/stores/parts/activate');
+  const { fields } = await service.ok<{ fields: unknown }>('GET', '/data/reference/A');
+  expect(fields).toMatchObject({ SECTOR: 'Energy' });
+  const alone = await refusal(send(ARROW, 'name=Alone&dataset=reference', reference));
+  expect([alone.code, alone.detail.findings!.map(({ code }) => code)]).toEqual([
+    'VALIDATION_FAILED',
+    ['EMPTY_DATASET'],
+  ]);
+});
+
+test('what is wrong is told where it is, and nothing of it stays', async () => {
+  const held = () => readdirSync(join(service.folder, 'home'), { recursive: true, encoding: 'utf8' }).toSorted();
+  const before = held();
+  const broken = parquetMarket.slice(0, 100);
+  const odd = new Table({ identifier: vectorFromArray(['A']), date: vectorFromArray(['2024-01-02']) });
+  const list = new Schema([new Field('CLOSE', new Struct([new Field('x', new Bool())]))]);
+  const nested = new Table([new RecordBatch(list, makeData({ type: new Struct(list.fields), length: 0 }))]);
+  const refusals = [
+    await refusal(send(PARQUET, 'name=x', broken)),
+    await refusal(send(ARROW, 'name=x', Buffer.from('no stream at all'))),
+    await refusal(send(ARROW, 'name=x', tableToIPC(odd))),
+    await refusal(send(ARROW, 'name=x', tableToIPC(nested))),
+    await refusal(send(ARROW, '', arrowMarket('day'))),
+    await refusal(send('application/json', 'name=x', Buffer.from('{}'))),
+    await refusal(send(PARQUET, 'name=x', new Uint8Array(0))),
+    await refusal(send('text/csv', 'name=x', Buffer.from('a'))),
+  ];
+  expect(
+    refusals.map(({ code, detail }) => [
+      code,
+      ...(detail?.findings ?? []).map((found) => `${found.code} ${found.path}`),
+    ]),
+  ).toEqual([
+    ['VALIDATION_FAILED', 'UNREADABLE_FILE market'],
+    ['VALIDATION_FAILED', 'UNREADABLE_FILE market'],
+    ['VALIDATION_FAILED', 'MISSING_COLUMN market.CLOSE'],
+    ['VALIDATION_FAILED', 'WRONG_TYPE market.CLOSE'],
+    ['VALIDATION_FAILED', 'REQUIRED name'],
+    ['VALIDATION_FAILED', 'UNKNOWN_FIELD name'],
+    ['MALFORMED_REQUEST'],
+    ['MALFORMED_REQUEST'],
+  ]);
+  expect(held()).toEqual(before);
+});
+
+/** What the service answers to headers and the first bytes of a body that goes on or breaks off. */
+function begin(headers: Readonly<Record<string, string>>, breaksOff: boolean): Promise<Refused['error'] | undefined> {
+  return new Promise((resolve, reject) => {
+    const address = new URL('/data/import?name=half', service.url);
+    const sent = httpRequest(
+      address,
+      { method: 'POST', headers: { 'content-type': ARROW, ...headers } },
+      (response) => {
+        response.setEncoding('utf8').on('data', (text: string) => {
+          sent.destroy();
+          resolve((JSON.parse(text) as Refused).error);
+        });
+      },
+    );
+    sent.on('error', (failure) => (breaksOff ? resolve(undefined) : reject(failure)));
+    sent.write('half a stream', () => {
+      if (breaksOff) sent.destroy(new Error('gone'));
+    });
+  });
+}
+
+test('a body beyond the limit is refused by its length, one that breaks off leaves its name free', async () => {
+  const bytes = String(LIMITS.MAX_IMPORT_TABLE_BYTES + 1);
+  const refused = await begin({ 'content-length': bytes }, false);
+  expect([refused?.code, refused?.detail.limit]).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_TABLE_BYTES]);
+  await begin({ 'transfer-encoding': 'chunked' }, true);
+  // Until the service has noticed, its name is taken.
+  let sent = await send(PARQUET, 'name=half', parquetMarket);
+  while (((sent.body as Refused).error?.code ?? '') === 'STORE_LOADING')
+    sent = await send(PARQUET, 'name=half', parquetMarket);
+  expect(sent.status).toBe(201);
+});

@@ -1,93 +1,18 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/limits.js';
-import { liveService, type LiveService } from '../real/live.js';
+import { CLIENTS, isPythonHere, pythonUser, tellMissing, type PythonUser } from './python-user.js';
 
-const runs = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
-/** The first Python with pandas: a system's packages are often there for its own Python alone. */
-const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
-const PYTHON = PYTHONS.find((command) => runs(command, '-c', 'import pandas')) ?? PYTHONS[0] ?? '';
-const isPythonHere = PYTHON !== '';
-const has = (module: string) => isPythonHere && runs(PYTHON, '-c', `import ${module}`);
-const hasPandas = has('pandas');
-const hasArrow = hasPandas && has('pyarrow');
-const hasMypy = runs('mypy', '--version');
-const canBuild = has('pip') && has('setuptools, wheel');
-const missing = (is: boolean, what: string) => (is ? [] : [what]);
-const absent = !isPythonHere
-  ? ['python3']
-  : [
-      ...missing(hasPandas, 'pandas'),
-      ...missing(hasArrow, 'pyarrow'),
-      ...missing(hasMypy, 'mypy'),
-      ...missing(canBuild, 'setuptools, wheel and pip'),
-    ];
-if (absent.length > 0) console.log(`Tests of the Python client are skipped that need ${absent.join(', or ')}.`);
+tellMissing('the Python client', { python3: isPythonHere });
 
-const CLIENTS = resolve('src/clients/python');
-const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
-
-let service: LiveService;
-let folder: string;
+let user: PythonUser;
 beforeAll(async () => {
-  if (!isPythonHere) return;
-  service = await liveService();
-  folder = await mkdtemp(join(tmpdir(), 'divisor-python-'));
-  await service.job('/data/synthetic', { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' });
-  await service.ok('PUT', '/indices/PY', {
-    id: 'PY',
-    name: 'Python',
-    calendar: 'XNYS',
-    base_date: '2020-01-02',
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
-  await service.job('/analytics/PY/backtest', { transaction_cost_bps: 5 });
+  if (isPythonHere) user = await pythonUser();
 });
-afterAll(async () => {
-  if (!isPythonHere) return;
-  await service.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => user?.close());
 
-interface Ran {
-  readonly status: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs Python as its user would; the service answers in this process meanwhile. */
-function python(words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
-  return new Promise((done, reject) => {
-    const child = spawn(PYTHON, words, {
-      cwd: folder,
-      env: {
-        ...process.env,
-        PYTHONPATH: CLIENTS,
-        DIVISOR_URL: service.url,
-        PYTHONDONTWRITEBYTECODE: '1',
-        ...environment,
-      },
-    });
-    const texts = { out: '', err: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => void (texts.out += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => void (texts.err += text));
-    child.on('error', reject).on('close', (status) => done({ status, ...texts }));
-  });
-}
-
-/** What a script says as JSON on its last line. */
-async function outputOf(script: string): Promise<unknown> {
-  const { status, out, err } = await python([
-    '-c',
-    `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`,
-  ]);
-  expect(status, err).toBe(0);
-  return JSON.parse(out.trimEnd().split('\n').at(-1)!);
-}
+const outputOf = (script: string) => user.outputOf(script);
 
 describe.skipIf(!isPythonHere)('the Python client', () => {
   test('backtests, and its numbers are those of the service', async () => {
@@ -95,7 +20,10 @@ describe.skipIf(!isPythonHere)('the Python client', () => {
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append((job["status"], job["progress"])), transaction_cost_bps=5)
 print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]]))`);
-    const overview = await service.ok<{ metrics: unknown; level: { data: number[] } }>('GET', '/analytics/PY/overview');
+    const overview = await user.service.ok<{ metrics: unknown; level: { data: number[] } }>(
+      'GET',
+      '/analytics/PY/overview',
+    );
     expect(said).toEqual([overview.metrics, overview.level.data.length, overview.level.data.at(-1), ['succeeded', 1]]);
   });
 
@@ -104,7 +32,7 @@ print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append(job["status"]), transaction_cost_bps=5, if_stale=True)
 print(json.dumps([run["metrics"]["total_return"], seen]))`);
-    const overview = await service.ok<{ metrics: { total_return: number } }>('GET', '/analytics/PY/overview');
+    const overview = await user.service.ok<{ metrics: { total_return: number } }>('GET', '/analytics/PY/overview');
     expect(said).toEqual([overview.metrics.total_return, []]);
   });
 
@@ -136,17 +64,6 @@ with open("weights.xlsx", "rb") as file:
     begins = file.read(2).decode()
 print(json.dumps([len(rows) > 100, same, begins, codes, sorted(name for name in os.listdir(".") if name.startswith(("weights", "nobody")))]))`);
     expect(said).toEqual([true, true, 'PK', ['VALIDATION_FAILED', 'INDEX_NOT_FOUND'], ['weights.csv', 'weights.xlsx']]);
-  });
-
-  test.skipIf(!hasPandas)('exports a table as a frame, the same that pandas reads from CSV', async () => {
-    const said = await outputOf(`
-import pandas
-d = Divisor()
-frame = d.export("PY", "levels")
-d.export("PY", "levels", "levels.csv")
-read = pandas.read_csv("levels.csv", parse_dates=["date"], float_precision="round_trip")
-print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"] == read["level"]).all()), str(frame["date"].dtype).startswith("datetime64"), bool(frame["return"].isna().sum() == 1)]))`);
-    expect(said).toEqual([true, true, true, true]);
   });
 
   test('imports rows, dates and lists of dictionaries', async () => {
@@ -188,72 +105,6 @@ print(json.dumps(codes))`);
     );
     expect(said).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
   });
-
-  test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {
-    const said = await outputOf(`
-import pandas, divisor.client
-d = Divisor()
-name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
-heard = []
-answer = d.transport.answer
-d.transport.answer = lambda *words: (heard.append(words[-1]), answer(*words))[1]
-arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
-divisor.client.pyarrow = None
-plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
-print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow), isinstance(arrow.index, pandas.DatetimeIndex), list(arrow.index) == list(plain.index), bool((arrow["CLOSE"] == plain["CLOSE"]).all()), list(map(str, arrow.dtypes)) == list(map(str, plain.dtypes))]))`);
-    expect(said).toEqual([
-      'application/vnd.apache.arrow.stream',
-      false,
-      ['CLOSE', 'VOLUME'],
-      253,
-      true,
-      true,
-      true,
-      true,
-    ]);
-  });
-
-  test.skipIf(!hasPandas)('hands over series and tables as pandas objects, and takes frames', async () => {
-    const said = await outputOf(`
-import pandas
-d = Divisor()
-level = d.levels("PY")
-frame = d.prices(d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"])
-table = pandas.DataFrame({"identifier": ["A", "A"], "date": pandas.to_datetime(["2024-01-02", "2024-01-03"]), "CLOSE": [1.0, 2.0], "VOLUME": [float("nan"), 3.0]})
-imported = d.import_tables("Frame", {"market": table}, store_id="frame")
-print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"]]))`);
-    expect(said).toEqual([true, true, true, true, 2]);
-  });
-
-  test.skipIf(!hasPandas)(
-    'a large frame arrives whole, its names and dates in columns, in the index or above the columns',
-    async () => {
-      const said = await outputOf(`
-import numpy, pandas
-d = Divisor()
-names, days = [f"N{i}" for i in range(60)], pandas.bdate_range("2021-01-04", periods=700, tz="Europe/London")
-index = pandas.MultiIndex.from_product([days, names], names=["Date", "Ticker"])
-values = numpy.random.default_rng(7).uniform(1, 2, (len(index), 3))
-frame = pandas.DataFrame(values, index=index, columns=["CLOSE", "VOLUME", "SHARES"])
-frame.iloc[5, 1] = numpy.nan
-wide = frame.unstack("Ticker")
-shapes = {"columns": frame.reset_index().rename(columns={"Date": "date", "Ticker": "identifier"}), "index": frame, "wide": wide}
-stores = [d.import_tables(name, {"market": shape}) for name, shape in shapes.items()]
-sectors = pandas.DataFrame({"SECTOR": ["Energy"] * 60}, index=pandas.Index(names, name="identifier"))
-both = d.import_tables("both", {"reference": sectors, "market": frame}, activate=True)
-held = d.prices("N7", columns=["CLOSE"])["CLOSE"]
-try:
-    d.import_tables("torn", {"market": frame, "reference": sectors.assign(identifier=[""] * 60)})
-except DivisorError as refused:
-    torn = refused.code
-print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), both["rows"]["market"], both["rows"]["reference"],
-    list(held) == list(frame["CLOSE"].xs("N7", level="Ticker")), str(held.index[0].date()), d.reference(["N7"], ["SECTOR"]), torn,
-    [store["store_id"] for store in d.request("GET", "/data/stores")["stores"] if store["store_id"] == "torn"]]))
-`);
-      await service.job('/data/stores/market/activate');
-      expect(said).toEqual([1, 42_000, 60, true, '2021-01-04', { N7: { SECTOR: 'Energy' } }, 'VALIDATION_FAILED', []]);
-    },
-  );
 
   test('an operation answers what the service answers; a job is waited for, or its result is there at once', async () => {
     const said = await outputOf(`
@@ -334,47 +185,13 @@ except DivisorError as refused:
     expect(said).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_BYTES]);
   });
 
-  test.skipIf(!hasMypy)('its types hold, strictly, for Python 3.9 too', () => {
-    const { status, stdout } = spawnSync(
-      'mypy',
-      [
-        '--strict',
-        '--python-version',
-        '3.9',
-        '--cache-dir',
-        join(folder, 'mypy'),
-        '--config-file',
-        'pyproject.toml',
-        'divisor',
-      ],
-      { cwd: CLIENTS, encoding: 'utf8' },
-    );
-    expect(status, stdout).toBe(0);
-  });
-
-  test.skipIf(!canBuild)('it is a typed wheel, made without a network', async () => {
-    const source = join(folder, 'source');
-    cpSync(CLIENTS, source, { recursive: true });
-    const words = ['-m', 'pip', 'wheel', '--no-build-isolation', '--no-index', '--no-deps', '-w', 'wheels', source];
-    const { status, err } = await python(words);
-    expect(status, err).toBe(0);
-    const [wheel, ...others] = readdirSync(join(folder, 'wheels'));
-    expect([wheel, others]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
-    // A wheel is a zip that Python imports from.
-    const ran = await python(['-c', 'import divisor; print(divisor.__file__, divisor.Divisor().health()["version"])'], {
-      PYTHONPATH: join(folder, 'wheels', wheel!),
-    });
-    expect([ran.err, ran.out.includes('.whl/divisor'), ran.out.trim().endsWith(VERSION)]).toEqual(['', true, true]);
-    const held = await python(['-m', 'zipfile', '-l', join(folder, 'wheels', wheel!)]);
-    expect(held.out).toContain('divisor/py.typed');
-  });
-
   test('its example ends in a chart', async () => {
-    const { status, out, err } = await python([join(CLIENTS, 'example.py')]);
+    const { status, out, err } = await user.python([join(CLIENTS, 'example.py')]);
     expect(status, err).toBe(0);
     const chart = /Chart written to (\S+)/.exec(out)![1]!;
-    expect(existsSync(join(folder, chart))).toBe(true);
-    if (chart.endsWith('.svg')) expect(readFileSync(join(folder, chart), 'utf8').match(/<polyline/g)).toHaveLength(2);
+    expect(existsSync(join(user.folder, chart))).toBe(true);
+    if (chart.endsWith('.svg'))
+      expect(readFileSync(join(user.folder, chart), 'utf8').match(/<polyline/g)).toHaveLength(2);
     expect(err.match(/100%/g)!.length).toBeGreaterThanOrEqual(3);
   });
 });

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasModule, pythonUser, tellMissing, type PythonUser } from './python-user.js';
+
+const hasPandas = hasModule('pandas');
+const hasArrow = hasPandas && hasModule('pyarrow');
+tellMissing("the Python client's frames", { pandas: hasPandas, pyarrow: hasArrow });
+
+let user: PythonUser;
+beforeAll(async () => {
+  if (hasPandas) user = await pythonUser();
+});
+afterAll(() => user?.close());
+
+const outputOf = (script: string) => user.outputOf(script);
+
+describe.skipIf(!hasPandas)('with pandas', () => {
+  test('exports a table as a frame, the same that pandas reads from CSV', async () => {
+    const said = await outputOf(`
+import pandas
+d = Divisor()
+frame = d.export("PY", "levels")
+d.export("PY", "levels", "levels.csv")
+read = pandas.read_csv("levels.csv", parse_dates=["date"], float_precision="round_trip")
+print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"] == read["level"]).all()), str(frame["date"].dtype).startswith("datetime64"), bool(frame["return"].isna().sum() == 1)]))`);
+    expect(said).toEqual([true, true, true, true]);
+  });
+
+  test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {
+    const said = await outputOf(`
+import pandas, divisor.client
+d = Divisor()
+name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
+heard = []
+answer = d.transport.answer
+d.transport.answer = lambda *words: (heard.append(words[-1]), answer(*words))[1]
+arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
+divisor.client.pyarrow = None
+plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
+print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow), isinstance(arrow.index, pandas.DatetimeIndex), list(arrow.index) == list(plain.index), bool((arrow["CLOSE"] == plain["CLOSE"]).all()), list(map(str, arrow.dtypes)) == list(map(str, plain.dtypes))]))`);
+    expect(said).toEqual([
+      'application/vnd.apache.arrow.stream',
+      false,
+      ['CLOSE', 'VOLUME'],
+      253,
+      true,
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test('hands over series and tables as pandas objects, and takes frames', async () => {
+    const said = await outputOf(`
+import pandas
+d = Divisor()
+level = d.levels("PY")
+frame = d.prices(d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"])
+table = pandas.DataFrame({"identifier": ["A", "A"], "date": pandas.to_datetime(["2024-01-02", "2024-01-03"]), "CLOSE": [1.0, 2.0], "VOLUME": [float("nan"), 3.0]})
+imported = d.import_tables("Frame", {"market": table}, store_id="frame")
+print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"]]))`);
+    expect(said).toEqual([true, true, true, true, 2]);
+  });
+
+  test('a large frame arrives whole, names and dates in columns, in the index or above them', async () => {
+    const said = await outputOf(`
+import numpy, pandas
+d = Divisor()
+names, days = [f"N{i}" for i in range(60)], pandas.bdate_range("2021-01-04", periods=700, tz="Europe/London")
+index = pandas.MultiIndex.from_product([days, names], names=["Date", "Ticker"])
+values = numpy.random.default_rng(7).uniform(1, 2, (len(index), 3))
+frame = pandas.DataFrame(values, index=index, columns=["CLOSE", "VOLUME", "SHARES"])
+frame.iloc[5, 1] = numpy.nan
+wide = frame.unstack("Ticker")
+shapes = {"columns": frame.reset_index().rename(columns={"Date": "date", "Ticker": "identifier"}), "index": frame, "wide": wide}
+stores = [d.import_tables(name, {"market": shape}) for name, shape in shapes.items()]
+sectors = pandas.DataFrame({"SECTOR": ["Energy"] * 60}, index=pandas.Index(names, name="identifier"))
+both = d.import_tables("both", {"reference": sectors, "market": frame}, activate=True)
+held = d.prices("N7", columns=["CLOSE"])["CLOSE"]
+try:
+    d.import_tables("torn", {"market": frame, "reference": sectors.assign(identifier=[""] * 60)})
+except DivisorError as refused:
+    torn = refused.code
+print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), both["rows"]["market"], both["rows"]["reference"],
+    list(held) == list(frame["CLOSE"].xs("N7", level="Ticker")), str(held.index[0].date()), d.reference(["N7"], ["SECTOR"]), torn,
+    [store["store_id"] for store in d.request("GET", "/data/stores")["stores"] if store["store_id"] == "torn"]]))
+`);
+    await user.service.job('/data/stores/market/activate');
+    expect(said).toEqual([1, 42_000, 60, true, '2021-01-04', { N7: { SECTOR: 'Energy' } }, 'VALIDATION_FAILED', []]);
+  });
+});

@@ -1,0 +1,53 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CLIENTS, hasCommand, hasModule, runPython, tellMissing } from './python-user.js';
+
+const hasMypy = hasCommand('mypy');
+const canBuild = hasModule('pip') && hasModule('setuptools, wheel');
+tellMissing('the Python package', { mypy: hasMypy, 'pip, setuptools and wheel': canBuild });
+
+const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+
+let folder: string;
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'divisor-package-'))));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test.skipIf(!hasMypy)('its types hold, strictly, for Python 3.9 too', () => {
+  const { status, stdout } = spawnSync(
+    'mypy',
+    [
+      '--strict',
+      '--python-version',
+      '3.9',
+      '--cache-dir',
+      join(folder, 'mypy'),
+      '--config-file',
+      'pyproject.toml',
+      'divisor',
+    ],
+    { cwd: CLIENTS, encoding: 'utf8' },
+  );
+  expect(status, stdout).toBe(0);
+});
+
+test.skipIf(!canBuild)('it is a typed wheel, made without a network', async () => {
+  const source = join(folder, 'source');
+  cpSync(CLIENTS, source, { recursive: true });
+  const words = ['-m', 'pip', 'wheel', '--no-build-isolation', '--no-index', '--no-deps', '-w', 'wheels', source];
+  const { status, err } = await runPython(words, folder, {});
+  expect(status, err).toBe(0);
+  const [wheel, ...others] = readdirSync(join(folder, 'wheels'));
+  expect([wheel, others]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
+  // A wheel is a zip that Python imports from.
+  const ran = await runPython(
+    ['-c', 'import divisor, divisor.version; print(divisor.__file__, divisor.version.VERSION)'],
+    folder,
+    { PYTHONPATH: join(folder, 'wheels', wheel!) },
+  );
+  expect([ran.err, ran.out.includes('.whl/divisor'), ran.out.trim().endsWith(VERSION)]).toEqual(['', true, true]);
+  const held = await runPython(['-m', 'zipfile', '-l', join(folder, 'wheels', wheel!)], folder, {});
+  expect(held.out).toContain('divisor/py.typed');
+});

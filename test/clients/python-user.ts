@@ -1,0 +1,89 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { expect } from 'vitest';
+import { liveService, type LiveService } from '../real/live.js';
+
+const runs = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
+/** The first Python with pandas: a system's packages are often there for its own Python alone. */
+const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
+export const PYTHON = PYTHONS.find((command) => runs(command, '-c', 'import pandas')) ?? PYTHONS[0] ?? '';
+export const isPythonHere = PYTHON !== '';
+export const hasCommand = (command: string) => runs(command, '--version');
+export const hasModule = (module: string) => isPythonHere && runs(PYTHON, '-c', `import ${module}`);
+
+/** Tells what tests are skipped for. */
+export function tellMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {
+  const missing = Object.entries(needed).flatMap(([name, isHere]) => (isHere ? [] : [name]));
+  if (missing.length > 0) console.log(`Tests of ${tests} are skipped that need ${missing.join(', or ')}.`);
+}
+
+export const CLIENTS = resolve('src/clients/python');
+
+export interface Ran {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs Python as its user would; a service may answer in this process meanwhile. */
+export function runPython(
+  words: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<Ran> {
+  return new Promise((done, reject) => {
+    const child = spawn(PYTHON, words, {
+      cwd: folder,
+      env: { ...process.env, PYTHONPATH: CLIENTS, PYTHONDONTWRITEBYTECODE: '1', ...environment },
+    });
+    const texts = { out: '', err: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => void (texts.out += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => void (texts.err += text));
+    child.on('error', reject).on('close', (status) => done({ status, ...texts }));
+  });
+}
+
+/** A service with a market and a run of an index on it, and a folder where Python runs as its user would run it. */
+export interface PythonUser {
+  readonly service: LiveService;
+  readonly folder: string;
+  python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
+  /** What a script says as JSON on its last line. */
+  outputOf(script: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export async function pythonUser(): Promise<PythonUser> {
+  const service = await liveService();
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-python-'));
+  await service.job('/data/synthetic', { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' });
+  await service.ok('PUT', '/indices/PY', {
+    id: 'PY',
+    name: 'Python',
+    calendar: 'XNYS',
+    base_date: '2020-01-02',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  await service.job('/analytics/PY/backtest', { transaction_cost_bps: 5 });
+  const python = (words: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+    runPython(words, folder, { DIVISOR_URL: service.url, ...environment });
+  return {
+    service,
+    folder,
+    python,
+    async outputOf(script) {
+      const { status, out, err } = await python([
+        '-c',
+        `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`,
+      ]);
+      expect(status, err).toBe(0);
+      return JSON.parse(out.trimEnd().split('\n').at(-1)!);
+    },
+    async close() {
+      await service.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -10,6 +10,7 @@ import { lastAtMost } from '#domain/search.js';
 import { growthOfLevel, momentsOf, planSimulation, sharedTallies } from '#domain/simulation/simulation.js';
 import { summariseSimulation } from '#domain/simulation/summarise.js';
 import type { PathTallies } from '#kernels/simulation/simulate-paths.js';
+import { simulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
 import type { PlanSimulationInput, SimulationStart } from '#jobs/tasks/runs.js';
 import { outputBytes } from './hand-over.js';
@@ -119,27 +120,7 @@ export const simulatePart: Task<'simulate-paths'> = async ({ plan, part, memory 
 };
 
 /** The SimulationView of drawn paths as JSON. */
-export const sumSimulation: Task<'sum-simulation'> = ({ start, memory, request, runId, dates, precision }) => {
-  const { plan } = start;
-  const summary = summariseSimulation(request, plan, sharedTallies(memory, plan));
-  const view = {
-    index_id: runId,
-    method: request.method,
-    horizon: plan.horizon,
-    paths: plan.paths,
-    seed: plan.seed,
-    observations: start.observations,
-    observed_start: start.observedStart,
-    observed_end: start.observedEnd,
-    mean_return: start.mean,
-    volatility: start.deviation * Math.sqrt(LIMITS.PERIODS_PER_YEAR),
-    factor_share: start.factorShare,
-    levels: { index: [start.observedEnd, ...dates], columns: request.percentiles.map(String), data: summary.levels },
-    total_return: summary.totalReturn,
-    max_drawdown: summary.maxDrawdown,
-    time_under_water: summary.timeUnderWater,
-    shortfall: { level: request.level, at_end: summary.shortfall.atEnd, at_any_time: summary.shortfall.atAnyTime },
-    precision,
-  };
-  return outputBytes(canonicalJson(view));
+export const sumSimulation: Task<'sum-simulation'> = ({ start, memory, request, ...rest }) => {
+  const summary = summariseSimulation(request, start.plan, sharedTallies(memory, start.plan));
+  return outputBytes(canonicalJson(simulationView({ ...start, ...rest, request, summary })));
 };

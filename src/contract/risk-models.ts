@@ -26,6 +26,7 @@ export const RiskModelView = z
       .meta({ description: 'Of the covariance product: float32 on the tensorflow engine.' }),
   })
   .meta({ id: 'RiskModelView' });
+export type RiskModelView = z.infer<typeof RiskModelView>;
 
 export const RiskModelSummary = z
   .strictObject({

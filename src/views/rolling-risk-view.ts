@@ -1,5 +1,8 @@
 import type { RiskMemory, RollingRisk } from '#domain/analytics/rolling-risk.js';
+import type { RollingRiskView } from '#contract/rolling-risk.js';
+import type { Stateless } from '#contract/run-state.js';
 import { LIMITS } from '#domain/limits.js';
+import { jsonObject, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { writeDatedTable } from './table-json.js';
 
@@ -9,20 +12,6 @@ export interface RollingRiskInput {
   /** Of the run, [T]. */
   readonly days: Int32Array;
   readonly risk: RollingRisk;
-}
-
-/** A RollingRiskView as JSON. @throws Refusal NUMERIC_FAILURE when a value is not finite @cost 20 ns a number */
-export function writeRollingRisk(json: JsonWriter, { runId, memory, days, risk }: RollingRiskInput): void {
-  const hidden = Math.max(0, firstShown(memory) - risk.from);
-  json.raw(
-    `{"index_id":${JSON.stringify(runId)},"window":${'window' in memory ? memory.window : 'null'},"half_life":${'halfLife' in memory ? memory.halfLife : 'null'},"risk":`,
-  );
-  writeDatedTable(json, {
-    days: days.subarray(risk.from + hidden),
-    columns: COLUMNS.map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),
-    holes: 'refused',
-  });
-  json.raw('}');
 }
 
 const COLUMNS = [
@@ -36,4 +25,23 @@ const COLUMNS = [
 /** Position in the levels. With decaying weights the first few returns say nothing yet. */
 function firstShown(memory: RiskMemory): number {
   return 'window' in memory ? 0 : LIMITS.MIN_NAME_OBSERVATIONS;
+}
+
+const ROLLING_RISK = jsonObject<Stateless<RollingRiskView>, RollingRiskInput>({
+  index_id: textMember(({ runId }) => runId),
+  window: valueMember(({ memory }) => ('window' in memory ? memory.window : null)),
+  half_life: valueMember(({ memory }) => ('halfLife' in memory ? memory.halfLife : null)),
+  risk: writtenMember((json, { memory, days, risk }) => {
+    const hidden = Math.max(0, firstShown(memory) - risk.from);
+    writeDatedTable(json, {
+      days: days.subarray(risk.from + hidden),
+      columns: COLUMNS.map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),
+      holes: 'refused',
+    });
+  }),
+});
+
+/** A RollingRiskView as JSON. @throws Refusal NUMERIC_FAILURE when a value is not finite @cost 20 ns a number */
+export function writeRollingRisk(json: JsonWriter, input: RollingRiskInput): void {
+  ROLLING_RISK.write(json, input);
 }

@@ -1,4 +1,4 @@
-import type { RiskModelCollection } from '#contract/risk-models.js';
+import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
 import { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText, type Finding } from '#domain/findings.js';
@@ -237,7 +237,10 @@ function assertKnown(market: MarketData, identifiers: readonly string[]): void {
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }
 
-/** Fields of the view that are no matrix and need no name of their own order. */
+/** Members of the view that are written piece by piece. */
+type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
+
+/** The other members of the view. */
 function smallFields({
   model_id,
   diagnostics,
@@ -247,7 +250,7 @@ function smallFields({
   observed_end,
   content_hash,
   precision,
-}: RiskModelDocument) {
+}: RiskModelDocument): Omit<RiskModelView, Streamed> {
   return {
     model_id,
     diagnostics,

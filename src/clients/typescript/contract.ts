@@ -2152,8 +2152,8 @@ export interface ImportRequest {
   readonly name: string;
   /** Default: the name in lower case, other characters as dashes. */
   readonly store_id?: string | undefined;
-  /** Of the content; csv is a zip of CSV files. */
-  readonly format?: 'xlsx' | 'csv' | undefined;
+  /** Of the content: an Excel workbook, or a zip of CSV files, for which csv is the earlier name. */
+  readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
   /** Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store. */
@@ -6274,7 +6274,7 @@ export interface Operations {
   };
   /** A blank import template with one example row a sheet. */
   getImportTemplate: {
-    request: { readonly query?: { readonly format?: 'xlsx' | 'csv' | undefined } | undefined };
+    request: { readonly query?: { readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined } | undefined };
     answer: Uint8Array;
   };
   /** Generates a synthetic market into a new store and serves it. */

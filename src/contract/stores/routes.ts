@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ImportQuery, TABLE_FORMATS } from '#domain/documents/import-request.js';
 import { LIMITS } from '#domain/limits.js';
+import { IMPORT_FORMATS } from '#domain/documents/import-request.js';
 import { Id } from '#domain/shape.js';
 import { listingQuery } from '../common.js';
 import { routes } from '../route.js';
@@ -197,9 +198,9 @@ export const storeRoutes = routes({
     summary: 'A blank import template with one example row a sheet.',
     query: z.strictObject({
       format: z
-        .enum(['xlsx', 'csv'])
+        .enum(IMPORT_FORMATS)
         .default('xlsx')
-        .meta({ description: 'An Excel workbook, or a zip of CSV files.' }),
+        .meta({ description: 'An Excel workbook, or a zip of CSV files, for which csv is the earlier name.' }),
     }),
     success: {
       status: 200,

@@ -10,11 +10,17 @@ export interface ImportTable {
   readonly data: readonly (readonly unknown[])[];
 }
 
+/** Formats of the content of an import and of its template. `csv` is the earlier name of `csv.zip`. */
+export const IMPORT_FORMATS = ['xlsx', 'csv.zip', 'csv'] as const;
+export type ImportFormat = (typeof IMPORT_FORMATS)[number];
+
 /** What of an import is decided before its data is read. */
 export const ImportHeader = z.strictObject({
   name: z.string().min(1).max(200),
   store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
-  format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
+  format: z.enum(IMPORT_FORMATS).default('xlsx').meta({
+    description: 'Of the content: an Excel workbook, or a zip of CSV files, for which csv is the earlier name.',
+  }),
   adjustment: Adjustment.default('none'),
   currency: DeclaredCurrency.optional().meta({
     description:

@@ -1,3 +1,4 @@
+import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { Dataset } from '../content/datasets.js';
 import { protectedText } from '../formats/formula-text.js';
 import { writeWorkbook, type Sheet } from '../formats/workbook-writer.js';
@@ -53,10 +54,8 @@ const EXAMPLES: Readonly<Record<Dataset, Rows>> = {
   ],
 };
 
-export type TemplateFormat = 'xlsx' | 'csv';
-
 /** The blank template of an import, with one example row a sheet: a workbook, or a zip of CSV files. */
-export function importTemplate(format: TemplateFormat): Uint8Array<ArrayBuffer> {
+export function importTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
   const sheets: Sheet[] = Object.entries(EXAMPLES).map(([name, rows]) => ({ name, rows }));
   return format === 'xlsx'
     ? writeWorkbook(sheets)

@@ -1,3 +1,4 @@
+import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -16,7 +17,7 @@ import { openZip, ZipFault } from '../formats/zip-reader.js';
 /** What an import brings: inline tables, or the bytes of a file. */
 export type ImportSource =
   | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, Frame>> }
-  | { readonly kind: 'xlsx' | 'csv'; readonly bytes: Uint8Array };
+  | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
 /** A content with the rows it came from. */
 export interface ImportRead {

@@ -1,3 +1,4 @@
+import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
@@ -8,7 +9,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
-import { importTemplate, type TemplateFormat } from '#market/import/import-template.js';
+import { importTemplate } from '#market/import/import-template.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
@@ -54,7 +55,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody): Promise<ImportResult>;
   /** The blank template of an import. */
-  template(format: TemplateFormat): {
+  template(format: ImportFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
     readonly type: string;
     readonly name: string;
@@ -193,7 +194,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   };
 }
 
-const TEMPLATES: Record<TemplateFormat, { readonly type: string; readonly name: string }> = {
+const TEMPLATES: Record<ImportFormat, { readonly type: string; readonly name: string }> = {
   xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', name: 'import-template.xlsx' },
+  'csv.zip': { type: 'application/zip', name: 'import-template.zip' },
   csv: { type: 'application/zip', name: 'import-template.zip' },
 };

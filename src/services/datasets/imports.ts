@@ -244,7 +244,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       name,
       adjustment,
       currency,
-      format: 'csv',
+      format: 'csv.zip',
       mapping: null,
       activate: handle !== null,
       on_exists: 'refuse',

@@ -657,10 +657,10 @@ class Operations:
         """
         return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "activate": activate, "on_exists": on_exists}))
 
-    def get_import_template(self, *, format: Optional[Literal["xlsx", "csv"]] = None) -> bytes:
+    def get_import_template(self, *, format: Optional[Literal["xlsx", "csv.zip", "csv"]] = None) -> bytes:
         """A blank import template with one example row a sheet.
 
-        :param format: An Excel workbook, or a zip of CSV files.
+        :param format: An Excel workbook, or a zip of CSV files, for which csv is the earlier name.
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 

@@ -160,6 +160,7 @@ class Divisor:
         return {**ready(answer, self._frames), "rows": {**answer["rows"], **rows}}
 
     def import_file(self, path: Union[str, Path], **fields: Any) -> Any:
+<<<<<<< HEAD
         """Imports an Excel workbook or a zip of CSV files, made like the template of `GET /data/import/template`; or the
         market as a Parquet file (.parquet) or an Arrow stream (.arrow), of up to 4 GiB."""
         file = Path(path)
@@ -170,6 +171,12 @@ class Divisor:
         content = base64.b64encode(file.read_bytes()).decode()
         kept = "csv" if file.suffix == ".zip" else "xlsx"
         return self.request("POST", "/data/import", {"name": file.stem, "format": kept, "content": content, **fields})
+=======
+        """Imports an Excel workbook, or a zip of CSV files, made like the template of `GET /data/import/template`."""
+        path = Path(path)
+        content = base64.b64encode(path.read_bytes()).decode()
+        return self.request("POST", "/data/import", {"name": path.stem, "format": "csv.zip" if path.suffix == ".zip" else "xlsx", "content": content, **fields})
+>>>>>>> 49d61e3 (imports: the format csv.zip names what it is; csv stays)
 
     def serve(self, store_id: str) -> Any:
         """Serves a store, reading it afresh; one that is served already stays as it is."""

@@ -2447,8 +2447,13 @@ class _ImportRequest(t.TypedDict):
 class ImportRequest(_ImportRequest, total=False):
     #: Default: the name in lower case, other characters as dashes.
     store_id: str
+<<<<<<< HEAD
     #: Of the content; csv is a zip of CSV files.
     format: t.Literal["xlsx", "csv"]
+=======
+    #: Of the content: an Excel workbook, or a zip of CSV files, for which csv is the earlier name.
+    format: Literal["xlsx", "csv.zip", "csv"]
+>>>>>>> 49d61e3 (imports: the format csv.zip names what it is; csv stays)
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.

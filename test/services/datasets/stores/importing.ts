@@ -94,14 +94,14 @@ export function describeImporting(): void {
   });
 
   describe('importing a file', () => {
-    test.each(['xlsx', 'csv'] as const)('the unmodified %s template makes a store', async (format) => {
+    test.each(['xlsx', 'csv', 'csv.zip'] as const)('the unmodified %s template makes a store', async (format) => {
       const response = await service.download(`/data/import/template?format=${format}`);
       expect(response.headers.get('content-disposition')).toMatch(
         /^attachment; filename="import-template\.(xlsx|zip)"$/,
       );
       const content = Buffer.from(await response.arrayBuffer()).toString('base64');
       const { status, body } = await service.ask<ImportResult>('POST', '/data/import', {
-        store_id: `template-${format}`,
+        store_id: `template-${format.replace('.', '-')}`,
         name: 'Template',
         format,
         content,

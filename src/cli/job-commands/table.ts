@@ -1,6 +1,7 @@
 import type { JobCommand } from '../job-command.js';
 import { backtest } from './backtest.js';
 import { importMarket } from './import.js';
+import { inspectData } from './inspect.js';
 import { optimise } from './optimise.js';
 import { report } from './report.js';
 import { risk } from './risk.js';
@@ -9,6 +10,7 @@ import { sweep } from './sweep.js';
 /** Commands that submit work to the service and follow it, by name. Each knows the shape of its own result. */
 export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   import: importMarket,
+  inspect: inspectData,
   backtest,
   sweep,
   optimise,

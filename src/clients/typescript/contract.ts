@@ -2375,6 +2375,40 @@ export interface IndexSummary {
   readonly run_at: string | null;
 }
 
+export interface InspectRequest {
+  /** A folder, or the connection URL of a database, as of a store. */
+  readonly location?: string | undefined;
+  /** A file in base64 instead. */
+  readonly content?: string | undefined;
+  /** Of the content; csv is a zip of CSV files. */
+  readonly format?: 'xlsx' | 'csv' | undefined;
+  /** File or table of a dataset that is not called like it. */
+  readonly tables?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface InspectResult {
+  /** Files, sheets or tables of the market. */
+  readonly files: number;
+  /** Bars read with the mapping; 0 where findings refuse them. */
+  readonly rows_read: number;
+  /** As proposed; a store or an import takes it as it is. */
+  readonly mapping: Mapping;
+  /** The table of the market, where a database calls it otherwise. */
+  readonly tables: Readonly<Record<string, string>>;
+  /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
+  readonly adjustment: 'none' | 'splits' | 'total';
+  /** sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered. */
+  readonly confidence: 'sure' | 'likely' | 'unsure';
+  /** Vendor or program the tables are like. */
+  readonly recognised_as: string | null;
+  /** What the data does not say. */
+  readonly questions: readonly string[];
+  /** The first bars of the first name as they would be read. */
+  readonly preview: TableFrame;
+  /** What reading all of it with the mapping found. */
+  readonly findings: readonly Finding[];
+}
+
 /** Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row. */
 export interface InverseVolatilityWeightParams {
   /** Trailing sessions whose returns are behind the volatility. Unit: sessions. */
@@ -2661,6 +2695,8 @@ export interface LongOnlyRow {
 export interface Mapping {
   /** long: a row a name and date. wide: a row a date and a column a name. */
   readonly layout: 'long' | 'wide';
+  /** Rows before the header of each table, empty ones not counted. */
+  readonly skip_rows: number;
   /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field: string | null;
   /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
@@ -2689,6 +2725,8 @@ export interface Mapping {
 export interface MappingInput {
   /** long: a row a name and date. wide: a row a date and a column a name. */
   readonly layout?: 'long' | 'wide' | undefined;
+  /** Rows before the header of each table, empty ones not counted. */
+  readonly skip_rows?: number | undefined;
   /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
   /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
@@ -6267,6 +6305,11 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly body: RepairRequest };
     answer: ImportResult;
   };
+  /** Looks at data and proposes the mapping by which it is read. */
+  inspectData: {
+    request: { readonly body: InspectRequest };
+    answer: InspectResult;
+  };
   /** Writes tables or an uploaded file into a new store. */
   importStore: {
     request: { readonly query?: { readonly name?: string | undefined; readonly store_id?: string | undefined; readonly dataset?: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series' | undefined; readonly adjustment?: 'none' | 'splits' | 'total' | undefined; readonly currency?: string | undefined; readonly activate?: boolean | undefined; readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined } | undefined; readonly body: ImportRequest };
@@ -6456,6 +6499,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   syncData: 'POST /data/sync',
   auditStore: 'GET /data/stores/{store_id}/audit',
   repairStore: 'POST /data/stores/{store_id}/repairs',
+  inspectData: 'POST /data/inspect',
   importStore: 'POST /data/import',
   getImportTemplate: 'GET /data/import/template',
   generateSynthetic: 'POST /data/synthetic',

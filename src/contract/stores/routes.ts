@@ -8,6 +8,7 @@ import { routes } from '../route.js';
 import { DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate } from './store.js';
 import { RefreshRequest, RefreshJobStatus, SyncJobStatus } from './refresh.js';
 import { ImportResult, ImportRequest, LoadJobStatus } from './import.js';
+import { InspectRequest, InspectResult } from './inspect.js';
 import { GenerateSyntheticRequest, GenerateJobStatus } from './synthetic.js';
 import { DataAudit, RepairRequest } from './audit.js';
 
@@ -154,6 +155,22 @@ export const storeRoutes = routes({
       'STORE_REFRESHING',
       'OVERLOADED',
     ],
+  },
+  inspectData: {
+    method: 'POST',
+    path: '/data/inspect',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Looks at data and proposes the mapping by which it is read.',
+    description:
+      'The columns, names of files, days and numbers of the tables are recognised, then all of it is read with the mapping; duplicates and zeros are provided for as they are met. Nothing is stored.',
+    body: { schema: InspectRequest, bytesMax: LIMITS.MAX_IMPORT_BYTES, example: { location: '/data/vendor' } },
+    success: {
+      status: 200,
+      description: 'The mapping, what is not certain of it, and what came of it.',
+      schema: InspectResult,
+    },
+    errors: ['NOT_SUPPORTED', 'OVERLOADED'],
   },
   importStore: {
     method: 'POST',

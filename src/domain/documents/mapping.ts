@@ -18,6 +18,10 @@ export const Mapping = z
       description: 'long: a row a name and date. wide: a row a date and a column a name.',
       example: 'wide',
     }),
+    skip_rows: z.int().min(0).max(1000).default(0).meta({
+      description: 'Rows before the header of each table, empty ones not counted.',
+      example: 3,
+    }),
     field: ColumnName.min(1).nullable().default(null).meta({
       description:
         'Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.',

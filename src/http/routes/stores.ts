@@ -34,6 +34,7 @@ export function datasetHandlers(datasets: Datasets): Handlers<typeof storeRoutes
       await datasets.get(request.params.store_id);
       return { json: await datasets.repair(request.params.store_id, request.body()) };
     },
+    inspectData: async (request) => ({ json: await datasets.inspect(request.body()) }),
     importStore: async (request) => ({ json: await datasets.importData(importedBody(request)) }),
     getImportTemplate({ query }) {
       const { bytes, type, name } = datasets.template(query.format);

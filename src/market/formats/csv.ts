@@ -44,12 +44,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * Quoted cells may hold delimiters, line breaks and doubled quotes. Empty lines are passed over.
  * @param onHeader receives the column names; returns what to do with each record, undefined to stop. A record may have
  *   more or fewer cells than the header.
+ * @param skip lines before the header, empty ones not counted
  * @throws CsvFault when the text is not such a file.
  * @cost one pass over the bytes; a record is a view that is valid during the call only.
  */
 export async function readCsv(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   onHeader: (columns: string[]) => ((record: CsvRecord) => void) | undefined,
+  skip = 0,
 ): Promise<void> {
   const record: Omit<CsvRecord, 'bytes'> & { bytes: Uint8Array } = {
     bytes: new Uint8Array(0),
@@ -62,6 +64,8 @@ export async function readCsv(
   let delimiter = 0;
   let columns = 0;
   let records = 0;
+  let isBegun = false;
+  let skipped = 0;
   let onRecord: ((record: CsvRecord) => void) | undefined;
 
   /** Reads the records of `bytes`; returns where the first incomplete one begins. */
@@ -69,9 +73,15 @@ export async function readCsv(
     let position = 0;
     record.bytes = bytes;
     if (delimiter === 0) {
-      position = startOfText(bytes);
+      position = isBegun ? 0 : startOfText(bytes);
+      isBegun = true;
+      for (; skipped < skip; skipped += 1) {
+        const next = afterLine(bytes, position);
+        if (next < 0) return position;
+        position = next;
+      }
       delimiter = delimiterOf(bytes, position, last);
-      if (delimiter === 0) return 0;
+      if (delimiter === 0) return position;
     }
     for (;;) {
       const next = readRecord(record, position, delimiter, last, records);
@@ -159,6 +169,14 @@ function readRecord(
     record.cells = cells;
     return position;
   }
+}
+
+/** The position after the next line that is not empty, -1 where it is not complete. */
+function afterLine(bytes: Uint8Array, from: number): number {
+  let position = from;
+  while (bytes[position] === LF || bytes[position] === CR) position += 1;
+  const end = bytes.indexOf(LF, position);
+  return end < 0 ? -1 : end + 1;
 }
 
 function startOfText(bytes: Uint8Array): number {

@@ -44,11 +44,13 @@ export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | u
  * Reads an Excel workbook (.xlsx) sheet by sheet, as its rows come. Dates become dates by the format of their cell, texts
  * lose one leading apostrophe that protects them from being read as formulas, and a formula is reported, never computed.
  * @param onSheet receives a sheet's name and the texts of its first row.
+ * @param skipOf rows of a sheet before its header, empty ones not counted
  * @throws WorkbookFault, ZipFault, XmlFault
  */
 export async function readWorkbook(
   archive: Uint8Array,
   onSheet: (name: string, columns: string[]) => SheetSink,
+  skipOf: (sheet: string) => number = () => 0,
 ): Promise<readonly string[]> {
   const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
   const { sheets, isFrom1904 } = await readStructure(members);
@@ -57,7 +59,12 @@ export async function readWorkbook(
   for (const { name, path } of sheets) {
     const member = members.get(path);
     if (member === undefined) throw new WorkbookFault(name, 'The sheet is named but not there.');
-    await readSheet(name, member, { texts, dateStyles, epoch: isFrom1904 ? EPOCH_1904 : EPOCH_1900 }, onSheet);
+    await readSheet(
+      name,
+      member,
+      { texts, dateStyles, epoch: isFrom1904 ? EPOCH_1904 : EPOCH_1900, skip: skipOf(name) },
+      onSheet,
+    );
   }
   return sheets.map(({ name }) => name);
 }
@@ -151,6 +158,7 @@ interface SheetContext {
   readonly texts: readonly string[];
   readonly dateStyles: readonly boolean[];
   readonly epoch: number;
+  readonly skip: number;
 }
 
 async function readSheet(
@@ -162,6 +170,7 @@ async function readSheet(
   let sink: SheetSink;
   let header: string[] | undefined;
   let row = 0;
+  let skipped = 0;
   let cells: SheetCell[] = [];
   let cell: { column: number; type: string; style: number; text: string; isFormula: boolean } | undefined;
   let holds = '';
@@ -201,7 +210,8 @@ async function readSheet(
       cell = undefined;
     } else if (token.name === 'row') {
       if (cells.every((value) => value === undefined || value === null)) continue;
-      if (header === undefined) {
+      if (skipped < context.skip) skipped += 1;
+      else if (header === undefined) {
         header = cells.map((value) => (value === undefined || value === null ? '' : String(value)));
         while (header.at(-1) === '') header.pop();
         sink = onSheet(sheet, header);

@@ -66,40 +66,46 @@ const labelOf = (dataset: Dataset, name: string) => (datasetOf(name) === dataset
 
 async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
   const read = new Set<string>();
-  await readWorkbook(bytes, (sheet, columns) => {
-    const name = datasetOf(sheet) ?? sheet;
-    const dataset = datasetOf(name, mapping);
-    if (dataset === undefined || read.has(name)) {
-      if (mapping === null) problems.error(unknownTable(sheet, 'sheet'));
-      return undefined;
-    }
-    read.add(name);
-    const label = labelOf(dataset, name);
-    const addRow = rows.beginCells(dataset, label, columns, name);
-    return (
-      addRow &&
-      ((cells, row) => {
-        if (
-          cells.length > columns.length &&
-          cells.slice(columns.length).some((cell) => cell !== undefined && cell !== null)
-        ) {
-          problems.error({
-            code: 'UNREADABLE_FILE',
-            path: cellPath(label, row, ''),
-            message: `The row has a value beyond the ${columns.length} columns of the header.`,
-          });
-        }
-        const formula = cells.indexOf(FORMULA);
-        if (formula < 0) addRow(cells.filter((cell) => cell !== FORMULA));
-        else
-          problems.error({
-            code: 'WRONG_TYPE',
-            path: cellPath(label, row, columns[formula] ?? ''),
-            message: 'The cell is a formula; a value is needed.',
-          });
-      })
-    );
-  });
+  const hasTwoRows = mapping?.layout === 'wide' && mapping.field === null; // the second may be the longer one
+  await readWorkbook(
+    bytes,
+    (sheet, columns) => {
+      const name = datasetOf(sheet) ?? sheet;
+      const dataset = datasetOf(name, mapping);
+      if (dataset === undefined || read.has(name)) {
+        if (mapping === null) problems.error(unknownTable(sheet, 'sheet'));
+        return undefined;
+      }
+      read.add(name);
+      const label = labelOf(dataset, name);
+      const addRow = rows.beginCells(dataset, label, columns, name);
+      return (
+        addRow &&
+        ((cells, row) => {
+          if (
+            !(dataset === 'market' && hasTwoRows) &&
+            cells.length > columns.length &&
+            cells.slice(columns.length).some((cell) => cell !== undefined && cell !== null)
+          ) {
+            problems.error({
+              code: 'UNREADABLE_FILE',
+              path: cellPath(label, row, ''),
+              message: `The row has a value beyond the ${columns.length} columns of the header.`,
+            });
+          }
+          const formula = cells.indexOf(FORMULA);
+          if (formula < 0) addRow(cells.filter((cell) => cell !== FORMULA));
+          else
+            problems.error({
+              code: 'WRONG_TYPE',
+              path: cellPath(label, row, columns[formula] ?? ''),
+              message: 'The cell is a formula; a value is needed.',
+            });
+        })
+      );
+    },
+    (sheet) => (datasetOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
+  );
   tellMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
 
@@ -119,7 +125,11 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
     names.add(name);
     const label = labelOf(dataset, name);
     try {
-      await readCsv(member.open(), (columns) => rows.beginCsv(dataset, label, columns, base));
+      await readCsv(
+        member.open(),
+        (columns) => rows.beginCsv(dataset, label, columns, base),
+        dataset === 'market' ? mapping?.skip_rows : 0,
+      );
     } catch (error) {
       if (!(error instanceof CsvFault)) throw error;
       problems.error({

@@ -16,6 +16,9 @@ import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } f
 /** The prices of a mapped market; an adjusted close is one as well. */
 const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
 
+/** What vendors write where they have no number. */
+const MISSING = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
+
 /** A file of a mapped market. */
 interface MappedFile extends MarketFile {
   /** Name of each column as it is carried. */
@@ -126,7 +129,8 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       return;
     }
     if (file.columns === null) {
-      file.columns = openWide(file, columnsOfTwoRows(mapping, file.written, cells));
+      const written = [...file.written, ...cells.slice(file.written.length).map(() => '')]; // a sheet ends a row at its last cell
+      file.columns = openWide({ label: file.label, written }, columnsOfTwoRows(mapping, written, cells));
       return;
     }
     const columns = file.columns!; // what cannot be opened is not read
@@ -179,6 +183,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   /** Texts of a column that nobody asked for are reported once all rows are read: there may be no number in it at all. */
   function refuseNumber(file: MarketFile, column: number, text: string): void {
     const name = (file as MappedFile).names[column]!; // as above
+    if (MISSING.test(text)) return;
     if (isKnownColumn('market', name) || name === ADJUSTED_CLOSE || Object.hasOwn(mapping.columns, name)) {
       rows.refuseNumber(file, column, text);
       return;

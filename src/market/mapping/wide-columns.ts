@@ -43,12 +43,9 @@ export function columnsOfField(mapping: Mapping, field: string, written: readonl
 
 /** The columns of a table with names in two levels, written as pandas writes tuples; undefined where no column is. */
 export function columnsOfTuples(mapping: Mapping, written: readonly string[]): WideColumns | undefined {
-  const levels = written.map((column) => {
-    const match = TWO_LEVELS.exec(column.trim());
-    return match === null ? undefined : ([match[2]!, match[4]!] as const);
-  });
-  const tuples = levels.filter((each) => each !== undefined);
-  if (tuples.length === 0) return undefined;
+  const levels = written.map(levelsOf);
+  const tuples = fieldLevelsOf(written);
+  if (tuples === undefined) return undefined;
   const isFieldFirst = areFields(
     mapping,
     tuples.map(([first]) => first),
@@ -61,6 +58,18 @@ export function columnsOfTuples(mapping: Mapping, written: readonly string[]): W
     date: named >= 0 ? named : dates >= 0 ? dates : Math.max(nameless, 0),
     columns: levels.map((level) => level && column(mapping, isFieldFirst ? level : [level[1], level[0]])),
   };
+}
+
+/** The two levels of a column that is called by both. */
+function levelsOf(column: string): readonly [string, string] | undefined {
+  const match = TWO_LEVELS.exec(column.trim());
+  return match === null ? undefined : [match[2]!, match[4]!];
+}
+
+/** The levels of the columns that have two; undefined where none has. */
+export function fieldLevelsOf(written: readonly string[]): readonly (readonly [string, string])[] | undefined {
+  const levels = written.map(levelsOf).filter((each) => each !== undefined);
+  return levels.length === 0 ? undefined : levels;
 }
 
 /** The columns of a table with a header of two rows: fields and names, in either order. */

@@ -52,6 +52,10 @@ function ask(header: ImportHeader): Promise<ImportAnswer> {
 }
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
+  if (request.task === 'inspect') {
+    const { inspect } = await import('../inspect/inspect.js');
+    return { kind: 'inspected', inspection: await inspect(request.input.inspected) };
+  }
   const problems = createProblems();
   const { sharedFiles } = request.options;
   const outgoing = sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
@@ -114,7 +118,7 @@ interface Made {
 }
 
 async function perform(
-  { task, input, options }: MarketTaskRequest,
+  { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' }>,
   problems: Problems,
   follower: DayFollower,
 ): Promise<Made | undefined> {

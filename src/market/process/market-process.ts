@@ -15,6 +15,7 @@ import type {
   MarketTaskRequest,
   MarketTasks,
 } from './market-tasks.js';
+import type { Inspected, Inspection } from '../inspect/inspect.js';
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type HandOver } from '../serving/shared-market.js';
 
@@ -46,7 +47,7 @@ export type MarketTaskResult =
  * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies, STORE_WRITE_FAILED or STORAGE_FULL when what it made
  *   cannot be written; the reason of the signal when aborted.
  */
-export async function runMarketTask<K extends MarketTaskName>(
+export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   task: K,
   input: MarketTasks[K],
   options: MarketTaskOptions,
@@ -65,12 +66,7 @@ export async function runMarketTask<K extends MarketTaskName>(
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const request = { task, input, options: { sharedFiles, bodyFile, calendars } } as MarketTaskRequest; // task and input belong together
-    const report = await converse(request, options, (step) => incoming.take(step));
-    if (report.kind === 'failed')
-      throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
-    if (report.kind === 'unwritten')
-      throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
-    if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
+    const report = sound(await converse(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
     const shared = incoming.market();
@@ -85,6 +81,26 @@ export async function runMarketTask<K extends MarketTaskName>(
     await Promise.all(folders.map(removeFolder)); // before the memory of their files is given back: removing waits for that
     incoming.close();
   }
+}
+
+/** Looks at data and proposes how it is read. @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies */
+export async function inspectMarket(inspected: Inspected, signal: AbortSignal): Promise<Inspection> {
+  signal.throwIfAborted();
+  const options = { sharedFiles: null, bodyFile: null, calendars: [] };
+  const report = await converse({ task: 'inspect', input: { inspected }, options }, { load: null, signal }, () => {});
+  if (report.kind === 'inspected') return report.inspection;
+  sound(report);
+  throw new Error(`an inspection ended as ${report.kind}`);
+}
+
+/** An ending that says what came of the data. @throws Refusal where the process says that nothing could */
+function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
+  if (report.kind === 'done' || report.kind === 'refused') return report;
+  if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
+  if (report.kind === 'unwritten')
+    throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
+  if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
+  throw new Error(`the process reported ${report.kind} at its end`);
 }
 
 /** Removes a folder, which is empty unless something went wrong: that takes one turn where a search takes several. */

@@ -1,4 +1,5 @@
 import type { Finding } from '#domain/findings.js';
+import type { Inspected, Inspection } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
 import type { Dataset, DatasetRows } from '../content/datasets.js';
@@ -32,6 +33,8 @@ export interface MarketTasks {
   importBody: Record<string, never>;
   /** Reads a table that was sent as a file and writes what it brings as a store. */
   importTable: { readonly table: UploadedTable; readonly answer: ImportAnswer };
+  /** Looks at data and proposes how it is read; nothing is made of it. */
+  inspect: { readonly inspected: Inspected };
   /** Makes a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
@@ -92,6 +95,7 @@ export type MarketTaskReport =
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
   /** More of the market lies in a shared file; it is not yet known whether it will be accepted. */
   | HandOver
+  | { readonly kind: 'inspected'; readonly inspection: Inspection }
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
   /** The content was refused: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }

@@ -117,6 +117,7 @@ async function readMarket(
         return opened && ((cells) => rows.addCells(opened, cells));
       },
       onBytes: (bytes) => onProgress((done + bytes) / total),
+      skip: terms.mapping?.skip_rows ?? 0,
     });
     done += file.bytes;
   }

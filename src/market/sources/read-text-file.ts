@@ -19,6 +19,8 @@ const CHUNK_BYTES = 1 << 20;
 interface RowReaders {
   readonly csv: Parameters<typeof readCsv>[1];
   readonly cells: JsonLinesReader['onHeader'];
+  /** Lines of a CSV file before its header. */
+  readonly skip?: number;
   readonly onBytes: (bytes: number) => void;
 }
 
@@ -27,13 +29,13 @@ export async function readRows(
   file: SourceFile,
   digests: FileDigest[],
   problems: Problems,
-  { csv, cells, onBytes }: RowReaders,
+  { csv, cells, onBytes, skip = 0 }: RowReaders,
 ): Promise<void> {
   const onFault = ({ line, message }: JsonLinesFault) =>
     problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
   try {
     const bytes = bytesOf(file, digests, onBytes);
-    if (file.format === 'csv') await readCsv(bytes, csv);
+    if (file.format === 'csv') await readCsv(bytes, csv, skip);
     else await readJsonLines(bytes, { onHeader: cells, onFault });
   } catch (error) {
     const path =

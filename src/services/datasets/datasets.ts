@@ -1,5 +1,6 @@
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
+import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -20,6 +21,7 @@ import { placedAt, refusedData } from './refused-data.js';
 import { createDatasetActivity } from './activity.js';
 import { createDatasetAudits } from './audits.js';
 import { readDataset, toListedDataset } from './documents.js';
+import { createDatasetInspections } from './inspections.js';
 import { createDatasetImports, type ImportedBody } from './imports.js';
 import type { DatasetJobs } from './jobs.js';
 import type { DatasetLoading } from './loading.js';
@@ -54,6 +56,8 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody): Promise<ImportResult>;
+  /** How data may be read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
+  inspect(request: InspectRequest): Promise<InspectResult>;
   /** The blank template of an import. */
   template(format: ImportFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
@@ -160,6 +164,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     ...registration,
     ...submissions,
     importData: imports.importData,
+    inspect: createDatasetInspections(shared),
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
     audit: async (datasetId, signal) => audits.audit((await activity.requireKnown(datasetId)).document, signal),
     repair,

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -211,5 +211,66 @@ export function describeOnAHome(): void {
       const ending = await onHome(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
       expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
     });
+
+    test('482 vendor files become a served store by one command, and their mapping can be looked at first', async () => {
+      const { writes, names } = await vendorFiles();
+      const looked = await onHome(['inspect', file('vendor'), '--out', file('mapping.json')]);
+      expect([looked.status, looked.err]).toEqual([0, '']);
+      expect(JSON.parse(await readFile(file('mapping.json'), 'utf8'))).toMatchObject({
+        identifier_from: 'file:{identifier}_data.csv',
+        on_duplicate: 'identical',
+        zero_prices: 'missing',
+        adjusted_close: 'Adj Close',
+      });
+      const { status, out, err } = await onHome(
+        ['import', file('vendor'), '--id', 'vendor', '--inspect', '--activate'],
+        file('of-vendors'),
+      );
+      expect([status, err]).toEqual([0, '']);
+      const { result } = linesOf(out).at(-1) as unknown as {
+        result: { identifiers: number; rows: { market: number } };
+      };
+      expect(result).toMatchObject({
+        identifiers: 482,
+        active: true,
+        rows: { market: writes },
+        derived_actions: { splits: 0 },
+      });
+      expect(names).toBe(482);
+    }, 60_000);
+
+    test('an import is not guessed where the data leaves a question', async () => {
+      await mkdir(file('unsure'));
+      await writeFile(file('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
+      const { status, err } = await onHome(['import', file('unsure'), '--inspect']);
+      expect(status).toBe(64);
+      expect(err).toContain('M/D/YYYY or D/M/YYYY');
+      await writeFile(file('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
+      const said = await onHome(['import', file('unsure/x.csv'), '--mapping', file('said.json')]);
+      expect([said.status, said.err]).toEqual([0, '']);
+      expect(linesOf(said.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
+    });
   });
+}
+
+/** Files as a vendor delivers them: a name each, with a row that stands twice, a day without prices, dividends in the adjusted close alone. */
+async function vendorFiles(): Promise<{ readonly writes: number; readonly names: number }> {
+  await mkdir(file('vendor'));
+  const days = Array.from({ length: 40 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));
+  let writes = 0;
+  const names = 482;
+  for (let n = 0; n < names; n++) {
+    const lines = ['Date,Open,High,Low,Close,Adj Close,Volume,Note'];
+    for (const [t, day] of days.entries()) {
+      const close = (20 + n / 10 + Math.sin(t + n)).toFixed(2);
+      const bar =
+        n === 7 && t === 20
+          ? '0,0,0,0,0,0'
+          : [close, close, close, close, (Number(close) * (t < 15 ? 0.99 : 1)).toFixed(6), 1000 + t].join(',');
+      lines.push(...Array.from({ length: n === 3 && t === 9 ? 2 : 1 }, () => `${day},${bar},vendor`));
+      writes += n === 3 && t === 9 ? 2 : 1;
+    }
+    await writeFile(file(`vendor/N${n}_data.csv`), `${lines.join('\n')}\n`);
+  }
+  return { writes, names };
 }

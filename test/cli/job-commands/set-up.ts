@@ -61,5 +61,5 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Runs a command on the home to its end. */
-export const onHome = (words: readonly string[]) =>
-  finished([...words, '--home', home], { DIVISOR_DATA_ROOTS: folder });
+export const onHome = (words: readonly string[], at = home) =>
+  finished([...words, '--home', at], { DIVISOR_DATA_ROOTS: folder });

@@ -644,6 +644,10 @@ class Operations:
         """
         return cast("c.ImportResult", self._transport.json("POST", f"/data/stores/{word(store_id)}/repairs", body=body))
 
+    def inspect_data(self, body: c.InspectRequest) -> c.InspectResult:
+        """Looks at data and proposes the mapping by which it is read."""
+        return cast("c.InspectResult", self._transport.json("POST", "/data/inspect", body=body))
+
     def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None) -> c.ImportResult:
         """Writes tables or an uploaded file into a new store.
 

@@ -2447,13 +2447,8 @@ class _ImportRequest(t.TypedDict):
 class ImportRequest(_ImportRequest, total=False):
     #: Default: the name in lower case, other characters as dashes.
     store_id: str
-<<<<<<< HEAD
-    #: Of the content; csv is a zip of CSV files.
-    format: t.Literal["xlsx", "csv"]
-=======
     #: Of the content: an Excel workbook, or a zip of CSV files, for which csv is the earlier name.
-    format: Literal["xlsx", "csv.zip", "csv"]
->>>>>>> 49d61e3 (imports: the format csv.zip names what it is; csv stays)
+    format: t.Literal["xlsx", "csv.zip", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
     #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.
@@ -2692,6 +2687,40 @@ class IndexSummary(t.TypedDict):
     has_run: bool
     #: Capture time of that record.
     run_at: t.Optional[str]
+
+
+class InspectRequest(t.TypedDict, total=False):
+    #: A folder, or the connection URL of a database, as of a store.
+    location: str
+    #: A file in base64 instead.
+    content: str
+    #: Of the content; csv is a zip of CSV files.
+    format: t.Literal["xlsx", "csv"]
+    #: File or table of a dataset that is not called like it.
+    tables: t.Mapping[str, str]
+
+
+class InspectResult(t.TypedDict):
+    #: Files, sheets or tables of the market.
+    files: int
+    #: Bars read with the mapping; 0 where findings refuse them.
+    rows_read: int
+    #: As proposed; a store or an import takes it as it is.
+    mapping: Mapping
+    #: The table of the market, where a database calls it otherwise.
+    tables: t.Mapping[str, str]
+    #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
+    adjustment: t.Literal["none", "splits", "total"]
+    #: sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered.
+    confidence: t.Literal["sure", "likely", "unsure"]
+    #: Vendor or program the tables are like.
+    recognised_as: t.Optional[str]
+    #: What the data does not say.
+    questions: t.Sequence[str]
+    #: The first bars of the first name as they would be read.
+    preview: TableFrame
+    #: What reading all of it with the mapping found.
+    findings: t.Sequence[Finding]
 
 
 class InverseVolatilityWeightParams(t.TypedDict, total=False):
@@ -3015,6 +3044,8 @@ class Mapping(t.TypedDict):
 
     #: long: a row a name and date. wide: a row a date and a column a name.
     layout: t.Literal["long", "wide"]
+    #: Rows before the header of each table, empty ones not counted.
+    skip_rows: int
     #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
     #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
@@ -3044,6 +3075,8 @@ class MappingInput(t.TypedDict, total=False):
 
     #: long: a row a name and date. wide: a row a date and a column a name.
     layout: t.Literal["long", "wide"]
+    #: Rows before the header of each table, empty ones not counted.
+    skip_rows: int
     #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
     #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.

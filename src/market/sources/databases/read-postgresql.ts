@@ -42,19 +42,7 @@ export async function readPostgresql(
   onProgress: DatabaseProgress,
   { terms = PLAIN_TERMS }: ReadOptions,
 ): Promise<SourceRead | undefined> {
-  const client = new Client({
-    host: place.address,
-    port: place.port,
-    user: place.user,
-    password: place.password,
-    database: place.database,
-    connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: STATEMENT_MS,
-    lock_timeout: LOCK_MS,
-    application_name: 'divisor',
-    ssl: place.isEncrypted ? { servername: place.host } : false,
-  });
-  client.on('error', () => {}); // a connection that breaks fails the query under way, which tells it
+  const client = openPostgresql(place);
   try {
     onProgress(0, 'connecting');
     await client.connect();
@@ -79,6 +67,24 @@ export async function readPostgresql(
   } finally {
     await client.end().catch(() => {});
   }
+}
+
+/** A connection that is not yet open. */
+export function openPostgresql(place: Place): Client {
+  const client = new Client({
+    host: place.address,
+    port: place.port,
+    user: place.user,
+    password: place.password,
+    database: place.database,
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: STATEMENT_MS,
+    lock_timeout: LOCK_MS,
+    application_name: 'divisor',
+    ssl: place.isEncrypted ? { servername: place.host } : false,
+  });
+  client.on('error', () => {}); // a connection that breaks fails the query under way, which tells it
+  return client;
 }
 
 /** What the server or the connection said, without the password. */

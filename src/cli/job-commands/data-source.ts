@@ -1,0 +1,44 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename, dirname, extname, resolve } from 'node:path';
+import { UsageError } from '../usage-error.js';
+
+/** Data that a command line names: a place that the service reads, or a file that is sent to it. */
+export type DataSource =
+  | {
+      readonly kind: 'folder' | 'database';
+      readonly location: string;
+      /** The file of the market, where one file was named. */
+      readonly tables: { readonly market?: string };
+      readonly name: string;
+    }
+  | { readonly kind: 'content'; readonly format: 'csv' | 'xlsx'; readonly content: string; readonly name: string };
+
+/** Single tables that are read where they lie. */
+const TABLE = /\.(parquet|csv|csv\.gz|jsonl|jsonl\.gz|txt|tsv)$/i;
+
+/** @throws UsageError for a file of another kind */
+export async function dataSource(word: string): Promise<DataSource> {
+  if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
+  const path = resolve(word);
+  const name = basename(path).replace(TABLE, '');
+  const found = await stat(path).catch(() => undefined);
+  // What is not here may be a folder of the machine of the service.
+  if (found?.isFile() !== true) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
+  if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
+  const format = formatOf(path);
+  return {
+    kind: 'content',
+    format,
+    content: (await readFile(path)).toString('base64'),
+    name: basename(path, extname(path)),
+  };
+}
+
+function formatOf(path: string): 'csv' | 'xlsx' {
+  const extension = extname(path).toLowerCase();
+  if (extension === '.zip') return 'csv';
+  if (extension === '.xlsx') return 'xlsx';
+  throw new UsageError(
+    `${path} must be a folder, a table (.parquet, .csv, .jsonl, .txt, .tsv), an .xlsx workbook or a .zip of CSV files`,
+  );
+}

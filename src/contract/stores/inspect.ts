@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { Mapping } from '#domain/documents/mapping.js';
+import { Adjustment, TableNames } from '#domain/documents/dataset-document.js';
+import { Finding, TableFrame } from '../common.js';
+
+/** Bytes of a file that is inspected from a request, in base64: a larger one is looked at in a folder. */
+const CONTENT_CHARS_MAX = 8 << 20;
+
+export const InspectRequest = z
+  .strictObject({
+    location: z.string().min(1).max(4096).optional().meta({
+      description: 'A folder, or the connection URL of a database, as of a store.',
+    }),
+    content: z.string().min(1).max(CONTENT_CHARS_MAX).optional().meta({ description: 'A file in base64 instead.' }),
+    format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
+    tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
+  })
+  .refine(({ location, content }) => (location === undefined) !== (content === undefined), {
+    params: { finding: 'REQUIRED' },
+    error: 'needs exactly one of location and content',
+  })
+  .meta({ id: 'InspectRequest' });
+export type InspectRequest = z.infer<typeof InspectRequest>;
+
+export const InspectResult = z
+  .strictObject({
+    files: z.int().min(0).meta({ description: 'Files, sheets or tables of the market.' }),
+    rows_read: z.int().min(0).meta({ description: 'Bars read with the mapping; 0 where findings refuse them.' }),
+    mapping: Mapping.meta({ description: 'As proposed; a store or an import takes it as it is.' }),
+    tables: TableNames.meta({ description: 'The table of the market, where a database calls it otherwise.' }),
+    adjustment: Adjustment,
+    confidence: z.enum(['sure', 'likely', 'unsure']).meta({
+      description:
+        'sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered.',
+    }),
+    recognised_as: z.string().nullable().meta({ description: 'Vendor or program the tables are like.' }),
+    questions: z.array(z.string()).meta({ description: 'What the data does not say.' }),
+    preview: TableFrame.meta({ description: 'The first bars of the first name as they would be read.' }),
+    findings: z.array(Finding).meta({ description: 'What reading all of it with the mapping found.' }),
+  })
+  .meta({ id: 'InspectResult' });
+export type InspectResult = z.infer<typeof InspectResult>;

@@ -1,0 +1,45 @@
+import { textIn, type Cell } from '../formats/cells.js';
+import { dayReader, USUAL_FORMATS } from '../mapping/date-formats.js';
+
+/** How days are written; null is YYYY-MM-DD. */
+export interface DateFormat {
+  readonly format: string | null;
+  /** Formats that fit as well. */
+  readonly others: readonly string[];
+}
+
+/** Years that a market may be of: what reads as one of another is no day of it. */
+const YEARS = { from: -56_000, to: 36_500 } as const;
+
+const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
+
+/** The format of a column of days; undefined where none fits them all. */
+export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
+  const held = cells.filter((cell) => textIn(cell) !== null);
+  if (held.length === 0) return undefined;
+  const fits = (format: string | null) => {
+    const read = dayReader(format);
+    return held.every((cell) => {
+      const day = read(cell);
+      return typeof day === 'number' && day >= YEARS.from && day <= YEARS.to;
+    });
+  };
+  if (fits(null)) return { format: null, others: [] };
+  const usual = USUAL_FORMATS.filter(fits);
+  if (usual.length > 0)
+    return { format: usual[0]!, others: usual.slice(1).filter((format) => !isSame(usual[0]!, format)) };
+  // Seconds to nanoseconds of one moment differ by thousands: one of them at most is of these years, and none of 1970.
+  const epoch = EPOCHS.find((format) => {
+    const read = dayReader(format);
+    return held.every((cell) => {
+      const day = read(cell);
+      return typeof day === 'number' && day > 365 && day <= YEARS.to;
+    });
+  });
+  return epoch && { format: epoch, others: [] };
+}
+
+/** Whether two formats that fit the same texts say the same: they differ in nothing but the width of numbers. */
+const isSame = (a: string, b: string) => order(a) === order(b);
+const order = (format: string) =>
+  [...format.replaceAll(/[^YMD]/g, '')].filter((letter, i, all) => letter !== all[i - 1]).join('');

@@ -1,0 +1,224 @@
+import { basename } from 'node:path';
+import { formatDay } from '#domain/days.js';
+import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { MarketContent } from '../content/market-content.js';
+import { createProblems, type Problems } from '../content/problems.js';
+import { readImport } from '../import/read-import.js';
+import type { MarketTerms } from '../mapping/mapped-content.js';
+import { isMarketTable } from '../mapping/market-tables.js';
+import type { DatabasePlace } from '../sources/databases/database-place.js';
+import { readDatabase } from '../sources/databases/read-database.js';
+import { sampleDatabase } from '../sources/databases/sample-database.js';
+import type { TableNames } from '../sources/databases/tables-to-read.js';
+import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
+import type { DatasetFiles } from '../sources/folder.js';
+import { readSource } from '../sources/read-source.js';
+import { proposeMapping, type Confidence, type Proposal } from './propose.js';
+import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
+
+/** What is to be looked at. */
+export type Inspected =
+  | { readonly kind: 'files'; readonly files: DatasetFiles }
+  | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
+  | { readonly kind: 'xlsx' | 'csv'; readonly content: string };
+
+/** How data may be read, and what comes of it. */
+export interface Inspection {
+  /** Files, sheets or tables of the market. */
+  readonly files: number;
+  readonly rows_read: number;
+  readonly mapping: Mapping;
+  /** Table of the market in a database that calls it otherwise. */
+  readonly tables: TableNames;
+  readonly adjustment: MarketData['adjustment'];
+  readonly confidence: Confidence;
+  readonly recognised_as: string | null;
+  readonly questions: readonly string[];
+  readonly preview: {
+    readonly index: number[];
+    readonly columns: string[];
+    readonly data: (string | number | null)[][];
+  };
+  readonly findings: readonly Finding[];
+}
+
+/** Bars that are shown. */
+const PREVIEW_ROWS = 10;
+
+/** Times a reading is tried again with what the last one found: duplicates twice, zeros, columns of texts. */
+const TRIALS_MAX = 6;
+
+/** What of a reading is looked at. */
+interface TrialRead {
+  readonly content: MarketContent;
+  readonly rows: { readonly market: number };
+  readonly derived?: DerivedActions | null;
+}
+
+/** A source that can be looked at and read. */
+interface Source {
+  readonly samples: readonly Sample[];
+  readonly tables: TableNames;
+  readonly hasFileNames: boolean;
+  filesOf(mapping: Mapping): number;
+  read(terms: MarketTerms, problems: Problems): Promise<TrialRead | undefined>;
+}
+
+/**
+ * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data says how.
+ * Nothing is stored.
+ * @cost one to six readings of the source
+ */
+export async function inspect(inspected: Inspected): Promise<Inspection> {
+  const problems = createProblems();
+  const source = await opened(inspected, problems);
+  const proposal = source && proposeMapping(source.samples, source.hasFileNames);
+  if (source === undefined || proposal === undefined) return nothingSeen(source, problems);
+  return tried(source, proposal);
+}
+
+function nothingSeen(source: Source | undefined, problems: Problems): Inspection {
+  return {
+    files: source?.samples.length ?? 0,
+    rows_read: 0,
+    mapping: Mapping.parse({}),
+    tables: {},
+    adjustment: 'none',
+    confidence: 'unsure',
+    recognised_as: null,
+    questions: ['Which columns hold the day and the close? No table was recognised as one of prices.'],
+    preview: { index: [], columns: [], data: [] },
+    findings: problems.findings(),
+  };
+}
+
+async function opened(inspected: Inspected, problems: Problems): Promise<Source | undefined> {
+  if (inspected.kind === 'files') return openedFiles(inspected.files, problems);
+  if (inspected.kind === 'database') {
+    const { place, tables } = inspected;
+    const all = await sampleDatabase(place, SAMPLE_ROWS, problems);
+    const named = tables.market ?? 'market';
+    const market =
+      all?.find(({ name }) => name === named) ?? all?.find((each) => proposeMapping([each], false) !== undefined);
+    if (all === undefined || market === undefined) return undefined;
+    const chosen = market.name === 'market' ? tables : { ...tables, market: market.name };
+    return {
+      samples: [market],
+      tables: chosen,
+      hasFileNames: false,
+      filesOf: () => 1,
+      read: (terms, found) => readDatabase(place, chosen, found, () => {}, { terms }),
+    };
+  }
+  const bytes = Buffer.from(inspected.content, 'base64');
+  const samples = await sampleContent(inspected.kind, bytes);
+  return {
+    samples,
+    tables: {},
+    hasFileNames: inspected.kind === 'csv',
+    filesOf: (mapping) => samples.filter(({ name }) => isMarketTable(mapping, name)).length,
+    read: (terms, found) => readImport({ kind: inspected.kind, bytes }, found, terms),
+  };
+}
+
+async function openedFiles(files: DatasetFiles, problems: Problems): Promise<Source> {
+  let duck: DuckDb | undefined;
+  const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
+  const samples = await sampleFiles(files.market, problems, async () => (duck ??= await openDuckDb({ files: paths })));
+  duck?.close();
+  const ofMarket = (mapping: Mapping) => files.market.filter(({ path }) => isMarketTable(mapping, basename(path)));
+  return {
+    samples,
+    tables: {},
+    hasFileNames: true,
+    filesOf: (mapping) => ofMarket(mapping).length,
+    read: (terms, found) => readSource({ ...files, market: ofMarket(terms.mapping!) }, found, () => {}, { terms }),
+  };
+}
+
+/** Reads a source as proposed, and again with what each reading says. */
+async function tried(source: Source, proposal: Proposal): Promise<Inspection> {
+  let terms: MarketTerms = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
+  const questions = [...proposal.questions];
+  let { confidence } = proposal;
+  for (let trial = 1; ; trial++) {
+    const problems = createProblems();
+    const read = await source.read(terms, problems);
+    const mended = read === undefined && trial < TRIALS_MAX ? mend(terms.mapping!, problems.findings()) : undefined;
+    if (mended !== undefined) {
+      terms = { ...terms, mapping: mended.mapping };
+      if (mended.question !== undefined) questions.push(mended.question);
+      if (mended.question !== undefined) confidence = 'unsure';
+      continue;
+    }
+    const adjustment = basisOf(proposal, read, questions);
+    return {
+      files: source.filesOf(terms.mapping!),
+      rows_read: read?.rows.market ?? 0,
+      mapping: terms.mapping!,
+      tables: source.tables,
+      adjustment,
+      confidence: read === undefined ? 'unsure' : confidence,
+      recognised_as: proposal.recognisedAs,
+      questions,
+      preview: previewOf(read?.content),
+      findings: problems.findings(),
+    };
+  }
+}
+
+/** The price basis where adjusted closes tell it: without a split between them, closes are adjusted for those. */
+function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: string[]): MarketData['adjustment'] {
+  if (proposal.adjustment !== null) return proposal.adjustment;
+  if (read?.derived == null) return 'none';
+  if (read.derived.splits > 0) return 'none';
+  questions.push('Adjusted closes tell no split that closes have not: closes are taken to be adjusted for splits.');
+  return 'splits';
+}
+
+interface Mended {
+  readonly mapping: Mapping;
+  readonly question?: string;
+}
+
+/** A mapping by which what was found is read; undefined where nothing of it says how. */
+function mend(mapping: Mapping, findings: readonly Finding[]): Mended | undefined {
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const of = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
+  if (mapping.zero_prices === 'refuse' && of('NON_POSITIVE_PRICE').some(({ value }) => value === 0))
+    return { mapping: { ...mapping, zero_prices: 'missing' } };
+  const repeated = of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'));
+  if (repeated !== undefined && mapping.on_duplicate === 'refuse')
+    return { mapping: { ...mapping, on_duplicate: 'identical' } };
+  if (repeated !== undefined && mapping.on_duplicate === 'identical')
+    return {
+      mapping: { ...mapping, on_duplicate: 'last' },
+      question: `Rows of one name and date differ (${repeated.message}) The last is taken: is it the right one?`,
+    };
+  const wordy = of('NOT_A_NUMBER')
+    .map(({ path }) => path.slice(path.lastIndexOf('.') + 1))
+    .filter((column) => !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column));
+  if (wordy.length > 0)
+    return {
+      mapping: { ...mapping, ignore: [...mapping.ignore, ...new Set(wordy)] },
+      question: `Texts stand among the numbers of ${[...new Set(wordy)].join(', ')}: left out.`,
+    };
+  return undefined;
+}
+
+/** The first bars of the first name. */
+function previewOf(content: MarketContent | undefined): Inspection['preview'] {
+  if (content === undefined) return { index: [], columns: [], data: [] };
+  const { identifiers, dates, fields } = content;
+  const data: (string | number | null)[][] = [];
+  for (let n = 0; n < identifiers.length && data.length < PREVIEW_ROWS; n++) {
+    for (let t = 0; t < dates.length && data.length < PREVIEW_ROWS; t++) {
+      const values = [...fields.values()].map((panel) => panel[t * identifiers.length + n]!);
+      if (values.some((value) => value === value))
+        data.push([identifiers[n]!, formatDay(dates[t]!), ...values.map((value) => (value === value ? value : null))]);
+    }
+  }
+  return { index: data.map((_, i) => i), columns: ['identifier', 'date', ...fields.keys()], data };
+}

@@ -1,0 +1,108 @@
+import { nearestName } from '#domain/nearest-name.js';
+
+/** What a column of a vendor is for. */
+export type Role =
+  | 'date'
+  | 'identifier'
+  | 'OPEN'
+  | 'HIGH'
+  | 'LOW'
+  | 'CLOSE'
+  | 'VOLUME'
+  | 'SHARES_OUTSTANDING'
+  | 'adjusted';
+
+/** Names that vendors give a column, letters and digits only; of several that are there the first is taken. */
+const NAMES: Readonly<Record<Role, readonly string[]>> = {
+  date: [
+    'date',
+    'dates',
+    'datetime',
+    'tradedate',
+    'tradingdate',
+    'timestamp',
+    'windowstart',
+    'caldt',
+    'dlycaldt',
+    'datadate',
+    'day',
+    'time',
+  ],
+  identifier: [
+    'identifier',
+    'ticker',
+    'symbol',
+    'permno',
+    'ric',
+    'instrument',
+    'code',
+    'tic',
+    'actsymbol',
+    'name',
+    'security',
+    'asset',
+    'isin',
+    'sedol',
+    'cusip',
+  ],
+  CLOSE: [
+    'close',
+    'closeprice',
+    'priceclose',
+    'pxlast',
+    'lastprice',
+    'closelast',
+    'prc',
+    'dlyprc',
+    'prccd',
+    'trdprc1',
+    'settle',
+    'last',
+    'price',
+  ],
+  OPEN: ['open', 'openprice', 'priceopen', 'pxopen', 'openprc', 'dlyopen', 'prcod'],
+  HIGH: ['high', 'highprice', 'pricehigh', 'pxhigh', 'askhi', 'dlyhigh', 'prchd', 'high1'],
+  LOW: ['low', 'lowprice', 'pricelow', 'pxlow', 'bidlo', 'dlylow', 'prcld', 'low1'],
+  VOLUME: ['volume', 'vol', 'pxvolume', 'dlyvol', 'cshtrd', 'acvol1', 'tradedvolume', 'turnovervolume'],
+  SHARES_OUTSTANDING: ['sharesoutstanding', 'eqyshout'],
+  adjusted: ['adjclose', 'adjustedclose', 'closeadj', 'adjustedcloseprice', 'adjprice', 'priceadjusted'],
+};
+
+/** Fields of a bar, in which two header rows are recognised. */
+export const FIELD_ROLES = [
+  'CLOSE',
+  'OPEN',
+  'HIGH',
+  'LOW',
+  'VOLUME',
+  'SHARES_OUTSTANDING',
+  'adjusted',
+] as const satisfies readonly Role[];
+
+const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+
+/** The role of a name, undefined where it has none that is known. */
+export function roleOf(name: string): Role | undefined {
+  const text = plain(name);
+  return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // its own keys
+}
+
+/** The column of each role that a header has. */
+export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
+  const found: Partial<Record<Role, string>> = {};
+  for (const role of Object.keys(NAMES) as Role[]) {
+    const name = NAMES[role].flatMap((text) => header.filter((column) => plain(column) === text)).at(0);
+    if (name !== undefined) found[role] = name;
+  }
+  return found;
+}
+
+/** A column that is called nearly like one of a role. */
+export function nearRole(role: Role, header: readonly string[]): string | undefined {
+  const free = header.filter((column) => plain(column).length > 2 && roleOf(column) === undefined);
+  for (const name of NAMES[role].slice(0, 2)) {
+    const near = nearestName(name, free);
+    if (near !== undefined) return near;
+  }
+  return undefined;
+}

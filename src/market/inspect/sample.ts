@@ -1,0 +1,123 @@
+import { basename } from 'node:path';
+import type { Cell } from '../formats/cells.js';
+import { cellText, CsvFault, readCsv } from '../formats/csv.js';
+import { columnsOf, scanOf } from '../formats/parquet.js';
+import { FORMULA, readWorkbook } from '../formats/workbook-reader.js';
+import { openZip } from '../formats/zip-reader.js';
+import type { Problems } from '../content/problems.js';
+import { cellOf, sqlName, type DuckDb } from '../sources/duckdb.js';
+import type { SourceFile } from '../sources/folder.js';
+import { readRows } from '../sources/read-text-file.js';
+
+/** The first rows of a table, the header among them. */
+export interface Sample {
+  /** What the file, sheet or table is called. */
+  readonly name: string;
+  readonly rows: readonly (readonly (Cell | undefined)[])[];
+}
+
+/** Rows of a table that are looked at: more than a preamble, a header and a month of days. */
+export const SAMPLE_ROWS = 60;
+
+/** Tables that are looked at: those of one vendor are alike. */
+export const SAMPLE_TABLES = 8;
+
+/** Enough rows were read. */
+class Enough extends Error {}
+
+/** The first rows of files, all of one kind. Problems of a file are reported. */
+export async function sampleFiles(
+  files: readonly SourceFile[],
+  problems: Problems,
+  duck: () => Promise<DuckDb>,
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  for (const file of spread(files)) {
+    const rows = file.format === 'parquet' ? await parquetRows(file, await duck()) : await textRows(file, problems);
+    samples.push({ name: basename(file.path), rows });
+  }
+  return samples;
+}
+
+/** Some of the files, from the first to the last. */
+function spread<T>(files: readonly T[]): readonly T[] {
+  if (files.length <= SAMPLE_TABLES) return files;
+  return Array.from(
+    { length: SAMPLE_TABLES },
+    (_, i) => files[Math.round((i * (files.length - 1)) / (SAMPLE_TABLES - 1))]!,
+  );
+}
+
+async function textRows(file: SourceFile, problems: Problems): Promise<Sample['rows']> {
+  const rows: (readonly (Cell | undefined)[])[] = [];
+  const add = (cells: readonly (Cell | undefined)[] | null) => {
+    if (cells !== null) rows.push(cells);
+    if (rows.length >= SAMPLE_ROWS) throw new Enough();
+  };
+  const onHeader = (columns: readonly string[]) => {
+    add(columns);
+    return add;
+  };
+  try {
+    await readRows(file, [], problems, {
+      csv: (columns) => {
+        const next = onHeader(columns);
+        return (record) => next(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+      },
+      cells: onHeader,
+      onBytes: () => {},
+    });
+  } catch (enough) {
+    if (!(enough instanceof Enough)) throw enough;
+  }
+  return rows;
+}
+
+async function parquetRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
+  const scan = scanOf([file], { withRows: false });
+  const names = (await columnsOf(connection, scan)).map(({ name }) => name);
+  const list = names.map(sqlName).join(', ');
+  const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
+  return [names, ...read.getRows().map((row) => row.map(cellOf))];
+}
+
+/** The first rows of the tables of an import. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
+export async function sampleContent(format: 'xlsx' | 'csv', bytes: Uint8Array): Promise<Sample[]> {
+  return format === 'xlsx' ? sampleSheets(bytes) : sampleArchive(bytes);
+}
+
+async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  await readWorkbook(bytes, (name, columns) => {
+    const rows: (readonly (Cell | undefined)[])[] = [columns];
+    samples.push({ name, rows });
+    return (cells) => {
+      if (rows.length < SAMPLE_ROWS) rows.push(cells.map((cell) => (cell === FORMULA ? null : cell)));
+    };
+  });
+  return samples.filter(({ rows }) => rows[0]!.length > 0);
+}
+
+async function sampleArchive(bytes: Uint8Array): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  const members = (await openZip(bytes)).filter(
+    ({ name }) => /\.(csv|txt|tsv)$/i.test(name) && !name.split('/').some((part) => /^(\.|__)/.test(part)),
+  );
+  for (const member of spread(members)) {
+    const rows: (readonly (Cell | undefined)[])[] = [];
+    const add = (cells: readonly Cell[]) => {
+      rows.push(cells);
+      if (rows.length >= SAMPLE_ROWS) throw new Enough();
+    };
+    try {
+      await readCsv(member.open(), (columns) => {
+        add(columns);
+        return (record) => add(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+      });
+    } catch (enough) {
+      if (!(enough instanceof Enough || enough instanceof CsvFault)) throw enough;
+    }
+    samples.push({ name: member.name.split('/').at(-1)!, rows });
+  }
+  return samples;
+}

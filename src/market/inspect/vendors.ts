@@ -1,0 +1,134 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import type { MarketData } from '#domain/market/market-data.js';
+
+/** A vendor's table as its columns tell it. */
+export interface Vendor {
+  readonly name: string;
+  /** Columns that together no other vendor has, in lower case. */
+  readonly columns: readonly string[];
+  /** How the file is called, where its columns alone do not say enough. */
+  readonly file?: RegExp;
+  /** What is not found by the names of the columns. */
+  readonly mapping: Partial<Mapping>;
+  /** Price basis of its closes; null where the vendor has several. */
+  readonly adjustment: MarketData['adjustment'] | null;
+  /** What only the user can know. */
+  readonly questions: readonly string[];
+}
+
+/** Vendors by what makes their tables theirs; of those that fit the one with the most columns is taken. */
+export const VENDORS: readonly Vendor[] = [
+  {
+    name: 'Yahoo Finance',
+    columns: ['open', 'high', 'low', 'close', 'adj close', 'volume'],
+    mapping: { ignore: ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'] },
+    adjustment: 'splits',
+    questions: [],
+  },
+  {
+    name: 'Kaggle, S&P 500 stocks',
+    columns: ['symbol', 'adj close', 'close', 'high', 'low', 'open', 'volume'],
+    mapping: {},
+    adjustment: 'splits',
+    questions: [],
+  },
+  {
+    name: 'Kaggle, S&P 500 of five years',
+    columns: ['date', 'open', 'high', 'low', 'close', 'volume', 'name'],
+    mapping: {},
+    adjustment: 'splits',
+    questions: [],
+  },
+  {
+    name: 'Stooq',
+    columns: ['<ticker>', '<date>', '<close>'],
+    mapping: { ignore: ['<PER>', '<TIME>', '<OPENINT>'] },
+    adjustment: 'splits',
+    questions: ['Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?'],
+  },
+  {
+    name: 'Stooq',
+    columns: ['date', 'open', 'high', 'low', 'close', 'volume'],
+    file: /_[a-z]{2}_d\.csv$/,
+    mapping: {},
+    adjustment: 'splits',
+    questions: ['Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?'],
+  },
+  {
+    name: 'Tiingo',
+    columns: ['date', 'close', 'adjclose', 'divcash', 'splitfactor'],
+    mapping: { ignore: ['adjHigh', 'adjLow', 'adjOpen', 'adjVolume', 'divCash', 'splitFactor'] },
+    adjustment: 'none',
+    questions: [],
+  },
+  {
+    name: 'Polygon flat file',
+    columns: ['ticker', 'open', 'close', 'high', 'low', 'volume', 'window_start', 'transactions'],
+    mapping: {},
+    adjustment: 'none',
+    questions: [],
+  },
+  {
+    name: 'EOD Historical Data',
+    columns: ['date', 'close', 'adjusted_close', 'volume'],
+    mapping: { ignore: ['Ex', 'exchange_short_name', 'MarketCapitalization'] },
+    adjustment: 'none',
+    questions: [],
+  },
+  {
+    name: 'CRSP',
+    columns: ['permno', 'prc'],
+    mapping: {
+      columns: { identifier: 'PERMNO' },
+      zero_prices: 'missing',
+      negative_prices: 'absolute',
+      ignore: [
+        'RET',
+        'RETX',
+        'DLRET',
+        'DLRETX',
+        'COMNAM',
+        'TICKER',
+        'NCUSIP',
+        'CUSIP',
+        'SHRCLS',
+        'NAICS',
+        'SICCD',
+        'TRTSCD',
+      ],
+    },
+    adjustment: 'none',
+    questions: ['SHROUT counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.'],
+  },
+  {
+    name: 'Bloomberg',
+    columns: ['px_last'],
+    mapping: {},
+    adjustment: null,
+    questions: [],
+  },
+  {
+    name: 'Refinitiv',
+    columns: ['instrument', 'price close'],
+    mapping: {},
+    adjustment: null,
+    questions: [],
+  },
+  {
+    name: 'Refinitiv',
+    columns: ['timestamp', 'trdprc_1'],
+    mapping: {},
+    adjustment: null,
+    questions: [],
+  },
+];
+
+/** The vendor of a table. @param names of its columns, or of the fields that two header rows name */
+export function vendorOf(names: readonly string[], file: string): Vendor | undefined {
+  const held = new Set(names.map((name) => name.trim().toLowerCase()));
+  return VENDORS.filter(
+    ({ columns, file: called }) => columns.every((column) => held.has(column)) && (called?.test(file) ?? true),
+  )
+    .toSorted((a, b) => b.columns.length - a.columns.length)
+    .at(0);
+}

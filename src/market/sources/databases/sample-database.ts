@@ -1,0 +1,82 @@
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Cell } from '../../formats/cells.js';
+import type { Problems } from '../../content/problems.js';
+import { cellOf, openDuckDb, reasonOf, sqlName, sqlText } from '../duckdb.js';
+import type { DatabasePlace } from './database-place.js';
+import type { TableSample } from './sample-postgresql.js';
+
+/** Tables that are looked at. */
+const TABLES_MAX = 40;
+
+/** The first rows of the tables of a database, by name. Problems are reported; undefined where it cannot be read at all. */
+export async function sampleDatabase(
+  place: DatabasePlace,
+  rows: number,
+  problems: Problems,
+): Promise<TableSample[] | undefined> {
+  try {
+    switch (place.kind) {
+      case 'duckdb':
+        return await sampleDuckDb(place.path, rows);
+      case 'sqlite':
+        return await sampleSqlite(place.path, rows);
+      case 'postgresql':
+        return await (await import('./sample-postgresql.js')).samplePostgresql(place, rows, TABLES_MAX);
+    }
+  } catch (error) {
+    const reason = reasonOf(error);
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: '',
+      message: `The database cannot be read: ${place.kind === 'postgresql' && place.password !== '' ? reason.replaceAll(place.password, '***') : reason}`,
+    });
+    return undefined;
+  }
+}
+
+async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> {
+  const { connection, close } = await openDuckDb({ attach: { path, name: 'source' } });
+  try {
+    const names = await connection.runAndReadAll(
+      `SELECT table_name FROM information_schema.tables WHERE table_catalog = 'source' AND table_schema = 'main' ORDER BY 1 LIMIT ${TABLES_MAX}`,
+    );
+    const samples: TableSample[] = [];
+    for (const [name] of names.getRows()) {
+      const read = await connection.runAndReadAll(`SELECT * FROM source.main.${sqlName(String(name))} LIMIT ${rows}`);
+      samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(cellOf))] });
+    }
+    return samples;
+  } finally {
+    close();
+  }
+}
+
+/** The file is copied first, as for its reading: the driver would lock the folder of the original. */
+async function sampleSqlite(path: string, limit: number): Promise<TableSample[]> {
+  const { default: sqlite } = await import('node-sqlite3-wasm');
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
+  try {
+    const copy = join(folder, 'copy.db');
+    await copyFile(path, copy, constants.COPYFILE_FICLONE);
+    const database = new sqlite.Database(copy, { readOnly: true, fileMustExist: true });
+    try {
+      const names = database
+        .all(`SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY 1 LIMIT ${TABLES_MAX}`)
+        .map((row) => String(row['name']));
+      return names.map((name) => {
+        const columns = database
+          .all(`SELECT name FROM pragma_table_info(${sqlText(name)})`)
+          .map((row) => String(row['name']));
+        const rows = database.all(`SELECT * FROM ${sqlName(name)} LIMIT ${limit}`);
+        return { name, rows: [columns, ...rows.map((row) => columns.map((column) => row[column] as Cell))] };
+      });
+    } finally {
+      database.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

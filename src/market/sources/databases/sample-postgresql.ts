@@ -1,0 +1,42 @@
+import type { Cell } from '../../formats/cells.js';
+import type { DatabasePlace } from './database-place.js';
+import { openPostgresql } from './read-postgresql.js';
+
+/** The first rows of a table, after its column names. */
+export interface TableSample {
+  readonly name: string;
+  readonly rows: readonly (readonly (Cell | undefined)[])[];
+}
+
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** The first rows of the tables and views on the search path, every value as the server writes it. */
+export async function samplePostgresql(
+  place: Extract<DatabasePlace, { kind: 'postgresql' }>,
+  limit: number,
+  tablesMax: number,
+): Promise<TableSample[]> {
+  const client = openPostgresql(place);
+  try {
+    await client.connect();
+    await client.query("SET TIME ZONE 'UTC'; SET DateStyle = 'ISO, YMD'");
+    await client.query('BEGIN TRANSACTION READ ONLY');
+    const { rows: tables } = await client.query<{ table_name: string }>(
+      "SELECT table_name FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND pg_table_is_visible(to_regclass(quote_ident(table_schema) || '.' || quote_ident(table_name))) ORDER BY 1 LIMIT $1",
+      [tablesMax],
+    );
+    const samples: TableSample[] = [];
+    for (const { table_name: name } of tables) {
+      const { fields, rows } = await client.query<Cell[]>({
+        text: `SELECT * FROM ${quoted(name)} LIMIT ${limit}`,
+        rowMode: 'array',
+        types: { getTypeParser: () => (value: string) => value },
+      });
+      samples.push({ name, rows: [fields.map((field) => field.name), ...rows] });
+    }
+    await client.query('COMMIT');
+    return samples;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

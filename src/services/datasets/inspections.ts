@@ -1,0 +1,54 @@
+import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
+import { Mapping } from '#domain/documents/mapping.js';
+import type { Finding } from '#domain/findings.js';
+import { createProblems } from '#market/content/problems.js';
+import { inspectMarket } from '#market/process/market-process.js';
+import type { Inspected } from '#market/inspect/inspect.js';
+import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
+import { folderFiles } from '#market/sources/folder.js';
+import type { Locations } from '#market/sources/locations.js';
+import type { Gate } from '../shared/gate.js';
+import { placedAt, refusedData, asFindings } from './refused-data.js';
+
+export interface DatasetInspectionsDependencies {
+  readonly locations: Locations;
+  readonly databases: DatabasePlaces;
+  /** Lets so many readers run at once. */
+  readonly readers: Gate;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+}
+
+/** Looks at data and proposes how it is read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
+export function createDatasetInspections({ locations, databases, readers, closing }: DatasetInspectionsDependencies) {
+  async function inspectData(request: InspectRequest): Promise<InspectResult> {
+    const field = request.location === undefined ? 'content' : 'location';
+    const inspected = await inspectedBy(request);
+    const inspection = await readers(() => asFindings(field, inspectMarket(inspected, closing)));
+    return {
+      ...inspection,
+      questions: [...inspection.questions],
+      findings: placedAt(field, inspection.findings) as InspectResult['findings'],
+    };
+  }
+
+  async function inspectedBy({ location, content, format, tables }: InspectRequest): Promise<Inspected> {
+    if (location === undefined) return { kind: format, content: content! }; // one of the two is there
+    if (location.includes('://')) {
+      const resolved = await databases.resolve(location);
+      if ('problem' in resolved) throw refusedAt(resolved.problem);
+      return { kind: 'database', place: resolved.place, tables };
+    }
+    const resolved = await locations.resolve(location, 'folder');
+    if ('problem' in resolved) throw refusedAt(resolved.problem);
+    const problems = createProblems();
+    const files = await folderFiles(resolved.path, { tables, mapping: Mapping.parse({}) }, locations, problems);
+    if (problems.errors > 0) throw refusedData(placedAt('location', problems.findings()));
+    return { kind: 'files', files };
+  }
+
+  return inspectData;
+}
+
+const refusedAt = (problem: Omit<Finding, 'severity'>) =>
+  refusedData([{ severity: 'error', ...problem, path: 'location' }]);

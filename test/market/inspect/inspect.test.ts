@@ -1,0 +1,287 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { createProblems } from '#market/content/problems.js';
+import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
+import { writeZip } from '#market/formats/zip-writer.js';
+import { inspect } from '#market/inspect/inspect.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { places, writeFiles } from '../store-folder.js';
+
+let root: string;
+let folders = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'divisor-inspect-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+async function inspected(files: Record<string, string>) {
+  const folder = join(root, String((folders += 1)));
+  await writeFiles(folder, files);
+  const problems = createProblems();
+  const listed = await folderFiles(
+    folder,
+    { tables: {}, mapping: Mapping.parse({}) },
+    createLocations([folder]),
+    problems,
+  );
+  expect(places(problems.findings())).toEqual([]);
+  return inspect({ kind: 'files', files: listed });
+}
+
+const inspectedSheets = (sheets: readonly Sheet[]) =>
+  inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') });
+
+/** Vendors' files with the closes of A, 10 and 11 on 2 and 3 January 2024. */
+const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>, mapping: Partial<Mapping>])[] = [
+  [
+    'Yahoo Finance',
+    {
+      'A.csv':
+        'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,10,10,10,10,9.9,5\n2024-01-03,11,11,11,11,10.89,6\n',
+      'B.csv':
+        'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,null,null,null,null,null,null\n2024-01-03,1,1,1,1,1,1\n',
+    },
+    { identifier_from: 'file:{identifier}.csv', adjusted_close: 'Adj Close' },
+  ],
+  [
+    'Stooq',
+    {
+      'x.txt':
+        '<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>\nA,D,20240102,000000,10,10,10,10,5,0\nA,D,20240103,000000,11,11,11,11,6,0\n',
+    },
+    {
+      date_format: 'YYYYMMDD',
+      columns: {
+        date: '<DATE>',
+        identifier: '<TICKER>',
+        CLOSE: '<CLOSE>',
+        OPEN: '<OPEN>',
+        HIGH: '<HIGH>',
+        LOW: '<LOW>',
+        VOLUME: '<VOL>',
+      },
+    },
+  ],
+  [
+    'Stooq',
+    { 'A_us_d.csv': 'Date,Open,High,Low,Close,Volume\n2024-01-02,10,10,10,10,5\n2024-01-03,11,11,11,11,6\n' },
+    { identifier_from: 'file:{identifier}_us_d.csv' },
+  ],
+  [
+    'Tiingo',
+    {
+      'A.csv':
+        'date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor\n2024-01-02T00:00:00.000Z,10,10,10,10,5,9.9,1,1,1,1,0.0,1.0\n2024-01-03T00:00:00.000Z,11,11,11,11,5,10.89,1,1,1,1,0.0,1.0\n',
+    },
+    { adjusted_close: 'adjClose' },
+  ],
+  [
+    'Polygon flat file',
+    {
+      '2024-01-02.csv':
+        'ticker,volume,open,close,high,low,window_start,transactions\nA,5,10,10,10,10,1704171600000000000,7\n',
+      '2024-01-03.csv':
+        'ticker,volume,open,close,high,low,window_start,transactions\nA,5,11,11,11,11,1704258000000000000,7\n',
+    },
+    {
+      date_format: 'epoch_ns',
+      columns: {
+        date: 'window_start',
+        identifier: 'ticker',
+        CLOSE: 'close',
+        OPEN: 'open',
+        HIGH: 'high',
+        LOW: 'low',
+        VOLUME: 'volume',
+      },
+    },
+  ],
+  [
+    'EOD Historical Data',
+    {
+      'A.US.csv':
+        'Date,Open,High,Low,Close,Adjusted_close,Volume\n2024-01-02,10,10,10,10,9.9,5\n2024-01-03,11,11,11,11,10.89,6\n',
+      'B.US.csv': 'Date,Open,High,Low,Close,Adjusted_close,Volume\n2024-01-03,1,1,1,1,1,6\n',
+    },
+    { identifier_from: 'file:{identifier}.US.csv', adjusted_close: 'Adjusted_close' },
+  ],
+  [
+    'CRSP',
+    {
+      'x.csv':
+        'PERMNO,date,TICKER,COMNAM,PRC,VOL,RET,SHROUT\nA,20240102,AA,ALPHA INC,-10,5,C,100\nA,20240103,AA,ALPHA INC,11,5,0.1,100\nB,20240103,BB,BETA INC,0,,,\n',
+    },
+    { negative_prices: 'absolute', zero_prices: 'missing', date_format: 'YYYYMMDD' },
+  ],
+  [
+    'Kaggle, S&P 500 of five years',
+    {
+      'all_stocks_5yr.csv':
+        'date,open,high,low,close,volume,Name\n2024-01-02,10,10,10,10,5,A\n2024-01-03,,11,11,11,5,A\n',
+    },
+    {
+      columns: {
+        date: 'date',
+        identifier: 'Name',
+        CLOSE: 'close',
+        OPEN: 'open',
+        HIGH: 'high',
+        LOW: 'low',
+        VOLUME: 'volume',
+      },
+    },
+  ],
+  [
+    'Kaggle, S&P 500 stocks',
+    {
+      'sp500_stocks.csv':
+        'Date,Symbol,Adj Close,Close,High,Low,Open,Volume\n2024-01-02,A,9.9,10,10,10,10,5\n2024-01-03,A,10.89,11,11,11,11,5\n2024-01-03,B,,,,,,\n',
+    },
+    { adjusted_close: 'Adj Close' },
+  ],
+  [
+    'Yahoo Finance', // a download of many names at once
+    {
+      'x.csv':
+        'Price,Adj Close,Close,High,Low,Open,Volume\nTicker,A,A,A,A,A,A\nDate,,,,,,\n2024-01-02,9.9,10,10,10,10,5\n2024-01-03,10.89,11,11,11,11,5\n',
+    },
+    { layout: 'wide', adjusted_close: 'Adj Close' },
+  ],
+  [
+    'pandas, one column a name',
+    { 'close.csv': ',A,B\n2024-01-02,10,\n2024-01-03,11,7\n' },
+    { layout: 'wide', field: 'CLOSE' },
+  ],
+  [
+    'pandas, one column a name',
+    {
+      'close.csv': 'Date,A,B\n1/13/2024,10,\n1/14/2024,11,7\n',
+      'volume.csv': 'Date,A,B\n1/13/2024,1,\n1/14/2024,2,3\n',
+    },
+    { layout: 'wide', date_format: 'M/D/YYYY', fields: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' } },
+  ],
+];
+
+describe('files are recognised, and read as proposed without a finding', () => {
+  test.each(VENDORS)('%s', async (vendor, files, mapping) => {
+    const { recognised_as, mapping: proposed, findings, preview } = await inspected(files);
+    expect(findings).toEqual([]);
+    expect(recognised_as).toBe(vendor);
+    expect(proposed).toMatchObject(mapping);
+    const close = preview.columns.indexOf('CLOSE');
+    expect(preview.data.filter(([name]) => String(name).startsWith('A')).map((row) => row[close])).toEqual([10, 11]);
+  });
+});
+
+describe('exports to Excel', () => {
+  const days = ['2024-01-02', '2024-01-03'];
+  test.each<[string, Sheet[], string]>([
+    [
+      'Bloomberg',
+      [
+        {
+          name: 'Sheet1',
+          rows: [
+            ['Start Date', days[0]!],
+            ['End Date', days[1]!],
+            [null, 'A US Equity', null, 'B US Equity', null],
+            ['Dates', 'PX_LAST', 'PX_VOLUME', 'PX_LAST', 'PX_VOLUME'],
+            [days[0]!, 10, 5, 20, 6],
+            [days[1]!, 11, 5, 21, 6],
+          ],
+        },
+      ],
+      'A US Equity',
+    ],
+    [
+      'Refinitiv',
+      [
+        {
+          name: 'Sheet1',
+          rows: [
+            ['Instrument', 'Date', 'Price Close', 'Volume'],
+            ['A.N', days[0]!, 10, 5],
+            ['A.N', days[1]!, 11, 5],
+          ],
+        },
+      ],
+      'A.N',
+    ],
+  ])('of %s are read, whatever stands above them', async (vendor, sheets, name) => {
+    const { recognised_as, findings, preview } = await inspectedSheets(sheets);
+    expect(findings).toEqual([]);
+    expect(recognised_as).toBe(vendor);
+    const close = preview.columns.indexOf('CLOSE');
+    expect(preview.data.filter(([own]) => own === name).map((row) => row[close])).toEqual([10, 11]);
+  });
+});
+
+describe('what the data does not say is asked', () => {
+  test('days that may be of two formats', async () => {
+    const { questions, confidence } = await inspected({
+      'x.csv': 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n',
+    });
+    expect(confidence).toBe('unsure');
+    expect(questions).toContainEqual(expect.stringContaining('M/D/YYYY or D/M/YYYY'));
+  });
+
+  test('a name that is nearly a known one', async () => {
+    const { questions, mapping } = await inspected({ 'x.csv': 'Date,Ticker,Clsoe\n2024-01-02,A,10\n' });
+    expect(mapping.columns['CLOSE']).toBe('Clsoe');
+    expect(questions).toContainEqual(expect.stringContaining('did you mean CLOSE?'));
+  });
+
+  test('rows of one name and date that differ; those that are the same are accepted without a question', async () => {
+    const rows = (second: string) => ({
+      'x.csv': `Date,Ticker,Close,Adj Close\n2024-01-02,A,10,10\n2024-01-02,A,${second}\n`,
+    });
+    expect((await inspected(rows('10,10'))).mapping.on_duplicate).toBe('identical');
+    const differing = await inspected(rows('12,12'));
+    expect([differing.mapping.on_duplicate, differing.confidence]).toEqual(['last', 'unsure']);
+  });
+
+  test('where no table is one of prices', async () => {
+    const { confidence, rows_read, questions } = await inspected({ 'x.csv': 'name,colour\nA,red\n' });
+    expect([confidence, rows_read, questions.length]).toEqual(['unsure', 0, 1]);
+  });
+});
+
+test('zeros, decimal commas and columns of words are provided for', async () => {
+  const { mapping, findings, preview } = await inspected({
+    'x.csv':
+      'Date;Ticker;Close;Exchange\n02.01.2024;A;0;Xetra\n03.01.2024;A;1.234,5;Xetra\n13.01.2024;A;1.235,5;Xetra\n',
+  });
+  expect(findings).toEqual([]);
+  expect(mapping).toMatchObject({
+    decimal: ',',
+    zero_prices: 'missing',
+    date_format: 'D.M.YYYY',
+    ignore: ['Exchange'],
+  });
+  expect(preview.data.map((row) => row.at(-1))).toEqual([1234.5, 1235.5]);
+});
+
+test('adjusted closes tell whether closes are as traded: a split shows between them or not', async () => {
+  const head = 'Date,Ticker,Close,Adj Close\n';
+  const raw = await inspected({ 'x.csv': `${head}2024-01-02,A,100,50\n2024-01-03,A,51,51\n` });
+  const split = await inspected({ 'x.csv': `${head}2024-01-02,A,50,49\n2024-01-03,A,51,51\n` });
+  expect([raw.adjustment, split.adjustment]).toEqual(['none', 'splits']);
+});
+
+test('a zip of files is looked at as a folder of them is', async () => {
+  const head = 'Date,Close,Adj Close,Open,High,Low,Volume\n';
+  const files = [
+    { name: 'data/AAA_data.csv', text: `${head}2024-01-02,10,10,10,10,10,1\n` },
+    { name: 'data/BBB_data.csv', text: `${head}2024-01-02,20,20,20,20,20,1\n` },
+  ];
+  const {
+    files: count,
+    rows_read,
+    mapping,
+  } = await inspect({ kind: 'csv', content: Buffer.from(writeZip(files)).toString('base64') });
+  expect([count, rows_read, mapping.identifier_from]).toEqual([2, 2, 'file:{identifier}_data.csv']);
+});

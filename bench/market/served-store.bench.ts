@@ -10,6 +10,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { sessionsBetween } from '#services/datasets/synthetic-dataset.js';
+import { benchMarket } from './synthetic-spec.js';
 
 /**
  * A running service over Parquet folders of 500 names and 20 years: how long a refresh takes that appends one day, and what
@@ -39,25 +40,7 @@ const CLIENT = `
 
 const base = await mkdtemp(join(tmpdir(), 'divisor-bench-'));
 const sessions = sessionsBetween(openCalendars().get('XNYS')!.sessions, '2000-01-01', '2020-01-31');
-const whole = generateMarket(
-  {
-    seed: 42,
-    assets: 500,
-    sessions,
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 8,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.25,
-    dividend_yield: 0.02,
-    splits_per_year: 0.03,
-    delistings_per_year: 0.01,
-    listings_per_year: 0,
-    missing_rate: 0,
-  },
-  () => {},
-);
+const whole = generateMarket(benchMarket({ sessions, listingsPerYear: 0 }), () => {});
 const held = sessions.length - DAYS;
 for (const store of ['served', 'loading']) await writePart(store, 0, held);
 

@@ -4,27 +4,13 @@ import { join } from 'node:path';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { sessionsBetween } from '#services/datasets/synthetic-dataset.js';
+import { benchMarket } from './synthetic-spec.js';
 
 /** A synthetic market of 500 names and 20 years from the request to panels that can be served, written to disk on the way. */
 const REPEATS = 3;
 const folder = await mkdtemp(join(tmpdir(), 'divisor-bench-'));
 const sessions = sessionsBetween(openCalendars().get('XNYS')!.sessions, '2000-01-01', '2019-12-31');
-const spec = {
-  seed: 42,
-  assets: 500,
-  sessions,
-  exchange: 'XNYS',
-  currency: 'USD',
-  sectors: 8,
-  market_return: 0.07,
-  market_volatility: 0.16,
-  specific_volatility: 0.25,
-  dividend_yield: 0.02,
-  splits_per_year: 0.03,
-  delistings_per_year: 0.01,
-  listings_per_year: 0.01,
-  missing_rate: 0,
-};
+const spec = benchMarket({ sessions, listingsPerYear: 0.01 });
 try {
   const times: number[] = [];
   let rows = 0;

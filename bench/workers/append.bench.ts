@@ -8,7 +8,8 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
-import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { quarterlyDividends } from '../domain/quarterly-dividends.js';
 import type { BacktestInput, BacktestOutput, ResumableRun } from '#jobs/tasks/runs.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { digestContent } from '#market/content/content.js';
@@ -222,23 +223,7 @@ function seededMarket(): MarketData {
       outstanding[t * NAMES + i] = shares[i]!;
     }
   }
-  const actions = identifiers.flatMap((identifier, i) => {
-    const paid: CorporateAction[] = [];
-    for (let t = 20 + (i % 60); t < dates.length; t += 63) {
-      paid.push({
-        identifier,
-        type: 'DIVIDEND',
-        value: 0.2,
-        exDay: dates[t]!,
-        payDay: null,
-        status: 'paid',
-        announcedDay: null,
-        related: null,
-        subscriptionPrice: null,
-      });
-    }
-    return paid;
-  });
+  const actions = quarterlyDividends(identifiers, dates);
   const rows = new Map(
     identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [identifier, `S${i % 11}`, 'USD'] }]]),
   );

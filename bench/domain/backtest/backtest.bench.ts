@@ -12,10 +12,11 @@ import { readRecord } from '#domain/backtest/run-file/record.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { recordJson } from '#views/record-json.js';
 import { processMs, threadMs } from '../../thread-time.js';
+import { quarterlyDividends } from '../quarterly-dividends.js';
 import { runOverviewJson, runResultJson } from '#views/run-json.js';
 
 /**
@@ -30,7 +31,6 @@ const SIZES = [
 const REPEATS = 5;
 const CAP = 0.02;
 const COST_BPS = 10;
-const DIVIDEND = 0.2;
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHash: '', engineVersion: '' };
 
 const calendars = openCalendars();
@@ -139,7 +139,6 @@ function seededMarket({ names, sessions }: { readonly names: number; readonly se
   const shares = Float64Array.from({ length: names }, () => Math.round(1e6 * Math.exp(4 * random())));
   const close = new Float64Array(sessions * names);
   const outstanding = new Float64Array(sessions * names);
-  const actions: CorporateAction[] = [];
   for (let t = 0; t < sessions; t++) {
     for (let i = 0; i < names; i++) {
       price[i]! *= 1 + 0.0003 + 0.05 * (random() - 0.5);
@@ -147,21 +146,6 @@ function seededMarket({ names, sessions }: { readonly names: number; readonly se
       outstanding[t * names + i] = shares[i]!;
     }
   }
-  identifiers.forEach((identifier, i) => {
-    for (let t = 20 + (i % 60); t < sessions; t += 63) {
-      actions.push({
-        identifier,
-        type: 'DIVIDEND',
-        value: DIVIDEND,
-        exDay: dates[t]!,
-        payDay: null,
-        status: 'paid',
-        announcedDay: null,
-        related: null,
-        subscriptionPrice: null,
-      });
-    }
-  });
   return {
     datasetId: 'bench',
     contentHash: `bench-${names}`,
@@ -173,7 +157,7 @@ function seededMarket({ names, sessions }: { readonly names: number; readonly se
       ['SHARES_OUTSTANDING', outstanding],
     ]),
     reference: { columns: [], rows: new Map() },
-    actions,
+    actions: quarterlyDividends(identifiers, dates),
     universes: [],
   };
 }

@@ -100,6 +100,7 @@ export function createTeller(service: LiveService): Teller {
 
   /** An example that names what only its reader has: a folder of their own, a store that can be refreshed. */
   function adapted(id: string, request: ExampleRequest): ExampleRequest {
+    if (id === 'inspectData') return { ...request, body: { location: join(service.folder, 'us-large') } };
     if (id === 'createStore')
       return {
         ...request,

@@ -164,7 +164,7 @@ export const storeRoutes = routes({
     summary: 'Looks at data and proposes the mapping by which it is read.',
     description:
       'The columns, names of files, days and numbers of the tables are recognised, then all of it is read with the mapping; duplicates and zeros are provided for as they are met. Nothing is stored.',
-    body: { schema: InspectRequest, bytesMax: LIMITS.MAX_IMPORT_BYTES, example: { location: '/data/vendor' } },
+    body: { schema: InspectRequest, bytesMax: LIMITS.MAX_IMPORT_BYTES, example: { location: '/data/us-large' } },
     success: {
       status: 200,
       description: 'The mapping, what is not certain of it, and what came of it.',

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 
-/** A field that may be left out, with what stands for it then unless a strategy has its own. */
+/** An optional field with its default, unless a strategy has its own. */
 const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
 const terms = BacktestFields.shape;
 
-/** What is not given is the strategy's, or for an index the default. */
+/** Missing fields are the strategy's; for an index, the defaults. */
 export const BacktestRequest = z
   .strictObject({
     benchmark: terms.benchmark.unwrap().optional().meta(given(terms.benchmark)),
@@ -22,5 +22,5 @@ export const BacktestRequest = z
     id: 'BacktestRequest',
     description: 'A field that is not given is that of the strategy, when one is run, else its default.',
   });
-/** What is asked of a run, whether or not it has to be made. */
+/** The request of a run, whether or not it has to be computed. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale'>;

@@ -22,9 +22,9 @@ const window = {
   end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
 };
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
-/** What comes of a view that needs prices while another store is served than that of its run. */
+/** Errors of a view that needs prices while another store than that of its run is served. */
 const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
-/** What can come of running the benchmark from its definition, beside its risk. */
+/** Errors of running the benchmark from its definition, beside those of its risk. */
 const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
 const tag = 'analytics';
 

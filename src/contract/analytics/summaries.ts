@@ -33,5 +33,5 @@ export const RunSummaryCollection = z
   })
   .meta({ id: 'RunSummaryCollection' });
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
-/** What a stored run alone tells of a row. */
+/** The part of a row that comes from the stored run alone. */
 export type RunFigures = Omit<Stateless<z.infer<typeof RunSummaryRow>>, 'name' | 'run_at' | 'next_rebalance'>;

@@ -32,12 +32,12 @@ function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): Va
   return { level, divisor };
 }
 
-/** Where a book stands that is simulated for its levels alone. */
+/** State of a book that is simulated for its levels only. */
 export function briefEnd(book: Book): BriefEnd {
   return { end: ownEnd(book), orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })) };
 }
 
-/** The end of a book that follows no other. */
+/** End state of a book that follows no other. */
 export function ownEnd({ end }: Pick<Book, 'end'>): BookEnd {
   if ('held' in end) return end;
   throw new Error('a book that follows another has no holdings of its own');

@@ -14,7 +14,7 @@ import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 
 /**
- * Runs a backtest: the index from its definition, the portfolio that follows it, what both are measured against.
+ * Runs a backtest: the index from its definition, the portfolio that follows it, and their benchmarks.
  * Deterministic: the same market and plan give the same bits.
  * @throws Refusal of every kind a definition, a range or a market can give
  */
@@ -83,7 +83,7 @@ function parentRun(composer: Composer, parentId: string, end: number): IndexRun 
   return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
 }
 
-/** What a run is computed on and with. */
+/** Inputs of a run. */
 function assumedOf({ market, plan: { strategy } }: RunInput): Pick<Assumed, 'market' | 'rows'> {
   return { market, rows: strategy?.constraints };
 }

@@ -65,7 +65,7 @@ export const LIMIT_RULES = {
 } as const satisfies Readonly<Record<string, LimitRule>>;
 
 export type LimitRuleName = keyof typeof LIMIT_RULES;
-export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // Object.keys knows texts alone.
+export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // Object.keys returns plain strings.
 
 function percent(fraction: number): string {
   return `${fraction * 100} %`;

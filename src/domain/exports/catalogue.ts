@@ -116,7 +116,7 @@ export const EXPORTS = {
 } as const satisfies Readonly<Record<string, ExportTable>>;
 
 export type ExportTableName = keyof typeof EXPORTS;
-export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportTableName[]]; // Object.keys knows texts alone.
+export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportTableName[]]; // Object.keys returns plain strings.
 
 /** The entry of a table, by its name. */
 export function exportTable(name: ExportTableName): ExportTable {

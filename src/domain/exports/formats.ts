@@ -21,7 +21,7 @@ export const EXPORT_FORMATS = {
 >;
 
 export type ExportFormat = keyof typeof EXPORT_FORMATS;
-export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as [ExportFormat, ...ExportFormat[]]; // Object.keys knows texts alone.
+export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as [ExportFormat, ...ExportFormat[]]; // Object.keys returns plain strings.
 
 /** Where the next part of an export begins. */
 export interface ExportPosition {

@@ -28,13 +28,13 @@ export interface ResumableRun {
 }
 
 export interface BacktestOutput {
-  /** What it takes to extend the run; null where that is not known. */
+  /** Checkpoint to extend the run from; null if it cannot be extended. */
   readonly checkpoint: OutputBytes | null;
-  /** Last date of the stored run that was extended, YYYY-MM-DD. Null for a run made whole. */
+  /** Last date reused from the stored run, YYYY-MM-DD; null if fully recomputed. */
   readonly extendedFrom: string | null;
-  /** How many of the files of the stored run, in the order of their names, hold segments of the columns. */
+  /** Number of files reused from the stored run, in the order of their names. */
   readonly earlierFiles: number;
-  /** Why a stored run was not extended; null when it was, or there was none. */
+  /** Reason for a full run despite a stored one; null if extended or if none was stored. */
   readonly fullRunReason: FullRunReason | null;
   /** BacktestRunResult as JSON, without the snapshots that are stored by themselves. */
   readonly result: OutputBytes;
@@ -53,7 +53,7 @@ export interface BacktestOutput {
   readonly storeContentHash: string;
 }
 
-/** Snapshots that belong into the result, megabytes that an extended run shares with the stored one. */
+/** Snapshots to insert into the result. They are megabytes, which an extended run shares with the stored one. */
 export interface InsetSnapshots {
   /** Position in the result that they come before. */
   readonly at: number;
@@ -68,11 +68,11 @@ export interface RunRecordInput {
   readonly files: readonly HashedFile[];
   /** The record as JSON, of runs of 0.1.0, whose columns have none. */
   readonly stored?: HashedFile;
-  /** What stands beside the numbers of the run. */
+  /** Provenance of the run. */
   readonly stamp: RunProvenance & { readonly runAt: string };
 }
 
-/** What a run was made from, and how. */
+/** Provenance of a run: its inputs, and whether it was extended. */
 export interface RunProvenance {
   readonly runHash: string;
   readonly storeContentHash: string;
@@ -83,15 +83,15 @@ export interface RunProvenance {
 
 export interface ReplayInput {
   readonly market: MarketHandle;
-  /** What the stored run was made from. */
+  /** The plan of the stored run. */
   readonly plan: BacktestPlan;
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
-  /** What stands beside the numbers of the stored run. */
+  /** Provenance of the stored run. */
   readonly stored: RunProvenance & { readonly runAt: string | null };
   /** Files of the stored run. */
   readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>> & {
-    /** Snapshots that belong into the result, and where. */
+    /** Snapshots to insert into the result, and their position. */
     readonly snapshots: { readonly path: string; readonly at: number } | null;
   };
 }

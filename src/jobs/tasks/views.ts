@@ -49,7 +49,7 @@ export interface ReconcileInput {
   readonly columns: string;
   /** Stored files of the run with the hashes recorded when they were written. */
   readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
-  /** Where the hashes of the files as they are now come together, in their order. */
+  /** Shared cells for the present hashes of the files, in their order. */
   readonly cells: HashCells;
   /** The served market and the index the run was compared with, null when there is none: the source of risk figures. */
   readonly market: MarketHandle | null;

@@ -11,7 +11,7 @@ import { indexTerms } from '../simulate/index-run.js';
 import type { Run, RunRemains } from '../run.js';
 import { briefEnd } from '../return-variants.js';
 
-/** All that the dates after the last one of a run depend on, besides its stored columns: what it takes to resume it. */
+/** The state that later dates of a run depend on, besides its stored columns: enough to resume it. */
 export interface RunCheckpoint {
   readonly format: typeof CHECKPOINT_FORMAT;
   /** Last date of the run. */
@@ -20,10 +20,10 @@ export interface RunCheckpoint {
   readonly since: Day;
   /** First session of the portfolio. */
   readonly from: number;
-  /** Where the market stands, by calendar. */
+  /** State of the market after the last session, by calendar. */
   readonly marks: ReadonlyMap<string, MarketMark>;
   readonly index: StoredBook;
-  /** What a portfolio that follows the index has of its own, else the whole of it. */
+  /** The own state of a portfolio that follows the index; otherwise the whole book. */
   readonly portfolio: StoredBook | FollowEnd;
   /** The index that a derived one was made from. */
   readonly parent: StoredBook | null;
@@ -37,7 +37,7 @@ export interface RunCheckpoint {
   readonly recent: ReadonlyMap<string, RecentIndex>;
 }
 
-/** Changes with everything that a checkpoint holds. */
+/** Incremented with every change of the contents of a checkpoint. */
 export const CHECKPOINT_FORMAT = 9;
 
 /**
@@ -47,7 +47,7 @@ export interface RecentIndex {
   /** Session of its first composition. */
   readonly first: number;
   readonly list: readonly Composition[];
-  /** What its decisions left. */
+  /** State carried from its decisions to later ones. */
   readonly memory: DecisionMemory | null;
 }
 
@@ -137,11 +137,11 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
   );
 }
 
-/** How an index treats prices and actions: a derived one as the index it was made from does. */
+/** Treatment of prices and actions; a derived index has that of its source. */
 export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, indexId: string): TreatmentSpec {
   const { pipeline, derivation } = documents[indexId]!;
   return pipeline?.treatment ?? treatmentOf(documents, derivation!.source_index_id);
 }
 
-/** What the books of an index are simulated from: definition, treatment and market. */
+/** Inputs of the books of an index: definition, treatment and market. */
 export type IndexContext = Pick<Compositions, 'document' | 'treatment' | 'sm'>;

@@ -17,11 +17,11 @@ export interface ResumeRunInput {
   readonly plan: BacktestPlan;
   readonly checkpoint: RunCheckpoint;
   readonly calendars: Calendars;
-  /** The market, without cash paid on days that the checkpoint has behind it. */
+  /** The market, without cash paid up to the day of the checkpoint. */
   readonly market: MarketData;
   /** The market without cash paid on days up to one, for decisions. */
   readonly marketSince: (day: Day) => MarketData;
-  /** The whole of it, for decisions that look back further than they say. */
+  /** The whole market, for decisions that look back further than they declare. */
   readonly wholeMarket: () => MarketData;
   readonly createDecider: DeciderFactory;
   /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
@@ -29,7 +29,7 @@ export interface ResumeRunInput {
   readonly report: (fraction: number, message: string) => void;
 }
 
-/** The sessions that a run has more: every book begins with the session that the stored run ended on. */
+/** The new sessions of a run: every book starts with the last session of the stored run. */
 export interface Continuation {
   readonly range: RequestedRange;
   readonly index: IndexContinuation;
@@ -45,13 +45,13 @@ export interface Continuation {
   readonly uncapped: Book | null;
   /** Rebalances of the run itself. */
   readonly rebalances: readonly Composition[];
-  /** Of a strategy's constraint set: warnings of the solves, and what they left. */
+  /** Of a strategy's constraint set: warnings of the solves, and the state for later ones. */
   readonly solves: Pick<Constrained, 'findings'> & { readonly memory: DecisionMemory | null };
-  /** Every index that the run reaches, with what it decided last. */
+  /** Every index that the run reaches, with its latest decisions. */
   readonly reached: readonly KnownIndex[];
 }
 
-/** An index over the sessions that its book has more. */
+/** An index over its new sessions. */
 export interface IndexContinuation extends IndexContext {
   /** Session that the stored book ended on, and the last one. */
   readonly from: number;

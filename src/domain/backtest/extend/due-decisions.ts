@@ -18,7 +18,7 @@ export interface DueInput {
   readonly day: Day;
 }
 
-/** What indices decide on rebalances that are due. */
+/** Decisions of indices on rebalances that are due. */
 export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
@@ -28,13 +28,13 @@ export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<str
   });
 }
 
-/** How far back something looks on a calendar. */
+/** Look-back on one calendar. */
 export interface Look {
   readonly code: string;
   readonly lookBack: LookBack;
 }
 
-/** How far back the decisions that are due look. */
+/** Look-back of the decisions that are due. */
 function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
   return [...resumed].flatMap(([id, { due, memory }]) =>
     due.flatMap(({ decision }): Look[] => {
@@ -60,7 +60,7 @@ interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'd
   readonly memory: DecisionMemory | null;
 }
 
-/** How far back an optimisation looks, on the calendar of the index that it is made towards. */
+/** Look-back of an optimisation, on the calendar of its target index. */
 export function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
@@ -76,7 +76,7 @@ interface ComposingWork<T> {
   readonly work: (composer: Composer) => T;
 }
 
-/** Work on as much of the market as it looks back on; on the whole where that is more than it says. */
+/** Work on the part of the market that it looks back on; on the whole market if it needs more than it declares. */
 export function composingOn<T>(
   input: ResumeRunInput,
   { marked, resumed, day }: DueInput,
@@ -114,7 +114,7 @@ export function composingOn<T>(
   return on(input.wholeMarket());
 }
 
-/** The market from the sessions on that are looked back to; null where that is its beginning. */
+/** The market from the start of the look-back on; null if that is the whole market. */
 function marketOver(
   { calendars, checkpoint, marketSince }: ResumeRunInput,
   { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] },

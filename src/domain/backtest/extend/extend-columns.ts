@@ -20,7 +20,7 @@ export interface ExtendColumnsInput {
 
 export interface WrittenColumns {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** How many of the named files hold segments of it. */
+  /** Number of the named files that hold segments of it. */
   readonly earlierFiles: number;
 }
 
@@ -65,7 +65,7 @@ export function extendColumns({ stored, fileNames, datesMax = DATES_MAX, added }
 
 interface ExtendedFile {
   readonly stored: RunColumns;
-  /** Whether what is stored stays where it is. */
+  /** Whether the stored blocks stay in their file. */
   readonly isFull: boolean;
   /** Files with earlier segments. */
   readonly earlier: number;
@@ -79,7 +79,7 @@ interface ExtendedBlock {
   readonly type: NumberType;
   /** Its own elements, one behind the other. */
   readonly parts: readonly Numbers[];
-  /** What lies in earlier files, and its elements with those. */
+  /** Elements in earlier files, and the total with those. */
   readonly earlier?: Required<Pick<PlacedBlock, 'begins' | 'length'>>;
 }
 
@@ -96,7 +96,7 @@ function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile):
   return addition.behind.length === 0 ? null : beginning({ name, type, parts: addition.behind }, file);
 }
 
-/** A block with what is added behind what is stored of it. */
+/** A block: its stored elements, then the new ones. */
 function behindStored(
   { name, type, parts }: ExtendedBlock,
   { stored, isFull, earlier, width }: ExtendedFile,
@@ -120,7 +120,7 @@ function behindStored(
   };
 }
 
-/** A block of which nothing is stored. */
+/** A block without stored elements. */
 function beginning({ name, type, parts }: ExtendedBlock, { earlier }: ExtendedFile): ExtendedBlock {
   return {
     name,

@@ -8,10 +8,10 @@ import type { RecordedGaps, RecordedPricing } from '../record/rows.js';
 import { BOOK, GAPS, PLAIN, PRICING, REST } from '../record/schema.js';
 import type { AddedRecord } from '../record/sources.js';
 
-/** The record of an extended run: a description that refers to what was stored and to what is added behind it. */
+/** The record of an extended run: a description that refers to stored and to appended arrays. */
 export interface ExtendedRecord {
   readonly description: Uint8Array;
-  /** What is added to the pools. */
+  /** Numbers appended to the pools. */
   readonly added: AddedNumbers;
   readonly identifiers: readonly string[];
   readonly gaps: RecordedGaps;

@@ -47,24 +47,24 @@ export interface ExtendInput extends ResumeRunInput {
   readonly contentHash: string;
 }
 
-/** A stored run with the sessions that came after it. */
+/** A stored run with the sessions after it. */
 export interface ExtendedRun {
   readonly summary: RunSummary;
   /** Its rebalances on the new sessions, and whose positions their columns are. */
   readonly rebalances: readonly Snapshot[];
   readonly market: readonly string[];
-  /** Columns: what is new of them, and where the rest lies. */
+  /** The new elements of the columns, and where the others are. */
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** How many of the named files hold segments of them. */
+  /** Number of the named files that hold their segments. */
   readonly earlierFiles: number;
   readonly checkpoint: RunCheckpoint;
-  /** Last date of the stored run, and how many it has more. */
+  /** Last date of the stored run, and the number of new dates. */
   readonly extendedFrom: Day;
   readonly sessions: number;
 }
 
 /**
- * Extends a stored run: what comes out is what running the whole gives, bit for bit, but for the layout of the columns.
+ * Extends a stored run. The result equals a full run bit for bit, except for the layout of the columns.
  * @throws CannotResume
  * @throws Refusal as the whole run would
  * @cost O(N + T) and the new sessions; weights and prices of before are not read, but for the prices of names that join
@@ -125,7 +125,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
 
 interface RecordAdditions extends Pick<RunSummary, 'metrics' | 'findings'> {
   readonly trades: Trades;
-  /** As the next checkpoint has it. */
+  /** The form that the next checkpoint stores. */
   readonly portfolio: RunCheckpoint['portfolio'];
 }
 
@@ -239,7 +239,7 @@ function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
   return whole;
 }
 
-/** Columns of the names of the stored run, and of others that are held or asked for. */
+/** Columns of the names of the stored run, and of others held or requested. */
 function namesHeld(
   { header }: RunColumns,
   { index, portfolio, rebalances }: Continuation,
@@ -314,7 +314,7 @@ function checkpointAfter(
   };
 }
 
-/** A stored book with the sessions that came after it. */
+/** A stored book with the sessions after it. */
 function storedAfter(before: StoredBook, book: Book): StoredBook {
   const shift = book.from - before.first;
   const { orders, ...end } = storedBook(book);

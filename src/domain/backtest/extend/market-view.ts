@@ -10,15 +10,15 @@ import { requestedRange, type RequestedRange } from '../simulate/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';
 
-/** The market as the indices of a run see it from their last sessions on, and what they decide there. */
+/** The market from the last sessions of a run's indices on, and their decisions there. */
 export interface MarketView {
   readonly range: RequestedRange;
   contextOf(indexId: string): IndexContext;
   spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
-  /** Does work with a composer on as much of the market as is looked back on, on the whole where that is not enough. */
+  /** Runs work with a composer on the look-back of the market, or on the whole market if that is too short. */
   composing<T>(looks: readonly Look[], work: (composer: Composer) => T): T;
-  /** Every index that the run reaches, with what it has decided. */
+  /** Every index that the run reaches, with its decisions. */
   readonly reached: readonly KnownIndex[];
 }
 

@@ -1,4 +1,4 @@
-/** Why a whole run was made although one was stored, as the wire names it. */
+/** Reasons for a full run despite a stored one, as the wire names them. */
 export const FULL_RUN_REASONS = {
   definition_changed: 'the index, a document it reaches or the engine is not that of the stored run',
   request_changed: 'the request differs from that of the stored run in more than a later end',
@@ -19,16 +19,16 @@ export const EARLIER_FULL_RUN_REASONS = {
   rewritten: 'file_rewritten',
 } as const satisfies Readonly<Record<string, FullRunReason>>;
 
-/** What a stored run may give as its reason. */
+/** Reasons found in stored runs. */
 export type StoredFullRunReason = FullRunReason | keyof typeof EARLIER_FULL_RUN_REASONS;
 
-// Object.keys knows texts alone.
+// Object.keys returns plain strings.
 export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLIER_FULL_RUN_REASONS }) as [
   StoredFullRunReason,
   ...StoredFullRunReason[],
 ];
 
-/** Why a run cannot be resumed. Not an error: the whole is run instead. */
+/** The reason a run cannot be resumed. Not an error: a full run follows. */
 export class CannotResume extends Error {
   override readonly name = 'CannotResume';
   readonly reason: FullRunReason;

@@ -21,9 +21,9 @@ export function resumeIndex(seen: MarketView, stored: StoredBook, indexId: strin
 
 interface ResumeBook {
   readonly stored: StoredBook;
-  /** Another variant than the index's own, for its levels alone. */
+  /** Another return variant than the index's own; only its levels are needed. */
   readonly variant?: ReturnVariant;
-  /** On the weights before capping, for its levels alone. */
+  /** The index without caps; only its levels are needed. */
   readonly isUncapped?: boolean;
 }
 
@@ -54,7 +54,7 @@ export function resumeBook(
   });
 }
 
-/** A stored book as it is resumed from a session, which its orders are placed from. */
+/** A stored book resumed from a session, to which its orders are relative. */
 function resumeOf({ end, first, columns, orders }: StoredBook, from: number): BookResume {
   const shift = from - first;
   return { end, first, columns, orders: orders.map((order) => movedOrder(order, -shift)) };

@@ -66,7 +66,7 @@ export type Fields<T, W, A> = { readonly [M in keyof T]: Field<T[M], W, A> };
 
 interface ArrayField<N extends Numbers, W, A> {
   readonly whole: (run: W) => N;
-  /** What the sessions added have; absent for an array that never grows. */
+  /** Elements of the added sessions; absent for an array that never grows. */
   readonly added?: (added: A) => N;
   /** Elements that stay of those stored, the last ones; all unless given. */
   readonly stay?: (added: A) => number;
@@ -137,7 +137,7 @@ export function fieldsOf<W, A>() {
         return at < 0 ? null : `[${at}]`;
       },
     }),
-    /** A field of something that a run may not have. */
+    /** A field of an optional part of a run. */
     optional: <T, V, B>({ whole, added, field }: OptionalField<T, V, B, W, A>): Field<T | null, W, A> => ({
       shape: field.shape,
       whole: (run) => ifThere(whole(run), field.whole),
@@ -150,12 +150,12 @@ export function fieldsOf<W, A>() {
     /** A field that records of earlier versions lack: null in those, and not compared with what a replay has. */
     later: <T>(field: Field<T, W, A>): Field<T | null, W, A> => ({
       ...field,
-      // What a run of today has is packed: null comes of reading alone.
+      // Runs of this version always have it: null occurs only when reading older ones.
       pack: (value, into) => field.pack(value as T, into),
       read: (packed, from) => (packed === undefined ? null : field.read(packed, from)),
       differs: (a, b, names) => (a === null ? null : field.differs(a, b as T, names)),
     }),
-    /** A field of a part of what a run has. */
+    /** A field of a part of a run. */
     of: <T, V, B>({ whole, added, field }: PartField<T, V, B, W, A>): Field<T, W, A> => ({
       ...field,
       whole: (run) => field.whole(whole(run)),
@@ -189,7 +189,7 @@ export interface Group<T, W, A> extends Field<T, W, A> {
 }
 
 export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T, W, A> {
-  const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys knows texts alone.
+  const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys returns plain strings.
   // Every member has a field: what is made of all of them is a T.
   const each = <V>(make: (member: keyof T & string) => V) =>
     Object.fromEntries(members.map((member) => [member, make(member)]));
@@ -210,12 +210,12 @@ export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T,
   };
 }
 
-/** A member of what a group has packed, undefined where it is not there. */
+/** A packed member of a group, undefined if absent. */
 export function memberOf(packed: unknown, member: string): unknown {
   return typeof packed === 'object' && packed !== null ? Reflect.get(packed, member) : undefined;
 }
 
-/** A value that is JSON as it is. */
+/** A value stored as plain JSON. */
 function plain<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' | 'differs'> {
   return {
     shape: 'json',

@@ -14,7 +14,7 @@ function isPortfolioRows(packed: unknown): packed is PortfolioRows {
   return typeof packed === 'object' && packed !== null && 'portfolioRows' in packed;
 }
 
-/** The most recent dates of a book, by every name it could have held. */
+/** The most recent dates of a book, by every name in its universe. */
 export function frameOf({ sm, columns, weights, from, length }: Book): WeightsFrame {
   const first = Math.max(0, length - LIMITS.MAX_WEIGHT_DATES);
   return {
@@ -70,7 +70,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   },
 };
 
-/** Whether book and portfolio serve the same on the sessions added. */
+/** Whether book and portfolio have the same rows on the added sessions. */
 function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extending): boolean {
   if (book === portfolio) return true;
   const max = LIMITS.MAX_WEIGHT_DATES;
@@ -130,7 +130,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   return { days, columns: shown.columns, weights };
 }
 
-/** Stored weights of a book by the names that it has now: what it could not hold before had none. */
+/** Stored weights of a book by its present names; names new to it had no weight. */
 function withNames(
   { columns: known, weights }: Places,
   columns: Int32Array,

@@ -1,6 +1,6 @@
 import { concatenated, NUMBER_TYPES, typeOf, type Numbers, type NumbersOf, type NumberType } from '../numbers.js';
 
-/** Where an array is: a range of a block of the run file. */
+/** Place of an array: a range of a block of the run file. */
 export interface Reference {
   readonly block: string;
   readonly kind: NumberType;
@@ -8,7 +8,7 @@ export interface Reference {
   readonly to: number;
 }
 
-/** An array in several ranges, as one that an extension has added to. */
+/** An array in several ranges, after an extension appended to it. */
 export interface Segments {
   readonly parts: readonly Reference[];
 }
@@ -16,13 +16,13 @@ export interface Segments {
 /** Where an array of the record is. */
 export type Place = Reference | Segments;
 
-/** Blocks of the run file that hold the arrays of the record which no other block is. */
+/** Blocks of the run file for arrays of the record that have no block of their own. */
 export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
   NumberType,
   string
 >;
 
-/** The stored run file, as the record sees it. */
+/** The stored run file as a source of the record. */
 export interface StoredNumbers {
   readonly dates: number;
   /** Names of the run, which its panels have a column for. */
@@ -62,11 +62,11 @@ export type AddedNumbers = { readonly [K in NumberType]: readonly NumbersOf<K>[]
 /** The pools of a stored record with the numbers that an extension adds. */
 export interface Pools {
   readonly added: AddedNumbers;
-  /** Puts numbers behind all others of their type. */
+  /** Appends numbers to the pool of their type. */
   add(numbers: Numbers): Reference;
-  /** The place of an array with more behind it. An array that is a block of the file grows there. */
+  /** The place of an array after appending to it. An array with a block of its own grows there. */
   grow(place: Place, more: Numbers): Place;
-  /** The same with at most `stay` of the elements before. */
+  /** The same, with at most `stay` of the earlier elements. */
   slide(place: Place, stay: number, more: Numbers): Place;
   /** The array of a place: stored, added, or both. */
   read(place: Place): Numbers;

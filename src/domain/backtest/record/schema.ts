@@ -87,7 +87,7 @@ const book = fieldsOf<WholeBook, AddedBook>();
 const numbers = fieldsOf<Float64Array, Float64Array>();
 const itself = <T>(value: T): T => value;
 
-/** The levels of an index or of a bare series, and what an index consisted of. */
+/** The levels of an index or a bare series, and the compositions of an index. */
 export const BOOK = group({
   /** [B] */
   days: book.i32({ whole: ({ days }) => days, added: ({ days }) => days }),
@@ -141,7 +141,7 @@ export type RecordedTransactions = Recorded<typeof TRANSACTIONS>;
 
 const record = fieldsOf<WholeRecord, AddedRecord>();
 
-/** What the portfolio held and did. */
+/** Holdings and trades of the portfolio. */
 const PORTFOLIO = group({
   days: record.i32({ whole: ({ run }) => run.days, added: ({ continuation: { portfolio } }) => daysAfter(portfolio) }),
   /** The session before the first. */
@@ -194,7 +194,7 @@ export const PRICING = group({
   pricedFrom: priced.i32(both(({ pricedFrom }) => pricedFrom)),
 });
 
-/** Fields that are JSON as they are. */
+/** Fields stored as plain JSON. */
 export const PLAIN = group({
   runId: record.fixed(({ run }) => run.plan.runId),
   metrics: record.anew({ whole: ({ run }) => run.metrics, after: ({ metrics }) => metrics }),

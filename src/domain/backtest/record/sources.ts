@@ -11,7 +11,7 @@ import type { WeightsFrame } from './field.js';
 import { frameOf, sameFrame, type AddedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
 
-/** A composition with the trades to it that had the price of an earlier session. */
+/** A composition with those trades to it that were priced from an earlier session. */
 export interface ShownComposition extends Composition {
   readonly staleFills: StaleFills | null;
 }
@@ -34,7 +34,7 @@ export interface WholeBook {
   readonly frame: WeightsFrame | null;
 }
 
-/** The same over the sessions that are added. */
+/** The same over the added sessions. */
 export interface AddedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;

@@ -10,7 +10,7 @@ import type { Book } from '../simulate/book.js';
 import type { Trades } from '../simulate/trades.js';
 import type { ForeignRates } from './foreign-rates.js';
 
-/** What the elements of a block lie on, the slowest first. */
+/** Axes of a block, the slowest first. */
 export type Axis =
   | 'dates' // Of the run, T.
   | 'index dates' // Of the index book, B.
@@ -24,7 +24,7 @@ export type Axis =
   | 'numbers'
   | 'bytes';
 
-/** How two files are compared in a block. */
+/** How a block of two files is compared. */
 export type Comparison =
   /**
    * By the dates of its first axis, then by name: of blocks that differ on one date the one of the lowest rank, the

@@ -167,7 +167,7 @@ function storedRebalance({ date, session, cap, redistributed }: Composition, shi
   return { date: formatDay(date), at: Math.max(-1, session + shift), cap, redistributed };
 }
 
-export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys knows texts alone.
+export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys returns plain strings.
 
 export function wholeHeader(source: WholeRun): RunFacts {
   return Object.fromEntries(

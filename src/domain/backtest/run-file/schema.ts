@@ -323,7 +323,7 @@ export const BLOCKS = {
 
 export type BlockName = keyof typeof BLOCKS;
 
-export const BLOCK_NAMES = Object.keys(BLOCKS) as BlockName[]; // Object.keys knows texts alone.
+export const BLOCK_NAMES = Object.keys(BLOCKS) as BlockName[]; // Object.keys returns plain strings.
 
 /** The entry of a block, by its name. */
 export function blockOf(name: BlockName): AnyBlock {

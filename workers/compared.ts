@@ -13,13 +13,13 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
 import { openedCalendars } from './opened-calendars.js';
 
-/** What a run is compared with on a market. */
+/** The benchmark of a run on a market. */
 export interface Compared {
   /** As it was asked for. */
   readonly id: string;
   /** The market on which both can be looked at: with the series as a name where one is compared with. */
   readonly market: MarketData;
-  /** What it holds on a day. @throws Refusal NO_DATA_AT_DATE, and what running an index refuses */
+  /** Its weights on a day. @throws Refusal NO_DATA_AT_DATE, and what running an index refuses */
   weightsOn(engine: Engine, day: Day): ReadonlyMap<string, number>;
   /** It as a book that reaches a day. @throws Refusal as `weightsOn` */
   bookTo(engine: Engine, day: Day): Book;

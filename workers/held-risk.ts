@@ -16,7 +16,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { heldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
 import { openedCalendars } from './opened-calendars.js';
 
-/** What of a stored run its risk is measured from. */
+/** The inputs of risk from a stored run. */
 export interface HeldRun {
   readonly header: RunHeader;
   readonly weights: HeldWeights;

@@ -38,7 +38,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, marke
 
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 
-/** What cannot be estimated is reported in the report, which is drawn all the same. */
+/** A figure that cannot be estimated says so in the report, which is drawn all the same. */
 async function riskOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk is estimated from the data store being served; none is.' };
   if (isOtherDataset)

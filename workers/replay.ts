@@ -12,7 +12,7 @@ import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
 
-/** What is stored of a run beside its columns, in the order in which it is compared. */
+/** Stored parts of a run besides its columns, in order of comparison. */
 const TEXTS = ['result', 'overview'] as const;
 
 /** A ReplayView as JSON: the stored run once more under its own stamp, so that equal inputs give equal bytes. */

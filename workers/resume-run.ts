@@ -26,7 +26,7 @@ import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { readBytes, withRunFile } from './run-file.js';
 
-/** What is stored beside the columns of a run, so that it can be extended. */
+/** Stored state beside the columns of a run, from which it can be extended. */
 export interface CheckpointFile {
   readonly format: number;
   /** SHA-256 over plan and engine version, whatever the end of the request. */
@@ -34,7 +34,7 @@ export interface CheckpointFile {
   /** What the market had up to the last date of the run. */
   readonly prefix: MarketPrefix;
   readonly checkpoint: RunCheckpoint;
-  /** Where the result has those snapshots that are not stored by themselves. */
+  /** Position in the result of the snapshots that are not stored separately. */
   readonly snapshots: SnapshotsBehind;
 }
 
@@ -45,7 +45,7 @@ export interface SnapshotsBehind extends SnapshotsPlace {
   readonly checksum: number;
 }
 
-/** Where a result has its snapshots, for the run that extends it. */
+/** Position of the snapshots in a result, for the next extension. */
 export function snapshotsBehind({ bytes, snapshots }: WrittenResult, before: number): SnapshotsBehind {
   return { ...snapshots, before, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
 }
@@ -167,7 +167,7 @@ function textBehind({ result }: ResumableRun, { from, to, checksum }: SnapshotsB
   return text;
 }
 
-/** Where a stored file cannot be read the whole is run. */
+/** If a stored file is unreadable, a full run follows. */
 function reading<T>(work: () => T): T {
   try {
     return work();

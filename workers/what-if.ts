@@ -10,7 +10,7 @@ import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
-/** What a change of a definition would change on a day, as a WhatIfResponse. */
+/** Effects of a change of definition on a day, as a WhatIfResponse. */
 export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);

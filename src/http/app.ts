@@ -229,7 +229,7 @@ function openCall(request: Request, path: string, operations: PathOperations | u
   };
 }
 
-/** What a line of the log says of the trace it belongs to. */
+/** Trace fields of a log line. */
 function spanOf(trace: TraceContext | null): object {
   return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
 }

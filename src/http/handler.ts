@@ -47,13 +47,13 @@ export interface RouteRequest<R extends Route> {
   /** A header of the request by lower-case name. */
   header(name: string): string | undefined;
   readonly principal: Principal;
-  /** What work that is asked for here is traced by. */
+  /** Trace context of the submitted work. */
   readonly origin: Origin;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
 }
 
-/** What a handler answers: at most one of `json`, `bytes` and `stream`; none for 204. */
+/** The answer of a handler: at most one of `json`, `bytes` and `stream`; none for 204. */
 export interface Reply {
   /** The route's success status unless given. */
   readonly status?: number;

@@ -14,7 +14,7 @@ export interface Metrics {
   expose(): Promise<{ readonly text: string; readonly type: string }>;
 }
 
-/** What is asked for when somebody reads the metrics. */
+/** Sources of the metrics, read on request. */
 export interface MetricsSources {
   readonly version: string;
   /** Jobs that are not finished. */

@@ -9,7 +9,7 @@ import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { queryReader } from './query.js';
 
-/** What an operation sees of the HTTP request: all of it before any check. */
+/** The HTTP request as an operation sees it, before any check. */
 export interface Exchange {
   readonly request: Request;
   readonly requestId: string;
@@ -81,7 +81,7 @@ export function createOperation(
   };
 }
 
-/** What came as a body: JSON, or bytes that are still on their way. */
+/** A request body: JSON, or bytes still arriving. */
 type Sent = ParsedJson | { readonly upload: Upload } | undefined;
 
 const isUpload = (sent: Sent): sent is { readonly upload: Upload } => sent !== undefined && 'upload' in sent;

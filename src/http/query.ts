@@ -36,7 +36,7 @@ export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryRead
   };
 }
 
-/** What the text of a parameter has to become, seen through optional, nullable and default wrappers. */
+/** Type of a parameter, without its optional, nullable and default wrappers. */
 function kindOf(field: z.core.$ZodType): Kind {
   if (
     field instanceof z.ZodOptional ||

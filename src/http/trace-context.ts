@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Where a request stands in a trace that its client follows. */
+/** Trace context of a request. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;

@@ -17,7 +17,7 @@ export interface ComputePool {
   close(): Promise<void>;
 }
 
-/** Why a thread ended before its time. */
+/** Reasons for the early end of a thread. */
 export type ThreadLoss = 'cancelled' | 'crashed' | 'out_of_memory';
 
 export interface TaskOrder<N extends TaskName> {

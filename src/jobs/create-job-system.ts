@@ -23,7 +23,7 @@ export interface JobSystemDependencies {
 /** Longest the engine waits for running jobs to be given back when it stops. */
 const STOP_MS = 5000;
 
-/** The doors to the jobs: what is submitted goes to the queue, and what the queue has is run by this node. */
+/** The interface to jobs: submissions go to the queue, and this node runs the jobs of the queue. */
 export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: JobSystemDependencies): JobSystem {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
   const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log });

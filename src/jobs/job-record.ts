@@ -3,7 +3,7 @@ import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_STATES, type JobStatus } from './status.js';
 
-/** What never changes about a job. */
+/** The constant part of a job. */
 export interface JobIdentity {
   readonly job_id: string;
   readonly kind: JobKindName;

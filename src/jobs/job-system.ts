@@ -14,7 +14,7 @@ export interface JobSystem extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'wa
   stop(): Promise<void>;
 }
 
-/** What one node may do. */
+/** Limits of one node. */
 export interface NodeLimits {
   /** Jobs that run at once in each lane. */
   readonly runningMax: Readonly<Record<Lane, number>>;

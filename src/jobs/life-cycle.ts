@@ -48,7 +48,7 @@ export type LifeEvent =
   | { readonly type: 'release'; readonly attempt: number }
   | { readonly type: 'cancel'; readonly at: string };
 
-/** Why an event changes nothing. */
+/** Reasons for an event to change nothing. */
 export type Impossible = 'already-terminal' | 'stale-attempt' | 'not-pending' | 'not-running';
 
 /** Starts that may end in a crash before the job counts as poison. */

@@ -5,7 +5,7 @@ import type { QueueLimits } from './queue.js';
 /** Light jobs at once: their one thread, and the work that runs beside it. */
 const LIGHT_RUNNING_MAX = 4;
 
-/** What one node may do, and what may wait, on this machine. */
+/** Limits of this node and of its queue, from the machine. */
 export function nodeLimits({
   workers,
   memoryBytes,

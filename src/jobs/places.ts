@@ -2,7 +2,7 @@ import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { WaitingJob } from './queue.js';
 
-/** What this node has room for: places in each lane, some of them for each owner, and memory for all. */
+/** Capacity of this node: places in each lane, a limit per owner, and memory for all. */
 export interface Places {
   isFree(lane: Lane): boolean;
   /** Owners that hold all the places of a lane that one of them may. */

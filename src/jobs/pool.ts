@@ -175,7 +175,7 @@ function reasonOf(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
   }
 }
 
-/** What a rejection of Piscina says of the thread. It has codes for none of these but the heap. */
+/** Meaning of a rejection by Piscina, which has a code only for the heap limit. */
 function lossOf(thrown: unknown): Error {
   // What the thread could not send back comes as a plain object: the task gave a function or the like.
   if (!(thrown instanceof Error))
@@ -189,7 +189,7 @@ function lossOf(thrown: unknown): Error {
   return new WorkerLost(thrown.message, { cause: thrown });
 }
 
-/** What a loss says of the thread; undefined where it lives on. */
+/** Cause of a lost thread; undefined if it is still alive. */
 function causeOf(loss: Error): ThreadLoss | undefined {
   if (loss instanceof WorkerLost) return 'crashed';
   if (loss instanceof TaskStopped) return 'cancelled';

@@ -90,7 +90,7 @@ export interface NewJob {
 export interface Node {
   /** Called when there may be a job to claim. */
   onWork(): void;
-  /** How far an attempt of this node is; undefined when it has no such attempt. */
+  /** Progress of an attempt of this node; undefined without such an attempt. */
   progressOf(lease: Lease): TaskProgress | undefined;
 }
 

@@ -58,7 +58,7 @@ export interface Tasks {
   'export-part': { input: ExportPartInput; output: ExportPart };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
-  /** What an index would consist of on a day: a PreviewResponse as JSON. */
+  /** The composition of an index on a day: a PreviewResponse as JSON. */
   preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
   explain: {
@@ -69,7 +69,7 @@ export interface Tasks {
    * What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON.
    */
   whatIf: { input: WhatIfQuestion; output: AnswerBytes };
-  /** What accounts have to trade to hold an index: a RebalancePack as JSON. */
+  /** Trades that bring accounts to an index: a RebalancePack as JSON. */
   rebalancePack: { input: RebalancePackQuestion; output: AnswerBytes };
   /** A report as a PDF. */
   render: { input: RenderInput; output: RenderOutput };
@@ -85,7 +85,7 @@ export interface Tasks {
   'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
   /** How risk moved along a stored run: a RollingRiskView as JSON. */
   'rolling-risk': { input: RollingRiskInput; output: OutputBytes };
-  /** What all parts of a simulation have in common. */
+  /** The common inputs of all parts of a simulation. */
   'plan-simulation': { input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */
   'simulate-paths': {

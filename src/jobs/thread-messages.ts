@@ -25,7 +25,7 @@ export interface ControlCells {
   readonly message: Uint8Array<SharedArrayBuffer>;
 }
 
-/** What the pool gives each of its threads when it starts. */
+/** Start data of a pool's thread. */
 export interface ThreadData {
   /** Engine of the kernels: `#kernels/engines/open-engine.js`. */
   readonly numerics: string;
@@ -35,7 +35,7 @@ export interface ThreadData {
   readonly running: Int32Array;
 }
 
-/** What the pool sends a worker. */
+/** A message from the pool to a worker. */
 export interface TaskMessage {
   readonly task: string;
   readonly input: unknown;

@@ -29,7 +29,7 @@ export interface StoredDocument {
   readonly updatedAt: string;
 }
 
-/** Why a stored document cannot be served; the names of SkippedCauses on the wire. */
+/** Reasons for a stored document not to be served; the names of SkippedCauses on the wire. */
 export type UnreadableCause = 'unreadable' | 'invalid' | 'unsupported';
 
 export interface UnreadableDocument {

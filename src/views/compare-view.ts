@@ -71,7 +71,7 @@ export function comparisonBytes({ days, entries }: Comparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
 
-/** What is reported of runs beside their levels. */
+/** State and findings of compared runs. */
 export interface RunNotes {
   /** State of each run, in their order. */
   readonly stale: readonly (StaleState | null)[];

@@ -30,7 +30,7 @@ export interface JsonBytesWriter extends JsonWriter {
   bytes(): Uint8Array<ArrayBuffer>;
 }
 
-/** Where the text of a writer goes, in parts that are valid until the call returns. */
+/** Sink of a writer's text; each part is valid until the call returns. */
 export interface JsonSink {
   /** Bytes taken so far. */
   readonly length: number;

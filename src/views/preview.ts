@@ -112,7 +112,7 @@ export interface ComparedPreviews {
   readonly findings: readonly Finding[];
 }
 
-/** What a change would change, on the wire. */
+/** Effects of a change of definition, on the wire. */
 export function toWhatIfResponse({
   asOf,
   before,

@@ -6,7 +6,7 @@ import type { StoredFullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { Finding } from '#domain/findings.js';
 import { jsonObject, textMember, valueMember, writtenMember, type Members } from './json-object.js';
 
-/** What stands beside the numbers of a run. */
+/** Provenance of a run. */
 export interface RunStamp {
   /** Capture time, ISO-8601 UTC with offset. */
   readonly runAt: string;

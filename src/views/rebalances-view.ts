@@ -139,7 +139,7 @@ function namesOf(
 
 type Trade = Pick<RebalanceView['names'][number], 'trade' | 'price'>;
 
-/** What a session traded, by name. */
+/** Trades of a session, by name. */
 function tradesAt(at: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
   if (decisions === undefined) return () => ({ trade: null, price: null });
   const rows = decisions.trades();

@@ -4,7 +4,7 @@ import type { FactorRisk } from '#domain/risk/factor-risk.js';
 /** Parts of a variance that differ from the whole by no more than this add up. */
 const RECONCILES_WITHIN = 1e-12;
 
-/** What an active variance is of. */
+/** Context of an active variance. */
 export type DecompositionOf = Pick<
   RiskDecomposition,
   'benchmark' | 'requested_as_of' | 'as_of' | 'uncovered' | 'window_start' | 'window_end'

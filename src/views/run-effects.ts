@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { SHORT_CASH_WIDTH } from '#domain/backtest/run-file/short-cash.js';
 import type { SessionEffect } from '#domain/market/session-effects.js';
 
-/** What happened to a name of a run on one of its dates. */
+/** An event of a name of a run on one of its dates. */
 export interface RunEffect {
   /** Positions in the names and in the dates of the run. */
   readonly name: number;

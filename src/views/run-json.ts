@@ -92,7 +92,7 @@ export function snapshotsText({ rebalances, staleFills, portfolio }: Run): {
   return { text: json.bytes(), cells };
 }
 
-/** What a run is relative to its benchmark. */
+/** Figures of a run relative to its benchmark. */
 type RelativeSource = NonNullable<RunSummary['benchmark']> & { readonly dates: Uint8Array };
 
 const RELATIVE = jsonObject<RelativeMetricsPayload, RelativeSource>({
@@ -118,7 +118,7 @@ interface ResultSource {
   /** Dates of the run as `daysToken` gives them, and those after the first. */
   readonly dates: Uint8Array;
   readonly later: Uint8Array;
-  /** Where parts of it lie in the text. */
+  /** Offsets of its parts in the text. */
   readonly places: { level: TextRange; snapshots: TextRange };
 }
 

@@ -11,7 +11,7 @@ interface SnapshotSource {
   readonly identifiers: readonly string[];
   /** Every identifier as a key behind a comma. */
   readonly keys: readonly Uint8Array[];
-  /** Where the applied weights lie in the text. */
+  /** Offset of the applied weights in the text. */
   written: { readonly from: number; readonly to: number };
 }
 

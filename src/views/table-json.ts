@@ -5,7 +5,7 @@ export interface DatedTable {
   readonly days: Int32Array;
   /** One value a day each. */
   readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
-  /** What is no finite number is null, or there is no table. */
+  /** Numbers that are not finite become null, or refuse the table. */
   readonly holes?: 'null' | 'refused';
 }
 

@@ -8,7 +8,7 @@ import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 
-/** What an index holds on a date of a stored run. */
+/** Holdings on a date of a stored run. */
 export interface HeldWeights {
   readonly names: readonly string[];
   /** Position of the date in the run. */

@@ -28,7 +28,7 @@ export function assumptionFindings(assumed: Assumed): Finding[] {
   ];
 }
 
-/** Where the returns cannot be those that the treatment asks for. @cost O(A) */
+/** Findings where returns cannot follow the treatment. @cost O(A) */
 function basisFindings({ document, treatment: { dividends }, market }: Assumed): Finding[] {
   const path = isDerivedDocument(document) ? 'derivation.source_index_id' : 'pipeline.treatment.dividends';
   if (!variantsOn(market).includes(dividends)) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a run is measured against beside the tracked index. */
+/** Benchmark of a run besides the tracked index. */
 export const BenchmarkRef = z
   .strictObject({
     id: z.string().min(1).max(64),

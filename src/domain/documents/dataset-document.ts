@@ -47,7 +47,7 @@ export const DatasetDocument = z.strictObject({
   writing: z.boolean(),
   /** Real path of the folder, or the database URL with its password; null for what has no place yet. */
   location: z.string().nullable(),
-  /** Where a refresh takes data from; null where there is nothing to refresh from. */
+  /** Source of refreshes; null without one. */
   source: z.string().nullable(),
   tables: TableNames,
   adjustment: Adjustment,

@@ -6,7 +6,7 @@ import { ConstraintRow, type IndexDocument } from './index-document.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 import { INHERITED_FIELDS } from './validate-derivation.js';
 
-/** What a client says of a new derived index; the rest is its parent's. */
+/** Fields that a client gives for a new derived index; the others are its parent's. */
 export const DerivationRequest = z.strictObject({
   id: Id,
   name: z.string().min(1).max(200),

@@ -14,7 +14,7 @@ export interface ImportTable {
 export const IMPORT_FORMATS = ['xlsx', 'csv.zip', 'csv'] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
-/** What of an import is decided before its data is read. */
+/** Fields of an import that are decided before its data is read. */
 export const ImportHeader = z.strictObject({
   name: z.string().min(1).max(200),
   store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),

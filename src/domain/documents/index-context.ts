@@ -3,7 +3,7 @@ import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import type { IndexDocument } from './index-document.js';
 
-/** What a document is checked against besides itself. */
+/** Context of a document's checks. */
 export interface IndexContext {
   readonly calendars: readonly CalendarOption[];
   /** A stored document, undefined when there is none that can be read. */

@@ -3,7 +3,7 @@ import { assertNoErrors } from '../refusal.js';
 import { checkShape, Id, IsoDate } from '../shape.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 
-/** What a client asks of an optimisation. */
+/** Request of an optimisation. */
 export const OptimisationRequest = z.strictObject({
   index_id: Id.meta({ description: 'Index whose weights are the target.' }),
   constraint_set_id: Id,

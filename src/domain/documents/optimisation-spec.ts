@@ -38,7 +38,7 @@ export const CostsSpec = z
   });
 export type CostsSpec = z.infer<typeof CostsSpec>;
 
-/** What weights are chosen for, beside the rows: fields of a derivation and of a run. */
+/** Objective, expected returns and costs: fields of a derivation and of a run. */
 export const optimisationFields = {
   objective: ObjectiveSpec.default('min_tracking_error'),
   expected_returns: ReturnsSpec.nullable().optional(),
@@ -84,7 +84,10 @@ interface Raw {
   readonly expected_returns?: unknown;
 }
 
-/** Everything that is wrong with the objective and the expected returns of a body, shapes aside. @param path Of what holds them, with its dot. */
+/**
+ * Everything that is wrong with the objective and the expected returns of a body, shapes aside.
+ * @param path Of what holds them, with its dot.
+ */
 export function optimisationFindings({ objective, expected_returns: returns }: Raw, path: string): Finding[] {
   const findings = [
     ...objectiveFindings(objective, `${path}objective`),

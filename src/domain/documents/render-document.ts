@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What is remembered of a rendered report; its PDF lies beside it as bytes. */
+/** Document of a rendered report; its PDF lies beside it as bytes. */
 export const RenderDocument = z.strictObject({
   render_id: z.string(),
   template_id: z.string(),

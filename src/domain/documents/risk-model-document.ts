@@ -4,7 +4,7 @@ import { AssetIdentifier, Id, IsoDate } from '../shape.js';
 
 const INTENSITY_METHODS = ['shape', 'ledoit_wolf'] as const;
 
-/** What a client asks of an estimate; stored with the model, so that it can be asked again. */
+/** Request of an estimate; stored with the model, so that it can be repeated. */
 export const RiskModelRequest = z
   .strictObject({
     identifiers: z.array(AssetIdentifier).default([]).meta({

@@ -32,7 +32,7 @@ export const RunDocument = z.strictObject({
   engine_version: z.string(),
   /** Last date of the stored run that it extends; null or absent for a run made whole. */
   extended_from: z.string().nullable().optional(),
-  /** Why a stored run was not extended; null or absent when it was, or there was none. */
+  /** Reason for a full run despite a stored one; null or absent otherwise. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
   /**
@@ -51,7 +51,7 @@ export const RunDocument = z.strictObject({
     begun: z.array(Artifact).optional(),
     /** The only one of them, in runs from before there could be several. */
     base: Artifact.optional(),
-    /** What it takes to extend the run. */
+    /** Checkpoint to extend the run from. */
     checkpoint: Artifact.optional(),
     /** The plan it was made from, so that it can be made again. */
     plan: Artifact.optional(),

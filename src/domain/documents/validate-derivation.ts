@@ -58,7 +58,7 @@ function constraintFindings(rows: readonly unknown[]): Finding[] {
   );
 }
 
-/** What a derived index inherits from its parent at creation and keeps when the parent changes. */
+/** Fields that a derived index copies from its parent at creation and keeps when the parent changes. */
 export const INHERITED_FIELDS = ['base_date', 'base_value', 'currency', 'calendar', 'rebalance'] as const;
 
 export function inheritanceFindings(document: IndexDocument, { indexOf }: IndexContext): Finding[] {

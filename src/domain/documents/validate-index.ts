@@ -84,7 +84,7 @@ function withDefaultUniverse(document: IndexDocument): IndexDocument {
     : { ...document, universe: { kind: 'all' } };
 }
 
-/** What is assumed of a market for a document; nothing where an index that it derives from is gone. */
+/** Assumptions about a market for a document; none if a source index is missing. */
 export function assumptionsOf(
   document: IndexDocument,
   market: MarketData,
@@ -232,7 +232,7 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
 }
 
-/** What a cadence lacks, as far as its shape lets it be read. */
+/** Findings about a cadence, as far as its shape is readable. */
 function rebalanceFindings(rebalance: unknown): Finding[] {
   if (!isObject(rebalance)) return [];
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });

@@ -1,4 +1,4 @@
-/** What can be wrong with market data, by the way it shows. */
+/** Kinds of suspected errors in market data, by symptom. */
 export const DOUBT_KINDS = [
   'unexplained_jump',
   'missed_split',

@@ -1,7 +1,7 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ReturnVariant } from './market-data.js';
 
-/** What the growth of a unit of value depends on besides the market. */
+/** Terms of growth: the inputs besides the market. */
 export interface GrowthTerms {
   readonly variant: ReturnVariant;
   /** Fraction withheld from ordinary dividends; read by `net` only. */

@@ -93,12 +93,12 @@ function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   return growth;
 }
 
-/** First session whose row is made. */
+/** First session whose row is computed. */
 function firstMade({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
 
-/** What prices grow from on the first session whose row is made. */
+/** Base prices of the first computed session. */
 function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, names } = sm;
   if (mark === null) return new Float64Array(names).fill(Number.NaN);
@@ -123,7 +123,7 @@ export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: n
   return panelRow(sm, session);
 }
 
-/** Where a market stands after a session. @cost O(N + A) for each of the terms */
+/** State of a market after a session. @cost O(N + A) for each of the terms */
 export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
   const { names, lastBar } = sm;
   const row = panelRow(sm, session);

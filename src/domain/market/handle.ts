@@ -44,7 +44,7 @@ export interface MarketHandle {
   readonly taken?: SharedArrayBuffer;
 }
 
-/** What distinguishes one market from another: its content, and what its store declares of it. */
+/** Identity of a market: its content, and its store's declarations. */
 export type MarketIdentity = Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency' | 'contentHash'>;
 
 /** An identity as a key: equal for markets on which everything is computed alike. */
@@ -52,7 +52,7 @@ export function marketKey({ datasetId, adjustment, currency = null, contentHash 
   return JSON.stringify([datasetId, adjustment, currency, contentHash]);
 }
 
-/** What a market is, without its content. */
+/** Identity of a market without its content. */
 export function identityOf({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): MarketIdentity {
   return { datasetId, adjustment, currency, contentHash };
 }

@@ -2,7 +2,7 @@ import type { Day } from '../days.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import type { MarketData } from './market-data.js';
 
-/** What of a market is kept. */
+/** The retained part of a market. */
 export interface Narrowing {
   /** Columns, ascending. */
   readonly columns: ArrayLike<number>;

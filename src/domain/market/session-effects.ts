@@ -3,7 +3,7 @@ import { ACTION_KINDS } from './market-data.js';
 import type { SessionAction } from './session-actions.js';
 import type { SessionMarket } from './session-market.js';
 
-/** What happened to a name on a session, as far as it changes the value of a holding. */
+/** Effect of a session's corporate actions on the value of a holding. */
 export interface SessionEffect {
   /** Share-count multiplier of splits, stock dividends and bonus issues. */
   readonly ratio: number;
@@ -31,7 +31,7 @@ const TABLES_MAX = 8;
 
 const tablesOf = new WeakMap<SessionMarket, Map<string, EffectTable>>();
 
-/** What actions change under given terms. @cost O(A) once per market and terms */
+/** Effects of all actions under given terms. @cost O(A) once per market and terms */
 export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   let tables = tablesOf.get(sm);
   if (!tables) tablesOf.set(sm, (tables = new Map()));

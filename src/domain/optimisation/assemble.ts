@@ -10,7 +10,7 @@ import type { Origin, PlacedRow, Problem } from './problem.js';
  */
 const TIE_BREAK = 1e-10;
 
-/** What a program is assembled from besides the problem. */
+/** Inputs of a programme besides the problem. */
 export interface Assembly {
   /** What the same assembly gave without its restriction: saves expanding the rows again. */
   readonly base?: Assembled | undefined;
@@ -141,7 +141,7 @@ export function isTracking({ origin, row }: PlacedRow): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }
 
-/** Where a parameter of a row has moved to, undefined when it has not. */
+/** New value of a row's parameter, undefined if unchanged. */
 export function movedTo(
   origin: Origin,
   parameter: string | null,

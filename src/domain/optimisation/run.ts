@@ -35,7 +35,7 @@ export interface OptimisationInput {
   readonly engine: Engine;
   readonly indexId: string;
   readonly constraints: readonly ConstraintRow[];
-  /** What the weights are chosen for. */
+  /** Objective of the weights. */
   readonly spec: OptimisationSpec;
   /** Rebalance to target: the latest on or before this day; null takes the latest there is. */
   readonly asOf: Day | null;
@@ -65,7 +65,7 @@ export interface OptimisationRun {
   readonly findings: readonly Finding[];
 }
 
-/** What the weights are in the terms of their objective. */
+/** The weights measured by their objective. */
 export interface Outcome {
   /** The objective in its own terms, and what no weights within the rows can better. */
   readonly value: number;
@@ -93,8 +93,8 @@ export interface WeightRow {
 
 /**
  * Optimises the weights of an index at one of its rebalances.
- * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, VALIDATION_FAILED, INFEASIBLE, SOLVER_FAILED, and what the
- *   rules of the index refuse
+ * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, VALIDATION_FAILED, INFEASIBLE,
+ *   SOLVER_FAILED, and what the rules of the index refuse
  */
 export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { composer, engine, indexId, constraints, report } = input;
@@ -140,7 +140,10 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   };
 }
 
-/** The problem at a rebalance, with the risk model over a window. @throws Refusal RISK_INSUFFICIENT_DATA, VALIDATION_FAILED */
+/**
+ * The problem at a rebalance, with the risk model over a window.
+ * @throws Refusal RISK_INSUFFICIENT_DATA, VALIDATION_FAILED
+ */
 function problemAt(
   { composer, engine, indexId, constraints, spec }: OptimisationInput,
   { columns, weights: index, decision }: Composition,

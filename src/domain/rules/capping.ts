@@ -57,7 +57,7 @@ export interface CapRound {
 
 export interface CapInfeasible {
   readonly kind: 'infeasible';
-  /** What cannot hold, in one sentence with both numbers. */
+  /** The contradiction in one sentence, with both numbers. */
   readonly message: string;
 }
 

@@ -68,7 +68,7 @@ export interface CreateDeciderInput {
   readonly market: SessionMarket;
   /** Columns of the universe that are priceable on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
-  /** What multiplies matrices; plain loops unless given. */
+  /** Engine of matrix products; plain loops unless given. */
   readonly engine?: Engine;
 }
 

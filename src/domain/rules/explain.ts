@@ -48,7 +48,7 @@ export interface Explanation extends Holding {
 }
 
 export interface ExplainedDatapoint {
-  /** Where the definition names it. */
+  /** Path in the definition. */
   readonly path: string;
   readonly field: string;
   readonly value: ReferenceValue;

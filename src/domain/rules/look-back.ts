@@ -44,7 +44,7 @@ export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'>
   readonly maxStaleSessions: number;
 }
 
-/** How far back a decision looks that reads some datapoints. */
+/** Look-back of a decision that reads some datapoints. */
 export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions, decision }: ReadsInput): LookBack {
   const stale = maxStaleSessions + CLOSED_SESSIONS;
   const session =

@@ -164,7 +164,7 @@ function isSplitFree(adjustment: Adjustment | null): boolean {
   return adjustment === 'splits' || adjustment === 'total';
 }
 
-/** What prices that include dividends make of every treatment of them. */
+/** Effect of prices that include dividends, whatever the treatment. */
 const TOTAL_BASIS =
   'Prices include dividends of every kind, so that it is a total return index whatever its treatment of dividends.';
 

@@ -7,7 +7,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
 
-/** What a rule-driven index would consist of, decided on one session. */
+/** Composition of a rule-driven index, decided on one session. */
 export interface RulePreview {
   /** Null before the store's first market date. */
   readonly resolved: ResolvedPreview | null;

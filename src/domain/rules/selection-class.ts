@@ -5,7 +5,7 @@ import type { CrossSection } from './datapoints/cross-section.js';
 import type { FieldUse } from './field-use.js';
 import type { Threshold } from './thresholds.js';
 
-/** What a rule decides on: the names that survived the rules before it, and the market as known at the decision. */
+/** Input of a rule: the survivors of the rules before it, and the market as known at the decision. */
 export interface SelectionScope {
   readonly cross: CrossSection;
   /** Survivors, columns ascending, [n]. */
@@ -15,7 +15,7 @@ export interface SelectionScope {
   readonly incumbents: Uint8Array | null;
 }
 
-/** What a rule decided, and why. */
+/** Decision of a rule, with its reasons. */
 export interface Verdict {
   /** 1 for each survivor that is kept, in the order of the scope's columns, [n]. */
   readonly kept: Uint8Array;
@@ -23,7 +23,7 @@ export interface Verdict {
   because(position: number): Reason;
 }
 
-/** What decided about one name: its value against what was asked of it. */
+/** Reason of the decision about one name: its value against the threshold. */
 export interface Reason {
   /** The condition in words. */
   readonly test: string;
@@ -63,7 +63,7 @@ export interface Selection {
   readonly remembers: boolean;
   /** Full calendar years before the decision whose dividends it looks at; none where it does not say. */
   readonly dividendYears?: number;
-  /** What it does with these parameters, every one of them in it: one English sentence. */
+  /** Effect of the rule as one English sentence, with every parameter. */
   readonly sentence: string;
   select(scope: SelectionScope): Verdict;
 }

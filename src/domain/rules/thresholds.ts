@@ -1,6 +1,6 @@
 interface ThresholdWords {
   readonly help: string;
-  /** What a test of a rank adds to it. */
+  /** Additions of a rank test. */
   readonly words: string;
 }
 
@@ -29,7 +29,7 @@ export const THRESHOLDS = {
 
 export type ThresholdType = keyof typeof THRESHOLDS;
 
-/** What a name had to reach under a rule. */
+/** Threshold of a name under a rule. */
 export interface Threshold {
   readonly type: ThresholdType;
   /** Last rank that reaches it; null off a ranking. */

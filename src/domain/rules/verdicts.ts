@@ -4,7 +4,7 @@ import { allOf, ranked, withValue } from './ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
 import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
 
-/** What happens to names without the datapoint. */
+/** Treatment of names without the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
 
 const REASON: Reason = {
@@ -129,7 +129,7 @@ export interface Ranking {
   readonly groups: ReadonlyMap<string | null, Int32Array>;
   readonly ascending: boolean;
   readonly missing: MissingPolicy;
-  /** What is ranked, in words. */
+  /** The ranked quantity, in words. */
   readonly what: string;
   /** What is kept of the members of one group that take part in the ranking, best first. */
   choose(members: Int32Array): Chosen;

@@ -6,13 +6,13 @@ import type { ErrorCode } from '../refusal.js';
 import type { CrossSection } from './datapoints/cross-section.js';
 import type { FieldUse } from './field-use.js';
 
-/** What a weighting decides on: the survivors of every selection rule. */
+/** Input of a weighting: the survivors of every selection rule. */
 export interface WeightingScope {
   readonly cross: CrossSection;
   /** Survivors, columns ascending, [n]. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
-  /** What multiplies matrices. */
+  /** Engine of matrix products. */
   readonly engine: Engine;
 }
 
@@ -36,7 +36,7 @@ export interface Unweighed {
 /** A weighting with its parameters, ready to decide. */
 export interface Weighting {
   readonly reads: readonly FieldUse[];
-  /** What it does with these parameters, every one of them in it: one English sentence. */
+  /** Effect of the rule as one English sentence, with every parameter. */
   readonly sentence: string;
   /** How a raw weight follows from the datapoints. */
   readonly formula: string;

@@ -111,7 +111,7 @@ function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
     : [];
 }
 
-/** What a cadence lacks, as far as its shape lets it be read. */
+/** Findings about a cadence, as far as its shape is readable. */
 function cadenceFindings(rebalance: unknown): Finding[] {
   if (typeof rebalance !== 'object' || rebalance === null || Array.isArray(rebalance)) return [];
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });

@@ -4,7 +4,7 @@ import { isTerminal } from '../life-cycle.js';
 import type { JobQuery } from '../queue.js';
 import type { JobState } from '../status.js';
 
-/** Every job, ended or not, as far as listings filter on it: what they show of each is read from disk. */
+/** The fields of every job that listings filter on; the others are read from disk. */
 export interface JobHistory {
   /** Adds a job as the newest, in place of an ended one of the same id. */
   add(identity: JobIdentity, status: JobState): void;

@@ -44,7 +44,7 @@ export interface JobTable {
   /** The payload of a live job; undefined when it cannot be read. */
   payload(jobId: string): Promise<{ readonly payload: unknown } | undefined>;
   find(jobId: string): Promise<FoundJob | undefined>;
-  /** What the queue answers from memory and from the documents alone. */
+  /** Reads that need only memory and documents. */
   readonly reader: Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'>;
 }
 
@@ -55,7 +55,7 @@ export interface JobTableDependencies {
   /** Ended jobs that are remembered. */
   readonly endedMax: number;
   readonly log: JobLog;
-  /** How far the attempt of a running job is, where that is known. */
+  /** Progress of the attempt of a running job, if known. */
   readonly progressOf: (job: LiveJob) => TaskProgress | undefined;
   /** Called after every change of state, once it is visible. */
   readonly onChange: (job: LiveJob, before: JobState, event: LifeEvent) => void;

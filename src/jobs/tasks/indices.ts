@@ -13,7 +13,7 @@ export interface IndexQuestion {
   readonly indexId: string;
 }
 
-/** What accounts have to trade to hold an index. */
+/** Trades that bring accounts to an index. */
 export interface RebalancePackQuestion extends IndexQuestion {
   readonly request: RebalancePackRequest;
 }

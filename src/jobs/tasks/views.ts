@@ -10,7 +10,7 @@ import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
 
-/** What is to be shown of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
+/** Views of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
 export type RunViewInput =
   | {
       readonly view: 'attribution';
@@ -118,7 +118,10 @@ export interface GroupsViewInput {
   readonly market: MarketHandle;
 }
 
-/** An index that a run is compared with, and every document it reaches; without its own document an identifier: a name of the market or a series. */
+/**
+ * An index that a run is compared with, and every document it reaches; without its own document an identifier: a name
+ * of the market or a series.
+ */
 export interface ComparedWith {
   readonly indexId: string;
   readonly documents: BacktestPlan['documents'];

@@ -57,7 +57,7 @@ export function textIn(cell: Cell | undefined): string | null {
   return text === '' ? null : text;
 }
 
-/** Why a text is no number, in words for the person who wrote it. */
+/** The reason a text is no number, in words for its author. */
 export function notANumber(text: string): string {
   const number = text.trim();
   if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number))

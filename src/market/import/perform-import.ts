@@ -15,7 +15,7 @@ export interface Imported {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
   readonly derived: DerivedActions | null;
-  /** Where the content is to be written. */
+  /** Folder to write the content to. */
   readonly folder: string;
   readonly isServed: boolean;
 }

@@ -14,7 +14,7 @@ import { FORMULA, readWorkbook, WorkbookFault } from '../formats/workbook-reader
 import { XmlFault } from '../formats/xml-tokens.js';
 import { openZip, ZipFault } from '../formats/zip-reader.js';
 
-/** What an import brings: inline tables, or the bytes of a file. */
+/** The source of an import: inline tables, or the bytes of a file. */
 export type ImportSource =
   | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, Frame>> }
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
@@ -54,7 +54,7 @@ export async function readImport(
   return { ...complete, rows: datasetRows(rows.rowsOf) };
 }
 
-/** What reads the tables of one import. */
+/** Readers of the tables of one import. */
 interface Reading {
   readonly rows: ContentRows;
   readonly mapping: Mapping | null;
@@ -145,7 +145,10 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
 /** A member that every Office document has and no other archive. */
 const WORKBOOK_MARK = '[Content_Types].xml';
 
-/** Whether a member is one that a system adds to archives by itself: as in folders, names that begin with a dot, or two underscores. */
+/**
+ * Whether a member is one that a system adds to archives by itself: as in folders, names that begin with a dot, or two
+ * underscores.
+ */
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
 /** The dataset that a table is called like; with a mapping, others are of the market. */

@@ -18,7 +18,7 @@ import { readSource } from '../sources/read-source.js';
 import { proposeMapping, type Confidence, type Proposal } from './propose.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
 
-/** What is to be looked at. */
+/** The data to inspect. */
 export type Inspected =
   | { readonly kind: 'files'; readonly files: DatasetFiles }
   | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
@@ -67,8 +67,8 @@ interface Source {
 }
 
 /**
- * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data says how.
- * Nothing is stored.
+ * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data
+ * says how. Nothing is stored.
  * @cost one to six readings of the source
  */
 export async function inspect(inspected: Inspected): Promise<Inspection> {

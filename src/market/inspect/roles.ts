@@ -1,6 +1,6 @@
 import { nearestName } from '#domain/nearest-name.js';
 
-/** What a column of a vendor is for. */
+/** Role of a vendor's column. */
 export type Role =
   | 'date'
   | 'identifier'

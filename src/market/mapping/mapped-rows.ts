@@ -16,7 +16,7 @@ import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } f
 /** The prices of a mapped market; an adjusted close is one as well. */
 const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
 
-/** What vendors write where they have no number. */
+/** Vendors' marks for a missing number. */
 const MISSING = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
 
 /** A file of a mapped market. */
@@ -180,7 +180,9 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     if (number === number) rows.setNumber(file, column, number);
   }
 
-  /** Texts of a column that nobody asked for are reported once all rows are read: there may be no number in it at all. */
+  /**
+   * Texts of a column that nobody asked for are reported once all rows are read: there may be no number in it at all.
+   */
   function refuseNumber(file: MarketFile, column: number, text: string): void {
     const name = (file as MappedFile).names[column]!; // as above
     if (MISSING.test(text)) return;

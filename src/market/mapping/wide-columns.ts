@@ -3,13 +3,16 @@ import { textIn, type Cell } from '../formats/cells.js';
 import { columnName, isKnownColumn } from '../content/datasets.js';
 import { ADJUSTED_CLOSE, positionOf } from './mapped-columns.js';
 
-/** What a column of a wide table holds: a field of a name. */
+/** A column of a wide table: a field of a name. */
 export interface WideColumn {
   readonly identifier: string;
   readonly field: string;
 }
 
-/** The columns of a wide table: where the day stands, and what each other column holds; undefined for one that is not read. */
+/**
+ * The columns of a wide table: where the day stands, and what each other column holds; undefined for one that is not
+ * read.
+ */
 export interface WideColumns {
   readonly date: number;
   readonly columns: readonly (WideColumn | undefined)[];

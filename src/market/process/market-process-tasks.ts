@@ -37,7 +37,7 @@ function ended(error: unknown): MarketTaskReport {
   return { kind: 'failed', message: reasonOf(error) };
 }
 
-/** What was made could not be written. */
+/** The generated market could not be written. */
 class WriteFault extends Error {
   override readonly name = 'WriteFault';
 }

@@ -46,7 +46,10 @@ export type MarketTaskRequest = {
 }[MarketTaskName];
 
 export interface TaskOptions {
-  /** Files to hand the market over through, for the caller to read into shared memory: in the first as far as it has room. Null when only the check is wanted. */
+  /**
+   * Files to hand the market over through, for the caller to read into shared memory: in the first as far as it has
+   * room. Null when only the check is wanted.
+   */
   readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null where the task has none. */
   readonly bodyFile: string | null;
@@ -103,7 +106,7 @@ export type MarketTaskReport =
   | { readonly kind: 'question'; readonly header: ImportHeader }
   /** The request itself was refused, before its data was read. */
   | { readonly kind: 'refusal'; readonly error: ErrorDetail }
-  /** What was made could not be written. */
+  /** The generated market could not be written. */
   | { readonly kind: 'unwritten'; readonly message: string; readonly isFull: boolean }
   /** A defect or an exhausted machine, in words without paths. */
   | { readonly kind: 'failed'; readonly message: string };

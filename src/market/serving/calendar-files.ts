@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createCalendars, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { CalendarIndex } from '#domain/calendars/rule-file.js';
 
-/** Where the calendars lie that ship with the service. */
+/** Folder of the calendars that ship with the service. */
 export const CALENDAR_FOLDER = fileURLToPath(new URL('../../../../data/calendars', import.meta.url));
 
 /**

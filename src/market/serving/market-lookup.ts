@@ -3,7 +3,7 @@ import { compareText } from '#domain/findings.js';
 import type { CorporateAction, MarketData, Membership } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 
-/** Where things of one name are in a market. */
+/** Positions of one name's data in a market. */
 export interface MarketLookup {
   /** Column of a name, undefined when the market dataset does not hold it. */
   positionOf(identifier: string): number | undefined;

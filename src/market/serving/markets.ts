@@ -5,7 +5,7 @@ import type { KnownFile } from '../sources/known-files.js';
 /** The store being served, as one immutable version: a request that holds it never sees another. */
 export interface ServedMarket {
   readonly handle: MarketHandle;
-  /** What the market is: its name in events, and in the input of tasks. */
+  /** Identity of the market, in events and in the input of tasks. */
   readonly identity: MarketIdentity;
   /** The same data opened in this thread, for look-ups. */
   readonly market: MarketData;

@@ -115,9 +115,9 @@ function picked<T extends Float64Array | Int32Array>(
 }
 
 export interface AdjustmentFactors {
-  /** What a price of the row is multiplied by, [T]. */
+  /** Factor on the prices of a row, [T]. */
   readonly price: Float64Array;
-  /** What a number of shares of the row is multiplied by, [T]. */
+  /** Factor on the share counts of a row, [T]. */
   readonly shares: Float64Array;
 }
 

@@ -74,7 +74,7 @@ export async function knownByBytes(
 /** Digests of the files of tables by label. */
 export type KnownTables = Readonly<Partial<Record<Dataset, Readonly<Record<string, string>>>>>;
 
-/** What of a folder is still to be read when some of its files are known. */
+/** The files of a folder still to be read when some are known. */
 export interface Unread {
   /** Files of the market that are new or changed, and all files of the tables of which any is, or has gone. */
   readonly files: DatasetFiles;

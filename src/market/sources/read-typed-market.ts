@@ -101,7 +101,7 @@ const PART_ROWS_MIN = 500_000;
  */
 const PARTS_MAX = 3;
 
-/** What DuckDB calls the place of a row. */
+/** DuckDB's name of a row's position. */
 const ROW_KEYS = /^(filename|file_row_number)$/i;
 
 /**

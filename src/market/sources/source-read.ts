@@ -8,7 +8,7 @@ import type { KnownTables } from './known-files.js';
 import type { Problems } from '../content/problems.js';
 import type { DayFollower } from '../content/scatter-rows.js';
 
-/** What a source holds, before anything is made of it. */
+/** Contents of a source as read. */
 export interface SourceRead {
   readonly content: MarketContent;
   readonly rows: DatasetRows;
@@ -30,7 +30,7 @@ export interface ReadOptions {
   readonly follower?: DayFollower;
 }
 
-/** What the datasets of one source have in common while they are read. */
+/** Shared state of one source's tables while they are read. */
 export interface Reading {
   readonly digests: FileDigest[];
   readonly unchangedTables: Dataset[];

@@ -15,7 +15,7 @@ export interface Report {
   /** Cash that went ex in the year, special dividends among it. */
   readonly dividends: number;
   readonly book: number;
-  /** What all shares were worth at the end of the year, or at the listing where that is later. */
+  /** Market capitalisation at the end of the year, or at a later listing. */
   readonly worth: number;
 }
 
@@ -39,7 +39,7 @@ export interface Opening {
   /** Whether it comes to the market then: its last accounts before that are published with the listing. */
   readonly isNew: boolean;
   readonly sector: Sector;
-  /** What all shares are worth, and the dividends they get a year. */
+  /** Market capitalisation, and dividends a year. */
   readonly worth: number;
   readonly dividends: number;
 }

@@ -9,7 +9,7 @@ const SECTOR_SHARE = 0.5;
 /** Streams of random numbers below the ones of the names. */
 export const STREAMS = { market: 0, listings: 1, sectors: 2, names: 64 } as const;
 
-/** What all names have in common, per session. */
+/** Common factors of all names, per session. */
 export interface Factors {
   /** Returns of the market and of each sector. */
   readonly market: Float64Array;

@@ -146,7 +146,7 @@ function act(
   });
 }
 
-/** What one session does to a share. */
+/** Changes of a share on one session. */
 interface Change {
   growth: number;
   /** Shares after for each before. */

@@ -4,7 +4,7 @@ import type { DatasetKind } from '#domain/documents/dataset-document.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
-/** What is known of the served store besides its values. */
+/** Metadata of the served store. */
 export interface ServedDataset {
   readonly kind: DatasetKind;
   readonly sizeBytes: number | null;
@@ -22,7 +22,7 @@ const SOURCES: Record<DatasetKind, string> = {
   synthetic: 'synthetic',
 };
 
-/** What the served store holds, by dataset. @param now ms since 1970 */
+/** Contents of the served store, by table. @param now ms since 1970 */
 export function coverageOf(
   current: ServedMarket | undefined,
   about: ServedDataset | undefined,

@@ -29,7 +29,7 @@ import { searchNames, searchSeries } from './search.js';
 export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
-  /** What is known of the served store besides its values. */
+  /** Metadata of the served store. */
   readonly served: () => Promise<ServedDataset | undefined>;
   /** ms since 1970. */
   readonly now: () => number;
@@ -117,7 +117,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
   };
 }
 
-/** Where the bars of a name lie; of one that only other datasets name there is none. */
+/** Position of the bars of a name; none for a name that only other tables have. */
 function barsOf(
   { dates, fields, identifiers }: MarketData,
   position: number | undefined,

@@ -3,7 +3,7 @@ import { compareText } from '#domain/findings.js';
 import { namesOf, referenceKind, resolve } from '#domain/rules/datapoints/resolution.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
-/** What rules can read and group by in the served store, and the universes they can begin with. */
+/** Datapoints and categories that rules can read in the served store, and its universes. */
 export function fieldsOf({ market }: ServedMarket): FieldList {
   const fields = namesOf(market).flatMap((name) => {
     const found = resolve(market, { name, dataset: null });

@@ -14,9 +14,9 @@ import {
   type StoredStore,
 } from './documents.js';
 
-/** What is being done to each store at the moment, and what may therefore not be done to it. */
+/** Current activity of each store, and the operations it excludes. */
 export interface DatasetActivity {
-  /** What is being done to a store, undefined when nothing is. */
+  /** Current activity of a store, undefined if it is idle. */
   of(datasetId: string): Promise<Activity | undefined>;
   /** Stores that are read outside a job: by a registration, an import or at start. */
   readonly reading: Set<string>;

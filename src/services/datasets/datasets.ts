@@ -80,7 +80,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   announce(): Promise<void>;
   /** Ends what is being read outside a job. */
   close(): Promise<void>;
-  /** What is known of the served store besides its values. */
+  /** Metadata of the served store. */
   servedDataset(): Promise<ServedDataset | undefined>;
   /** The served store in the words of health. */
   health(): Promise<{ readonly active: string | null; readonly status: string | null; readonly end: string | null }>;

@@ -10,7 +10,7 @@ export interface StoredStore {
   readonly etag: string;
 }
 
-/** What a store is doing that its document does not say. */
+/** State of a store that is not in its document. */
 export type Activity = 'loading' | 'refreshing';
 
 /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */

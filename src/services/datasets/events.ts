@@ -8,7 +8,7 @@ export interface DatasetEventsDependencies {
   readonly folders: Pick<ManagedFolders, 'remove'>;
 }
 
-/** What follows from commits that change stores: another market is served, a folder that was replaced is removed. */
+/** Effects of commits on stores: another market is served, a replaced folder is removed. */
 export function followDatasetEvents({ documents, markets, folders }: DatasetEventsDependencies): void {
   documents.subscribe('market-activated', markets.activate);
   documents.subscribe('market-declared', markets.declare);

@@ -16,7 +16,7 @@ import { createProblems, type Problems } from '#market/content/problems.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import { placedAt } from './refused-data.js';
 
-/** What a store's place is read as. */
+/** Reading modes of a store's source. */
 export type Source = Pick<
   DatasetDocument,
   'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping'
@@ -47,7 +47,7 @@ export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
   readonly known: readonly KnownFile[];
 }
 
-/** What a source has that a version of its store has not. */
+/** Data of a source that is new to a version of its store. */
 export interface Addition {
   /** Of all files, and of the rows that were read. */
   readonly summary: ContentSummary;
@@ -245,7 +245,7 @@ export function createDatasetLoading({
   };
 }
 
-/** What the market of a source is read by. */
+/** Terms on which the market of a source is read. */
 const termsOf = ({ mapping, adjustment }: Source): MarketTerms => ({ mapping, adjustment });
 
 /** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
@@ -265,7 +265,7 @@ function inOrder(
   return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ label }) => digestOf.get(label) ?? []));
 }
 
-/** What a load changes in a store's document. */
+/** Fields of a store's document that a load changes. */
 export function loadedFields(summary: ContentSummary, at: string): Partial<DatasetDocument> {
   return {
     last_loaded_at: at,

@@ -70,7 +70,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     };
   }
 
-  /** What a refresh has to bring in: all of a source, or what it holds of later days. */
+  /** Scope of a refresh: the whole source, or its later days. */
   async function freshData(source: Source, held: ServedMarket, full: boolean, attempt: Attempt): Promise<FreshData> {
     const options = {
       onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message),

@@ -24,11 +24,11 @@ export interface DatasetResumptionDependencies {
   readonly timestamp: () => string;
 }
 
-/** What is done to stores once after a start. */
+/** Work on stores once after a start. */
 export interface DatasetResumption {
   /** Before the first request: the store that was served before is on its way. */
   announce(): Promise<void>;
-  /** What a crash left behind goes, and what was served is served again. */
+  /** Removes leftovers of a crash, and serves the store that was served before. */
   resume(): Promise<void>;
 }
 

@@ -19,7 +19,7 @@ export function servedFields({ market, handle: { digests } }: ServedMarket): Pic
   return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
 }
 
-/** What a store's document holds once it has been read again: the findings tell whether that is what it held before. */
+/** The document of a store after it was read again; findings report a change of content. */
 export function reloadedFields(
   before: DatasetDocument,
   { summary, served }: { readonly summary: ContentSummary; readonly served: ServedMarket },

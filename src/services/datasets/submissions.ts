@@ -181,7 +181,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   };
 }
 
-/** Why a store has nothing to refresh from. */
+/** Reasons for a store to have no source to refresh from. */
 function whyNothing({ kind, synthetic }: DatasetDocument): string {
   switch (kind) {
     case 'imported':

@@ -16,7 +16,7 @@ export interface CalendarsDependencies {
   readonly today: () => Day;
 }
 
-/** What clients see of calendars and schedules. */
+/** Calendars and schedules as clients see them. */
 export interface CalendarViews {
   list(): CalendarList;
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;

@@ -49,7 +49,7 @@ export interface StrategiesDependencies {
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
-  /** What a strategy is checked against: the documents under the ids it names. */
+  /** The documents that a strategy refers to. */
   async function contextOf(reader: Reader, strategy: Body): Promise<StrategyContext> {
     const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
     const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };

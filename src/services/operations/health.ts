@@ -8,7 +8,7 @@ export interface Check {
   readonly name: string;
   /** Undefined when all is well, otherwise what is wrong in a sentence. */
   readonly look: () => string | undefined;
-  /** What is worth knowing while all is well. */
+  /** Details of a healthy service. */
   readonly note?: () => string;
   /** Code under which `/health/ready` refuses while the check fails; without one the service stays ready. */
   readonly unready?: ErrorCode;

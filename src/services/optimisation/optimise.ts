@@ -100,7 +100,7 @@ export function createOptimise({
     });
   }
 
-  /** What the served market lacks is a warning while a set is saved: another store may have it. */
+  /** Data that the served market lacks is a warning when a set is saved: another store may have it. */
   function marketWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
     return set === undefined || market === undefined
@@ -120,7 +120,7 @@ export function createOptimise({
     return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
   }
 
-  /** What the served market lacks for the rows is an error before any work begins. */
+  /** Data that the served market lacks for the rows is an error before any work begins. */
   function assertComputable(
     set: ConstraintSet,
     reached: Readonly<Record<string, IndexDocument>>,

@@ -73,7 +73,7 @@ export function createRiskModelJob({
   };
 }
 
-/** What a client should know of a finished estimate without reading it. */
+/** The summary of a finished estimate. */
 function messageOf(
   { request }: RiskModelPayload,
   { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument,

@@ -98,7 +98,7 @@ export function createRiskModels({
     });
   }
 
-  /** What a new request without names means: the stored one again, when nothing else was asked for either. */
+  /** A new request without names repeats the stored one, unless it differs otherwise. */
   async function settled(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;

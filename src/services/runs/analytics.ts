@@ -150,7 +150,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> =>
     (await states.isOtherDataset(run, market)) ? undefined : market;
 
-  /** What a request comes to, after every check that needs no run. */
+  /** The resolved request, after every check that needs no run. */
   async function runnable(
     runId: string,
     given: BacktestRequest,

@@ -54,7 +54,7 @@ interface SharedFiles {
 interface ShareInput {
   readonly artifacts: ArtifactStore;
   readonly stored: Continuable;
-  /** How many files of its columns are shared. */
+  /** Number of shared files of its columns. */
   readonly earlierFiles: number;
 }
 

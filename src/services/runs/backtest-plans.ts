@@ -15,7 +15,7 @@ import { reachedBy } from '../indices/index-questions.js';
 import { findIndex, requireIndex } from '../indices/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../indices/stored-strategies.js';
 
-/** What a request for a backtest comes to, by the documents that are stored. */
+/** The plan of a backtest request, from stored documents. */
 export interface BacktestPlans {
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND */
   planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan>;

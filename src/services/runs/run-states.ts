@@ -31,7 +31,7 @@ export interface RunStates {
    * @cost of a look-up, until a definition changes
    */
   staleOf(run: RunDocument): Promise<StaleState | null>;
-  /** What is run now by the request of a stored run. @throws Refusal as `BacktestPlans.planOf` */
+  /** The plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
    * The served market for a view that needs prices.
@@ -59,7 +59,7 @@ interface KnownDatasets {
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
 }
 
-/** What is read of a document: its etag, its absence, or why it cannot be. */
+/** State of a document: its ETag, its absence, or the reason it is unreadable. */
 interface DocumentRead {
   readonly kind: DocumentKind;
   readonly id: string;
@@ -150,7 +150,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
 
   let datasets: KnownDatasets | undefined;
 
-  /** What stores held when they were read last. */
+  /** Contents of stores when last read. */
   async function knownDatasets(): Promise<KnownDatasets> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;
@@ -164,7 +164,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     return known;
   }
 
-  /** What runs are made on: the served content, or that of the active store while it is not served yet. */
+  /** The content that runs use: the served one, or that of the active store before it is served. */
   async function currentContent(): Promise<MarketIdentity | undefined> {
     return markets.served()?.handle ?? (await knownDatasets()).contents.find(({ isActive }) => isActive);
   }
@@ -244,7 +244,7 @@ function hashOf(plan: BacktestPlan): string {
   return createHash('sha256').update(canonicalJson(plan)).digest('hex');
 }
 
-/** What a refusal says, with its findings where the message only counts them. */
+/** Message of a refusal, with its findings if the message only counts them. */
 function sentencesOf({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   return Array.isArray(findings)

@@ -184,7 +184,7 @@ function issuersBy(
   return { by: OWN_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };
 }
 
-/** What is wrong with one run hides no other. */
+/** An error of one run hides no other run. */
 function asDamaged(thrown: unknown): null {
   if (thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE') return null;
   throw thrown;

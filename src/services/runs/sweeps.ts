@@ -155,7 +155,7 @@ export function createSweeps({
 /** A day, a level and a return of each variant. */
 const LEVEL_BYTES = 3 * 8;
 
-/** What several combinations of a grid have in common is reported once. */
+/** A finding common to several combinations of a grid is reported once. */
 function uniqueFindings(findings: readonly Finding[]): Finding[] {
   return [
     ...new Map(findings.map((finding) => [`${finding.code} ${finding.path} ${finding.message}`, finding])).values(),

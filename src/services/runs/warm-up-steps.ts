@@ -32,7 +32,7 @@ export interface Step {
   ask(): Promise<unknown>;
 }
 
-/** What may be asked of a market, in the order in which it is worth asking. */
+/** Steps that warm up a market, the most valuable first. */
 export interface WarmUpSteps {
   /** Those of a market; the questions about a run are about the one stored last. */
   on(served: ServedMarket): AsyncIterable<Step>;
@@ -133,7 +133,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     }));
   }
 
-  /** What returns of a run's names are measured on: runs that have it in common find them made. */
+  /** Key of the returns of a run's names: runs with the same key share them. */
   async function returnsKey({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
     const document = await indexOf(indexId);
     return document?.pipeline

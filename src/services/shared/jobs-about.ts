@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** What is asked of the job system to find and end the work about an index or strategy. */
+/** The part of the job system that finds and ends the work about an index or strategy. */
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
 
 /**

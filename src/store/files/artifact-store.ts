@@ -142,7 +142,7 @@ async function copyFlushed(from: string, to: string): Promise<void> {
   await rename(`${to}.new`, to);
 }
 
-/** An open file keeps its bytes although its name is removed: whoever got a reference can read it to the end. */
+/** An open file keeps its bytes after its name is removed, so that its readers can finish. */
 function openChecked(path: string, ref: ArtifactRef | ArtifactInset): number {
   let file: number;
   try {

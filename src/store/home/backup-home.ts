@@ -22,7 +22,7 @@ export interface BackupOptions {
 
 export interface Backup {
   readonly manifest: BackupManifest;
-  /** What documents name and the home does not hold, or holds damaged: the backup is as incomplete as the home. */
+  /** Files that documents name and that are missing or damaged: the backup is as incomplete as the home. */
   readonly damaged: readonly string[];
 }
 

@@ -11,7 +11,7 @@ export interface HomeLock {
 
 /** The holder touches its lock this often. */
 const TOUCH_MS = 1000;
-/** Whoever cannot see the holder watches for its touch: three of them may be late. */
+/** A process that cannot see the holder watches for its touches; three may be late. */
 const WATCH_MS = 3500;
 /** Rounds of finding a stale lock and losing the race for it. */
 const ROUNDS_MAX = 20;

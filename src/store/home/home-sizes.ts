@@ -30,7 +30,7 @@ async function measure({ documents, artifacts, stores, backups }: HomeFolders): 
   };
 }
 
-/** What comes or goes meanwhile counts for nothing. */
+/** Files that appear or vanish meanwhile are not counted. */
 async function folderBytes(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   let bytes = 0;

@@ -4,7 +4,7 @@ import { flushFolder } from '../files/flush-folder.js';
 import { lockHome } from './home-lock.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
-/** Where everything lies in a home. */
+/** Paths in a home. */
 export interface HomeFolders {
   readonly path: string;
   /** LMDB environment of the documents. */
@@ -34,7 +34,7 @@ const UPGRADES: readonly Upgrade[] = [];
 /** Layout of the home; a home of a larger number was written by a newer engine. */
 export const HOME_FORMAT = UPGRADES.length + 1;
 
-/** Stands in the format file while a restore is under way: what lies there is not whole. */
+/** Content of the format file during a restore: the home is incomplete. */
 export const RESTORING = 'restoring';
 
 export function homeFolders(path: string): HomeFolders {

@@ -12,7 +12,7 @@ export interface RestoreOptions {
   readonly backup: string;
   /** Home to restore to; absent or without documents unless `replace` is set. */
   readonly home: string;
-  /** What the home holds is moved aside, never deleted. */
+  /** The contents of the home are moved aside, never deleted. */
   readonly replace: boolean;
   readonly now?: () => number;
   readonly onProgress?: (fraction: number, message: string) => void;

@@ -6,7 +6,7 @@ import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { artifactsOf, managedStoreOf, openDocumentsReader, type DocumentsReader } from '../lmdb/stored-entries.js';
 
-/** What was looked at of one sort, and what of it is not as it was written. */
+/** Items of one kind that were checked, and the damaged ones. */
 export interface VerifiedPart {
   /** A kind of document, `artifacts`, or `stores`. */
   readonly part: string;
@@ -55,7 +55,7 @@ export async function verifyHome(
   }
 }
 
-/** What is known of an artifact before it is read. */
+/** Metadata of an artifact. */
 interface Reference {
   /** The documents that name it, by key: kind and id of each. */
   readonly owners: Map<string, string>;

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusal.js';
 /** Values by key (as latin-1 text of its bytes) that one commit writes; null deletes. */
 export type Writes = ReadonlyMap<string, Buffer | null>;
 
-/** A transaction's view of the keys: what it wrote itself, what the commits before it wrote, what is on disk. */
+/** A transaction's view of the keys: its own writes, then those of earlier commits, then the disk. */
 export interface KeyView {
   get(key: string): Buffer | undefined;
   /** Whether a key has on disk what this view has. */

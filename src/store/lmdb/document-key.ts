@@ -18,7 +18,7 @@ export function documentKey(kind: DocumentKind, id: string): string {
   return Buffer.from(`${TENANT}${SEPARATOR}${kind}${SEPARATOR}${id}`).toString('latin1');
 }
 
-/** Whether anything can be stored under the id: whoever asks for another finds nothing. */
+/** Whether an id can be a key; nothing is ever stored under others. */
 export function isDocumentId(id: string): boolean {
   return id !== '' && !id.includes(SEPARATOR) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }

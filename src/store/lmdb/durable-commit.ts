@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer';
 import type { Writes } from './commit-queue.js';
 import { keyBytes } from './document-key.js';
 
-/** What a commit needs of lmdb-js. */
+/** The part of lmdb-js that a commit needs. */
 export interface WritableDatabase {
   /** Puts and removals made by `action` become one transaction, or none of them happens. */
   batch(action: () => void): Promise<boolean>;

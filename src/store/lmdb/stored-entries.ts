@@ -12,7 +12,7 @@ export interface StoredEntry {
   readonly kind: DocumentKind | undefined;
   readonly id: string;
   readonly bytes: number;
-  /** Why it cannot be read, undefined when it can. */
+  /** Reason it is unreadable; undefined if it is readable. */
   readonly unreadable: UnreadableCause | undefined;
   readonly body: unknown;
   /** Names of the artifacts it refers to, whether or not it can be read. */

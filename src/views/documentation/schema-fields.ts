@@ -72,7 +72,7 @@ export function componentLink(ref: string): Markup {
   return markup`<a href="#schema-${name}">${name}</a>`;
 }
 
-/** What values a field accepts, in words. */
+/** The values a field accepts, in words. */
 function bounds(schema: JsonSchema): Markup[] {
   const shown = alternatives(schema).find(({ type }) => type !== 'null') ?? schema;
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } = shown;

@@ -23,7 +23,7 @@ export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter 
 
 /** Beginnings of a formula in some spreadsheet. */
 const FORMULA = /^[=+\-@\t\r]/;
-/** What has to stand in quotes. */
+/** Characters that require quotes. */
 const SPECIAL = /[",\r\n]/;
 
 /** An empty text stands in quotes: nothing at all is null. */

@@ -2,7 +2,7 @@ import type { ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportPosition } from '#domain/exports/formats.js';
 import type { NamedColumn } from './batch.js';
 
-/** What a writer knows of the export whose part it writes. */
+/** Input of a writer of an export's part. */
 export interface PartInput {
   readonly runId: string;
   readonly table: string;
@@ -11,7 +11,7 @@ export interface PartInput {
   readonly sink: ByteSink;
 }
 
-/** Where the bytes of a part go; each piece is valid until the call returns. */
+/** Sink of the bytes of a part; each piece is valid until the call returns. */
 export interface ByteSink {
   append(piece: Uint8Array): void;
 }

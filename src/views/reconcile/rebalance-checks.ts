@@ -24,7 +24,7 @@ interface Applied {
   readonly cash: number | null;
 }
 
-/** What each rebalance applied, against what it started from and its cap. */
+/** The applied weights of each rebalance, against its start weights and cap. */
 export function rebalanceChecks(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
     const applied = readApplied(columns, rebalance, r);

@@ -49,7 +49,7 @@ export function reconcileView(
   };
 }
 
-/** What runs of earlier versions do not store. */
+/** Checks that earlier versions' runs do not support. */
 function notCompared(columns: RunColumns): string[] {
   return [
     ...(columns.has('record')
@@ -61,7 +61,7 @@ function notCompared(columns: RunColumns): string[] {
   ];
 }
 
-/** What one reading of the weights tells. */
+/** Results of one pass over the weights. */
 function panelChecks(columns: RunColumns): { readonly weights: Check[]; readonly contributions: Check[] } {
   const last = columns.header.dates - 1;
   const rows = panelRows(columns, 'weights', { from: 0, to: last });

@@ -3,7 +3,7 @@
  * minus, and never a minus before nothing.
  */
 
-/** What is printed where the service answers null. */
+/** Printed for null. */
 export const NOT_MEASURED = 'n/a';
 
 /** A fraction as percent: 0.0523 is `5.23%`. */

@@ -47,9 +47,9 @@ export interface CrossSection {
   values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
   /** The groups that a datapoint splits the names into: each distinct value's text, names without one together. */
   groups(field: FieldRequest, columns: Int32Array): Grouping;
-  /** What a datapoint's values are. */
+  /** Type of a datapoint's values. */
   kindOf(field: FieldRequest): ValueKind;
-  /** How many values a datapoint has over its trailing sessions, down to none, [n]. */
+  /** Number of values of a datapoint over its trailing sessions, [n]. */
   count(field: FieldRequest, columns: Int32Array): Float64Array;
   /** A statistic of a datapoint that no request can name, over its trailing sessions. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;

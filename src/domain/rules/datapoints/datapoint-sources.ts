@@ -13,7 +13,7 @@ import type { Tally } from './tally.js';
 /** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
 export const DEFAULT_WINDOW = 252;
 
-/** What the cross-sections of all sessions share. */
+/** Shared state of the cross-sections of all sessions. */
 export interface Shared {
   readonly sm: SessionMarket;
   readonly table: SeriesTable;
@@ -39,12 +39,12 @@ export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): bo
   );
 }
 
-/** What a datapoint is read from. */
+/** Source of a datapoint. */
 export type Source =
   | {
       readonly kind: 'series';
       readonly series: Series;
-      /** What a window reads of it. */
+      /** Series of its windows. */
       readonly trailing: Series;
       readonly isClose: boolean;
     }
@@ -85,7 +85,7 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   return { kind: 'series', series, trailing: name === 'RETURN' ? table.returns() : series, isClose: false };
 }
 
-/** What windows read of a datapoint that is not a statistic itself. */
+/** Series for windows over a datapoint that is not a statistic itself. */
 export function trailingOf(shared: Shared, field: FieldRequest): Series {
   const source = sourceOf(shared, field);
   if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);

@@ -6,7 +6,7 @@ import { namesOf, referenceKind, resolve, type ValueKind } from './resolution.js
 
 export interface PlacedUse {
   readonly use: FieldUse;
-  /** Where the field is named in the document. */
+  /** Path of the field in the document. */
   readonly path: string;
   readonly rowId: string | null;
 }

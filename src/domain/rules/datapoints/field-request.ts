@@ -74,7 +74,7 @@ export const FieldNode = z
   })
   .meta({ id: 'FieldNode', description: 'A datapoint, read for every name on or before the decision date.' });
 
-/** What a rule asks of the market for every name. */
+/** A datapoint that a rule reads for every name. */
 export interface FieldRequest {
   readonly name: string;
   readonly dataset: Dataset | null;

@@ -1,7 +1,7 @@
 import { allOf } from '../ranking.js';
 import type { Series } from './series.js';
 
-/** Where the windows of a series are read. */
+/** Reader of the windows of a series. */
 export interface WindowReader {
   /**
    * Calls back with ranges of the columns whose windows are laid out: the window of `columns[k]` starts at the cell
@@ -16,7 +16,7 @@ export interface WindowReader {
 /** Windows of some names, each name's cells together. Good until the visit ends. */
 export interface LaidOut {
   readonly cells: Float64Array;
-  /** Where the windows start, [m]. */
+  /** Start of each window, [m]. */
   readonly starts: Int32Array;
   /** Position in the columns asked for of the first of these, the others follow. */
   readonly first: number;

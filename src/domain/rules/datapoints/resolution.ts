@@ -1,7 +1,7 @@
 import type { MarketData, ReferenceTable, ReferenceValue } from '../../market/market-data.js';
 import { DERIVED_NAMES, type Dataset, type DerivedName, type FieldRequest } from './field-request.js';
 
-/** Where a datapoint comes from in one market, or the column the market lacks for it. */
+/** Source of a datapoint in one market, or the column that the market lacks. */
 export type Resolution = { readonly dataset: Dataset } | { readonly missing: string };
 
 /** Market first, then reference, then derived, unless the request names its dataset. @cost O(reference columns) */

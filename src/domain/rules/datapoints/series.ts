@@ -22,7 +22,7 @@ export interface SeriesPanel {
   readonly cells: Float64Array;
   /** Position of a session's first cell, negative when it has none. */
   rowAt(session: number): number;
-  /** What a value is less than its cell. */
+  /** Constant to subtract from a cell to get the value. */
   readonly less: number;
   /** Which cells are no values, besides those that are NaN; null where all others are. */
   readonly gaps: Pick<ReturnGaps, 'of' | 'clear'> | null;

@@ -13,7 +13,7 @@ export type ExpressionNode =
   | { readonly node: 'not'; readonly operand: ExpressionNode }
   | ComparisonNode;
 
-/** What a datapoint is compared with; which kinds a comparison takes is checked beside it. */
+/** Operand of a comparison; its type is checked separately. */
 export const ComparisonValue = z
   .unknown()
   .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })

@@ -69,7 +69,7 @@ export const cumulativeCoverage = selectionClass({
   },
 });
 
-/** How many of the sizes, in order, it takes to reach a sum. */
+/** Number of sizes, in order, that reach a sum. */
 function countUntil(sizes: Float64Array, sum: number): number {
   let reached = 0;
   for (let i = 0; i < sizes.length; i++) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AssetIdentifier } from '../../shape.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
-/** How far given weights may be from 1 when they are not to be renormalised. */
+/** Tolerance on the sum of given weights without renormalising. */
 const SUM_TOLERANCE = 1e-9;
 
 const sumOf = (weights: Iterable<number>): number => {

@@ -122,7 +122,7 @@ interface ActionStep {
   readonly weight: number;
 }
 
-/** What a session's actions on a name did, each with its part in the change of the divisor. */
+/** Effects of a session's actions on a name, each with its share of the divisor's change. */
 function actionRows(
   { at, name, effect: { ratio, cash, rights, subscription } }: RunEffect,
   { factor, before, close, weight }: ActionStep,

@@ -133,7 +133,7 @@ function contributionBars({ attribution, nameOf }: RunFigures, limit: number): B
   return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
-/** What a chart of some of the names shows: one side may have none. */
+/** Contents of a chart of some names; one side may be empty. */
 function extremesText(contributors: number, detractors: number): string {
   const sides = [
     ...(contributors > 0 ? [`${countText(contributors)} largest contributors`] : []),

@@ -32,7 +32,7 @@ const BASES: Readonly<Record<Adjustment, string>> = {
   total: 'Prices adjusted for splits and dividends',
 };
 
-/** What the figures of a report speak of: date, currency and return, price basis, costs, state. */
+/** Context of a report's figures: date, currency and return, price basis, costs, state. */
 function stampsOf(figures: RunFigures): string[] {
   const { overview, currency, variant, terms } = figures;
   const { transactionCostBps: cost, adjustment } = terms;

@@ -1,4 +1,4 @@
-/** Where values lie on a chart, and which of them are named. */
+/** Scale of values on a chart, and its labelled ticks. */
 export interface ValueAxis {
   /** Ascending, all within the range. */
   readonly ticks: readonly number[];

@@ -37,10 +37,10 @@ export interface Points {
 export type StructureElement = PDFKit.PDFStructureElement;
 
 export interface ElementOptions {
-  /** What a figure shows, in words. */
+  /** Text alternative of a figure. */
   readonly alt?: string;
   readonly box?: Box;
-  /** What a head of a table heads. */
+  /** Scope of a table's header cell. */
   readonly scope?: 'Column' | 'Row';
 }
 

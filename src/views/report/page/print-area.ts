@@ -31,7 +31,7 @@ export function printArea({ size, orientation, margin }: ReportPage): PrintArea 
 export interface Foot {
   /** At the left. */
   readonly name: string;
-  /** What the page speaks of and when it was made. */
+  /** Dates of the data and of the rendering. */
   readonly stamp: string;
   readonly page: number;
   readonly pages: number;

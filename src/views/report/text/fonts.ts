@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Where the fonts lie that ship with the service; their origin and licences stand in the README there. */
+/** Folder of the fonts that ship with the service; its README has their origin and licences. */
 const FOLDER = fileURLToPath(new URL('../../../../../data/fonts', import.meta.url));
 
 export type Weight = 'regular' | 'bold';

@@ -5,7 +5,7 @@ export interface Span {
 }
 
 export interface Paragraph {
-  /** What stands before a list entry: a dash or a number. Null for running text. */
+  /** Marker of a list entry: a dash or a number. Null for running text. */
   readonly marker: string | null;
   readonly spans: readonly Span[];
 }

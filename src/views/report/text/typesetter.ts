@@ -36,7 +36,7 @@ export interface Typesetter {
   fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[];
 }
 
-/** What a document must be able to do with fonts. */
+/** Font operations of a document. */
 export interface FontSet {
   register(name: FontName, bytes: Uint8Array): void;
   /** Whether a registered font has a glyph for a character. */

@@ -2,7 +2,7 @@ import { createActionRows } from './action-rows.js';
 import type { Cell } from '../formats/cells.js';
 import type { ContentTables } from './market-content.js';
 import type { CsvRecord } from '../formats/csv.js';
-import { marketRecords, raggedRow, textCells } from '../formats/csv.js';
+import { createMarketRecords, raggedRow, textCells } from '../formats/csv.js';
 import { completeContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
 import type { Dataset } from './datasets.js';
 import type { MarketFile, MarketRows } from './market-rows.js';
@@ -45,6 +45,7 @@ export interface ContentRows {
 
 export function createContentRows(problems: Problems, terms = PLAIN_TERMS): ContentRows {
   const market = marketRowsOn(terms, problems);
+  const records = createMarketRecords(market);
   const tables = {
     reference: createReferenceRows(problems),
     corporate_actions: createActionRows(problems),
@@ -69,7 +70,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     beginCells,
     beginCsv(dataset, label, columns, table) {
       return dataset === 'market'
-        ? marketRecords(market, label, columns, table)
+        ? records(label, columns, table)
         : tableRecords(tables[dataset], label, columns, problems);
     },
     rowsOf: (dataset) => (dataset === 'market' ? market.rows : tables[dataset].rows),

@@ -1,5 +1,6 @@
-/** Slots of a byte dictionary, a power of two; beyond three quarters the texts are looked up one by one. */
-const SLOTS = 1 << 16;
+/** Slots of a byte dictionary, powers of two: it begins small, as many files are, and grows. Beyond three quarters of the most the texts are looked up one by one. */
+const SLOTS_MIN = 1 << 8;
+const SLOTS_MAX = 1 << 16;
 
 /**
  * What each spelling of a text stands for, found by its bytes so that a text is decoded once.
@@ -8,27 +9,48 @@ const SLOTS = 1 << 16;
 export function createByteTexts(
   meaning: (bytes: Uint8Array, start: number, end: number) => number | undefined,
 ): (bytes: Uint8Array, start: number, end: number) => number | undefined {
-  const spellings: (Uint8Array | undefined)[] = Array.from({ length: SLOTS });
-  const values = new Int32Array(SLOTS);
+  let slots = SLOTS_MIN;
+  let spellings: (Uint8Array | undefined)[] = Array.from({ length: slots });
+  let values = new Int32Array(slots);
   let held = 0;
+
+  function grow(): void {
+    const [before, numbers] = [spellings, values];
+    slots *= 2;
+    spellings = Array.from({ length: slots });
+    values = new Int32Array(slots);
+    before.forEach((spelling, i) => {
+      if (spelling === undefined) return;
+      let slot = firstSlot(spelling, 0, spelling.length, slots);
+      while (spellings[slot] !== undefined) slot = (slot + 1) & (slots - 1);
+      spellings[slot] = spelling;
+      values[slot] = numbers[i]!;
+    });
+  }
+
   return (bytes, start, end) => {
-    let hash = 0x811c9dc5;
-    for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
-    let slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
+    let slot = firstSlot(bytes, start, end, slots);
     for (;;) {
       const known = spellings[slot];
       if (known === undefined) break;
       if (known.length === end - start && sameBytes(known, bytes, start)) return values[slot];
-      slot = (slot + 1) & (SLOTS - 1);
+      slot = (slot + 1) & (slots - 1);
     }
     const value = meaning(bytes, start, end);
-    if (value !== undefined && held < SLOTS * 0.75) {
+    if (value !== undefined && held < slots * 0.75) {
       spellings[slot] = bytes.slice(start, end);
       values[slot] = value;
       held += 1;
+      if (held >= slots * 0.75 && slots < SLOTS_MAX) grow();
     }
     return value;
   };
+}
+
+function firstSlot(bytes: Uint8Array, start: number, end: number, slots: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+  return (hash ^ (hash >>> 16)) & (slots - 1);
 }
 
 function sameBytes(known: Uint8Array, bytes: Uint8Array, start: number): boolean {

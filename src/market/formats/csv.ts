@@ -233,45 +233,47 @@ export function textCells(record: CsvRecord): Cell[] {
   );
 }
 
-/**
- * Adds the records of a market file to the rows. Numbers are read from the bytes, identifiers once per spelling.
- * @returns what to do with each record, or undefined when the columns are not those of a market file.
- */
-export function marketRecords(
-  rows: MarketRows,
+/** What to do with each record of a file; undefined when its columns are not those of a market file. */
+export type MarketRecords = (
   label: string,
   columns: readonly string[],
   table?: string,
-): ((record: CsvRecord) => void) | undefined {
-  const opened = rows.beginFile(label, columns, table);
-  if (opened === undefined) return undefined;
-  const file: MarketFile = opened;
-  const hasText = file.isWide === true || file.hasOwnNumbers === true;
+) => ((record: CsvRecord) => void) | undefined;
+
+/** Adds the records of market files to the rows, one file after another. Numbers are read from the bytes, identifiers and days once per spelling. */
+export function createMarketRecords(rows: MarketRows): MarketRecords {
+  let file: MarketFile;
   const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
   const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
-  const { identifierColumn: name, dateColumn: date } = file;
 
-  return (record) => {
-    if (record.cells !== columns.length) {
-      rows.beginRow(undefined, undefined);
-      rows.refuseRow(file, raggedRow(record.cells, columns.length));
-      return;
-    }
-    if (hasText) {
-      rows.addCells(file, textCells(record));
-      return;
-    }
-    const { bytes, starts, ends } = record;
-    rows.beginRow(
-      name < 0 ? file.code : names(bytes, starts[name]!, ends[name]!),
-      date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!),
-    );
-    for (let column = 0; column < record.cells; column++) {
-      if (file.fieldOf[column]! < 0) continue;
-      const value = numberOf(record, column);
-      if (value === value) rows.setNumber(file, column, value);
-      else if (isBad) rows.refuseNumber(file, column, cellText(record, column));
-    }
+  return (label, columns, table) => {
+    const opened = rows.beginFile(label, columns, table);
+    if (opened === undefined) return undefined;
+    file = opened;
+    const { identifierColumn: name, dateColumn: date, fieldOf, code, isWide = false, hasOwnNumbers = false } = opened;
+
+    return (record) => {
+      if (record.cells !== columns.length) {
+        rows.beginRow(undefined, undefined);
+        rows.refuseRow(opened, raggedRow(record.cells, columns.length));
+        return;
+      }
+      if (isWide || hasOwnNumbers) {
+        rows.addCells(opened, textCells(record));
+        return;
+      }
+      const { bytes, starts, ends } = record;
+      rows.beginRow(
+        name < 0 ? code : names(bytes, starts[name]!, ends[name]!),
+        date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!),
+      );
+      for (let column = 0; column < record.cells; column++) {
+        if (fieldOf[column]! < 0) continue;
+        const value = numberOf(record, column);
+        if (value === value) rows.setNumber(opened, column, value);
+        else if (isBad) rows.refuseNumber(opened, column, cellText(record, column));
+      }
+    };
   };
 }
 

@@ -5,7 +5,7 @@ import { createActionRows } from '../content/action-rows.js';
 import { tableRecords } from '../content/content-rows.js';
 import { seriesIn } from '../content/whole-content.js';
 import { completeContent, marketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
-import { marketRecords } from '../formats/csv.js';
+import { createMarketRecords } from '../formats/csv.js';
 import { DATASETS, datasetRows, type Dataset } from '../content/datasets.js';
 import { type FileDigest, digestFiles } from './digest-file.js';
 import { openDuckDb, type DuckDb } from './duckdb.js';
@@ -107,11 +107,12 @@ async function readMarket(
   if (files[0]!.format === 'parquet') return foundMarket(await readParquetMarket(files, reading, isPart, onProgress));
   const { digests, problems, terms } = reading;
   const rows = marketRowsOn(terms, problems, { isPart });
+  const records = createMarketRecords(rows);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
   for (const file of files) {
     await readRows(file, digests, problems, {
-      csv: (columns) => marketRecords(rows, file.label, columns, basename(file.path)),
+      csv: (columns) => records(file.label, columns, basename(file.path)),
       cells: (columns) => {
         const opened = rows.beginFile(file.label, columns, basename(file.path));
         return opened && ((cells) => rows.addCells(opened, cells));

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readCsv, textCells } from '#market/formats/csv.js';
 import { createMarketRows } from '#market/content/market-rows.js';
 import { createProblems } from '#market/content/problems.js';
-import { marketRecords } from '#market/formats/csv.js';
+import { createMarketRecords } from '#market/formats/csv.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
@@ -31,7 +31,7 @@ async function closeOf(texts: readonly string[]) {
   const problems = createProblems();
   const rows = createMarketRows(problems);
   const text = `identifier,date,X,CLOSE\n${texts.map((cell, i) => `N${i},2024-01-02,${cell},1`).join('\n')}\n`;
-  await readCsv([bytesOf(text)], (columns) => marketRecords(rows, 'market', columns));
+  await readCsv([bytesOf(text)], (columns) => createMarketRecords(rows)('market', columns));
   const panels = rows.toPanels();
   return {
     findings: problems.findings(),

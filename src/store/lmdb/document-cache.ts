@@ -4,6 +4,8 @@ import type { FoundDocument, StoredDocument } from '../port.js';
 const CACHE_BYTES = 8 * 1024 * 1024;
 /** A larger document is read each time. */
 const DOCUMENT_BYTES = 256 * 1024;
+/** Share of a full cache that stays when it makes room: a search for the oldest entry passes those deleted before it. */
+const STAYING = 7 / 8;
 
 /**
  * Documents as they were last read, by key: verified and parsed once, frozen, dropped by the commit that changes them.
@@ -33,6 +35,13 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
     held -= entry.bytes;
   }
 
+  function makeRoom(): void {
+    for (const oldest of entries.keys()) {
+      if (held <= bytesMax * STAYING) break;
+      remove(oldest);
+    }
+  }
+
   return {
     find(key, read, open) {
       const known = entries.get(key);
@@ -48,10 +57,7 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
         return found;
       entries.set(key, { document: deepFreeze(found), bytes: value.length });
       held += value.length;
-      for (const oldest of entries.keys()) {
-        if (held <= bytesMax) break;
-        remove(oldest);
-      }
+      if (held > bytesMax) makeRoom();
       return found;
     },
     drop(keys) {
@@ -62,7 +68,11 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
 
 /** Freezes a JSON value: whoever changes what others read gets an error. The depth is that of a stored document. */
 function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  for (const member of Object.values(value)) deepFreeze(member);
+  if (typeof value !== 'object' || value === null) return value;
+  // A parsed value has no inherited members, and `for in` makes no list of them.
+  for (const name in value) {
+    const member = value[name];
+    if (typeof member === 'object') deepFreeze(member);
+  }
   return Object.freeze(value);
 }

@@ -27,11 +27,14 @@ const quiet = { info: () => {}, warn: () => {}, error: console.error };
 
 /** A job that is one task of the hostile worker, whose names the product's map does not know. */
 interface Payload {
+  readonly of: string;
   readonly task: string;
   readonly input: unknown;
 }
 const kind: JobKind<Payload> = {
   kind: 'simulate',
+  key: ({ of }) => of,
+  decode: (stored) => stored as Payload,
   run: async ({ task, input }, attempt) => ({
     result: { value: await attempt.compute(task as TaskName, input as never) },
   }),
@@ -60,8 +63,8 @@ async function open(workers: number) {
   };
 }
 
-const submit = (engine: JobSystem, ident: string, payload: Payload) =>
-  engine.submit({ kind, ident, payload, request: payload, estimatedBytes: 1 });
+const submit = (engine: JobSystem, of: string, payload: Omit<Payload, 'of'>) =>
+  engine.submit({ kind, payload: { of, ...payload }, request: payload, estimatedBytes: 1 });
 
 function until(engine: JobSystem, jobId: string, isReached: (status: JobStatus | undefined) => boolean): Promise<void> {
   return new Promise((resolve) => {

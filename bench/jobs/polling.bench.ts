@@ -29,8 +29,10 @@ const RATE = 200;
 const SECONDS = 5;
 const WORKERS = 2;
 
-const spin: JobKind<null> = {
+const spin: JobKind<string> = {
   kind: 'simulate',
+  key: (of) => of,
+  decode: (stored) => stored as string,
   run: async (_, attempt) => ({ result: { value: await attempt.compute('spin' as TaskName, null as never) } }),
 };
 
@@ -88,11 +90,11 @@ async function measure(name: string): Promise<void> {
   );
 }
 
-await engine.submit({ kind: spin, ident: '0', payload: null, request: null, estimatedBytes: 1 });
+await engine.submit({ kind: spin, payload: '0', request: null, estimatedBytes: 1 });
 await engine.cancel('simulate:0');
 await measure('idle workers');
 for (let worker = 0; worker < WORKERS; worker++)
-  await engine.submit({ kind: spin, ident: String(worker), payload: null, request: null, estimatedBytes: 1 });
+  await engine.submit({ kind: spin, payload: String(worker), request: null, estimatedBytes: 1 });
 await measure(`${WORKERS} endless loops`);
 await server.close(100);
 await engine.stop();

@@ -29,8 +29,9 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
   const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log });
 
   async function submit<P>(submission: Submission<P>): Promise<JobStatus> {
-    const { kind, ident, payload, request, estimatedBytes, message, origin = null } = submission;
+    const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
+    const ident = kind.key(payload);
     const input = canonicalJson({ kind: kind.kind, ident, payload });
     return queue.submit({
       jobId: `${kind.kind}:${ident}`,

@@ -1,6 +1,6 @@
 import type { ArtifactLink, ArtifactRef, DocumentTransaction } from '#store/port.js';
 import type { Origin } from './origin.js';
-import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_KIND_CATALOGUE, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from './status.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
 
@@ -10,6 +10,10 @@ import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
  */
 export interface JobKind<P> {
   readonly kind: JobKindName;
+  /** Second half of the job's id. */
+  key(payload: P): string;
+  /** A payload from the JSON that is stored; undefined when it is none of this kind. */
+  decode(stored: unknown): P | undefined;
   /**
    * One attempt. Deterministic work: an attempt after a crash gives the same completion.
    * Throws a Refusal to fail the job with its code; anything else that is thrown is a defect and fails it as INTERNAL.
@@ -17,8 +21,18 @@ export interface JobKind<P> {
   run(payload: P, attempt: Attempt): Promise<Completion>;
 }
 
-/** The handler of each kind. A payload is read by the handler of the kind that stored it. */
-export type JobHandlers = { readonly [K in JobKindName]: JobKind<never> };
+/** The handler of each kind. */
+export type JobHandlers = { readonly [K in JobKindName]: JobKind<JobPayload<K>> };
+
+/** A kind of the catalogue with what runs its attempts. */
+export function jobKind<K extends JobKindName>(kind: K, run: JobKind<JobPayload<K>>['run']): JobKind<JobPayload<K>> {
+  // The entry of a kind is that of its payload; the compiler does not follow this through a name it does not know.
+  const { key, payload } = JOB_KIND_CATALOGUE[kind] as unknown as {
+    key(payload: JobPayload<K>): string;
+    readonly payload: { safeParse(stored: unknown): { readonly data?: JobPayload<K> } };
+  };
+  return { kind, key, decode: (stored) => payload.safeParse(stored).data, run };
+}
 
 export interface Attempt {
   readonly jobId: string;
@@ -55,8 +69,6 @@ export interface Completion {
 
 export interface Submission<P> {
   readonly kind: JobKind<P>;
-  /** Second half of the job id. */
-  readonly ident: string;
   readonly payload: P;
   /** The body as accepted, shown in the status. */
   readonly request: unknown;

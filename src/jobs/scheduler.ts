@@ -139,8 +139,10 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   function attemptOf({ lease: { jobId }, job: { kind: name }, input }: Claim): RunningAttempt | Refusal {
     const kind = kinds.get(name);
     if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);
-    if (input === undefined) return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${jobId} cannot be read.`);
-    return startAttempt({ kind, jobId, payload: input.payload }, { pool, artifacts });
+    const payload = input && kind.decode(input.payload);
+    if (payload === undefined)
+      return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${jobId} cannot be read.`);
+    return startAttempt({ kind, jobId, payload }, { pool, artifacts });
   }
 
   async function settle(entry: Running): Promise<void> {

@@ -151,6 +151,15 @@ describe('the end of a job', () => {
     expect(await world.store.documents.get('run', 'a')).toBeUndefined();
   });
 
+  test('comes at once where what is stored is no payload of the kind', async () => {
+    const strict: JobKind<Payload> = { ...backtest, decode: () => undefined };
+    const world = await openWorld({}, [strict]);
+    await world.engine.submit(submission('a', { kind: strict }));
+    await reach(world.engine, 'backtest:a', 'failed');
+    expect(await world.engine.get('backtest:a')).toMatchObject({ attempt: 1, error: { code: 'DOCUMENT_UNREADABLE' } });
+    expect(world.errands).toEqual([]);
+  });
+
   test('comes after three lost workers at the latest', async () => {
     const world = await openWorld();
     await world.engine.submit(submission('a'));

@@ -67,12 +67,18 @@ function createTestPool() {
 }
 
 export interface Payload {
+  /** Second half of the job's id. */
+  readonly of: string;
   readonly value: number;
 }
+
+/** Whose payloads are believed as they are stored. */
+export const plain = { key: ({ of }: { readonly of: string }) => of, decode: (stored: unknown) => stored as never };
 
 /** A job of one task whose result is a small value, and whose effect is a document. */
 export const backtest: JobKind<Payload> = {
   kind: 'backtest',
+  ...plain,
   async run(payload, attempt) {
     const value: unknown = await attempt.compute('backtest', payload as never);
     return {
@@ -84,8 +90,7 @@ export const backtest: JobKind<Payload> = {
 
 export const submission = (ident: string, overrides: Partial<Submission<Payload>> = {}): Submission<Payload> => ({
   kind: backtest,
-  ident,
-  payload: { value: 1 },
+  payload: { of: ident, value: 1 },
   request: { start: null },
   estimatedBytes: 10 * MiB,
   ...overrides,
@@ -112,7 +117,7 @@ export const newHome = newFolder;
 
 export async function openWorld(
   limits: Partial<NodeLimits & QueueLimits> = {},
-  kinds: readonly JobKind<never>[] = [],
+  kinds: readonly JobKind<Payload>[] = [],
 ): Promise<World> {
   return openOn(await newFolder(), limits, kinds);
 }
@@ -120,7 +125,7 @@ export async function openWorld(
 export async function openOn(
   path: string,
   limits: Partial<NodeLimits & QueueLimits> = {},
-  kinds: readonly JobKind<never>[] = [],
+  kinds: readonly JobKind<Payload>[] = [],
 ): Promise<World> {
   const home = await openHome(path);
   const store = await openStore({ home, onFailure: () => {} });

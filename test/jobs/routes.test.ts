@@ -18,6 +18,7 @@ import { createJobsService } from '#services/operations/jobs.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
+import { plain } from './job-world.js';
 
 const newFolder = temporaryFolders();
 const closing: (() => Promise<void>)[] = [];
@@ -29,8 +30,9 @@ afterEach(async () => {
 function createErrand() {
   let finish!: (result: unknown) => void;
   const result = new Promise<unknown>((resolve) => (finish = resolve));
-  const kind: JobKind<{ readonly large: boolean }> = {
+  const kind: JobKind<{ readonly of: string; readonly large: boolean }> = {
     kind: 'backtest',
+    ...plain,
     async run({ large }, attempt) {
       attempt.report(0.25, 'Working.');
       const value = await Promise.race([
@@ -90,7 +92,7 @@ async function openWorld(): Promise<World> {
     stopping,
     finish,
     async submit(ident, large = false) {
-      await engine.submit({ kind, ident, payload: { large }, request: { large }, estimatedBytes: 1 });
+      await engine.submit({ kind, payload: { of: ident, large }, request: { large }, estimatedBytes: 1 });
     },
   };
 }

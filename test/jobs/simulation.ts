@@ -180,6 +180,8 @@ function createKind({ say }: World, witness: Witness): JobKind<Payload> {
   let starts = 0;
   return {
     kind: 'backtest',
+    key: ({ ident }) => ident,
+    decode: (stored) => stored as Payload,
     async run(payload, attempt): Promise<Completion> {
       const finish = witness.checkStart(payload, attempt.signal);
       const { token } = payload;
@@ -229,8 +231,7 @@ function createClients(world: World, witness: Witness, service: Service): Client
     service.engine
       .submit({
         kind: service.kind,
-        ident,
-        payload: { token },
+        payload: { ident, token },
         request: { token },
         estimatedBytes: between(1, BUDGET + 10),
         origin: { owner: ident, requestId: `r${submissions}`, traceId: null },

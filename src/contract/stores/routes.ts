@@ -9,7 +9,8 @@ import { DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate } from
 import { RefreshRequest, RefreshJobStatus, SyncJobStatus } from './refresh.js';
 import { ImportResult, ImportRequest, LoadJobStatus } from './import.js';
 import { InspectRequest, InspectResult } from './inspect.js';
-import { GenerateSyntheticRequest, GenerateJobStatus } from './synthetic.js';
+import { GenerateJobStatus } from './synthetic.js';
+import { GenerateSyntheticRequest } from '#domain/documents/synthetic-request.js';
 import { DataAudit, RepairRequest } from './audit.js';
 
 const storeParams = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });

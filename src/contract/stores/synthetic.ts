@@ -1,45 +1,4 @@
-import { z } from 'zod';
-import { CurrencyCode, Id, IsoDate } from '#domain/shape.js';
 import { jobStatus } from '../jobs.js';
-import { DataStore, Name } from './store.js';
-
-export const GenerateSyntheticRequest = z
-  .strictObject({
-    store_id: Id.optional().meta({ description: 'Default synthetic-{seed}-{n}.' }),
-    name: Name.optional(),
-    seed: z
-      .int()
-      .min(0)
-      .max(2 ** 32 - 1)
-      .default(42)
-      .meta({ description: 'Same request, same content, on every platform.' }),
-    assets: z
-      .int()
-      .min(1)
-      .max(5000)
-      .default(50)
-      .meta({ description: 'Names alive at the start; later listings come on top.' }),
-    start: IsoDate.default('2015-01-01'),
-    end: IsoDate.optional().meta({ description: 'Default: the end of the last complete calendar year.' }),
-    calendar: z.string().min(1).default('XNYS').meta({ description: 'Exchange MIC from /indices/calendars.' }),
-    currency: CurrencyCode.default('USD'),
-    sectors: z.int().min(1).max(11).default(8),
-    market_return: z
-      .number()
-      .min(-0.5)
-      .max(1)
-      .default(0.07)
-      .meta({ description: 'Expected return of the market a year.' }),
-    market_volatility: z.number().min(0).max(2).default(0.16),
-    specific_volatility: z.number().min(0).max(2).default(0.25),
-    dividend_yield: z.number().min(0).max(0.5).default(0.02).meta({ description: 'Paid quarterly.' }),
-    splits_per_year: z.number().min(0).max(5).default(0.03).meta({ description: 'Per asset.' }),
-    delistings_per_year: z.number().min(0).max(1).default(0.01).meta({ description: 'Per asset.' }),
-    listings_per_year: z.number().min(0).max(1).default(0.01).meta({ description: 'Per asset.' }),
-    missing_rate: z.number().min(0).max(0.9).default(0).meta({ description: 'Fraction of bars removed.' }),
-    activate: z.boolean().default(true).meta({ description: 'Serve the store once it is complete.' }),
-  })
-  .meta({ id: 'GenerateSyntheticRequest' });
-export type GenerateSyntheticRequest = z.infer<typeof GenerateSyntheticRequest>;
+import { DataStore } from './store.js';
 
 export const GenerateJobStatus = jobStatus('GenerateJobStatus', 'generate', DataStore);

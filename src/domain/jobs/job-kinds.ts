@@ -1,5 +1,19 @@
-/** What every part of the service has to know of one kind of job. Its handler is registered with the job system. */
-interface JobKindEntry {
+import type { z } from 'zod';
+import {
+  BacktestPayload,
+  GeneratePayload,
+  LoadPayload,
+  OptimisationPayload,
+  RefreshPayload,
+  RenderPayload,
+  ReplayPayload,
+  RiskModelPayload,
+  SimulationPayload,
+  SweepPayload,
+} from './payloads.js';
+
+/** What every part of the service has to know of one kind of job. Its handler is made by `jobKind` with its name. */
+interface JobKindEntry<P> {
   /** `light` jobs are answered while `heavy` ones run: each lane has its own queue and threads. */
   readonly lane: 'heavy' | 'light';
   /**
@@ -8,24 +22,83 @@ interface JobKindEntry {
    * deletion.
    */
   readonly subject: 'ident' | 'request' | null;
+  /** How its payload is read from the JSON that is stored. */
+  readonly payload: z.ZodType<P>;
+  /** Second half of the job's id: jobs with the same one replace each other. */
+  key(payload: P): string;
+  /**
+   * What ties an attempt to the memory of one process: its tasks work on one piece of it, or it replaces the market that
+   * the process serves. Null: each of its tasks may run wherever the artifacts and the market are.
+   */
+  readonly sharedMemory: 'tasks' | 'served-market' | null;
 }
+
+const entry = <P>(given: JobKindEntry<P>): JobKindEntry<P> => given;
+/** Kinds that change the served market. */
+const ofStore = { lane: 'light', subject: null, sharedMemory: 'served-market' } as const;
 
 /** Every kind of job, in the order of the wire. A kind without a handler does not compile (`src/cli/compose.ts`). */
 export const JOB_KIND_CATALOGUE = {
-  backtest: { lane: 'heavy', subject: 'ident' },
-  optimise: { lane: 'heavy', subject: null },
-  render: { lane: 'light', subject: null },
-  risk: { lane: 'heavy', subject: null },
-  sync: { lane: 'light', subject: null },
-  load: { lane: 'light', subject: null },
-  refresh: { lane: 'light', subject: null },
-  generate: { lane: 'light', subject: null },
-  sweep: { lane: 'heavy', subject: 'request' },
-  simulate: { lane: 'heavy', subject: 'ident' },
-  replay: { lane: 'heavy', subject: 'ident' },
-} as const satisfies Readonly<Record<string, JobKindEntry>>;
+  backtest: entry({
+    lane: 'heavy',
+    subject: 'ident',
+    payload: BacktestPayload,
+    key: ({ plan }) => plan.runId,
+    sharedMemory: null,
+  }),
+  optimise: entry({
+    lane: 'heavy',
+    subject: null,
+    payload: OptimisationPayload,
+    key: ({ run_id }) => run_id,
+    sharedMemory: null,
+  }),
+  render: entry({
+    lane: 'light',
+    subject: null,
+    payload: RenderPayload,
+    key: ({ render_id }) => render_id,
+    sharedMemory: null,
+  }),
+  risk: entry({
+    lane: 'heavy',
+    subject: null,
+    payload: RiskModelPayload,
+    key: ({ model_id }) => model_id,
+    sharedMemory: null,
+  }),
+  sync: entry({ ...ofStore, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  load: entry({ ...ofStore, payload: LoadPayload, key: ({ store_id }) => store_id }),
+  refresh: entry({ ...ofStore, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  generate: entry({ ...ofStore, payload: GeneratePayload, key: ({ store_id }) => store_id }),
+  sweep: entry({
+    lane: 'heavy',
+    subject: 'request',
+    payload: SweepPayload,
+    key: ({ sweep_id }) => sweep_id,
+    sharedMemory: null,
+  }),
+  simulate: entry({
+    lane: 'heavy',
+    subject: 'ident',
+    payload: SimulationPayload,
+    key: ({ run_id }) => run_id,
+    sharedMemory: 'tasks',
+  }),
+  replay: entry({
+    lane: 'heavy',
+    subject: 'ident',
+    payload: ReplayPayload,
+    key: ({ run_id }) => run_id,
+    sharedMemory: null,
+  }),
+} as const;
 
 export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
+
+/** What an attempt of a kind is given. */
+export type JobPayload<K extends JobKindName> =
+  (typeof JOB_KIND_CATALOGUE)[K] extends JobKindEntry<infer P> ? P : never;
 
 // Object.keys forgets that the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];

@@ -6,8 +6,9 @@ import { GENERATOR } from '#market/synthetic/spec.js';
 import { servedFields } from './served-content.js';
 import { requireDataset } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
-import { type GenerateRequest, syntheticSpec } from './synthetic-dataset.js';
-import type { RefreshPayload, DatasetJobsDependencies } from './job-terms.js';
+import { syntheticSpec } from './synthetic-dataset.js';
+import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
+import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** Extends a synthetic market by later sessions. */
 export function createExtension(dependencies: DatasetJobsDependencies) {

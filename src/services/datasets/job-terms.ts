@@ -4,17 +4,6 @@ import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { DatasetLoading } from './loading.js';
 
-export interface RefreshPayload {
-  readonly store_id: string;
-  /** Last day to bring in, null for the latest there is. */
-  readonly until: string | null;
-  readonly full: boolean;
-}
-
-export interface LoadPayload {
-  readonly store_id: string;
-}
-
 export interface DatasetJobsDependencies {
   readonly documents: DocumentStore;
   readonly markets: ServedMarkets;

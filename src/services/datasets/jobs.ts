@@ -1,6 +1,7 @@
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
-import type { Attempt, Completion, JobKind } from '#jobs/job-kind.js';
+import type { GeneratePayload, LoadPayload, RefreshPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
@@ -8,9 +9,9 @@ import { reloadedFields } from './served-content.js';
 import { requireDataset, toDataStore } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
-import { type GeneratePayload, writingDataset, forgetUnwritten, syntheticSpec } from './synthetic-dataset.js';
+import { writingDataset, forgetUnwritten, syntheticSpec } from './synthetic-dataset.js';
 import { createRefresh } from './refresh-job.js';
-import type { RefreshPayload, LoadPayload, DatasetJobsDependencies } from './job-terms.js';
+import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** Kinds of job that change stores. */
 export interface DatasetJobs {
@@ -82,10 +83,10 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
 
   const runRefresh = createRefresh(dependencies);
   return {
-    load: { kind: 'load', run: runLoad },
-    generate: { kind: 'generate', run: runGenerate },
-    refresh: { kind: 'refresh', run: runRefresh },
-    sync: { kind: 'sync', run: runRefresh },
+    load: jobKind('load', runLoad),
+    generate: jobKind('generate', runGenerate),
+    refresh: jobKind('refresh', runRefresh),
+    sync: jobKind('sync', runRefresh),
   };
 }
 

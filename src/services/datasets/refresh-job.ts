@@ -11,7 +11,8 @@ import { requireDataset } from './documents.js';
 import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
 import { createExtension } from './extend-synthetic.js';
-import type { RefreshPayload, DatasetJobsDependencies } from './job-terms.js';
+import type { RefreshPayload } from '#domain/jobs/payloads.js';
+import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** The job that brings a store up to date: later sessions of a source, or of a synthetic market. */
 export function createRefresh(dependencies: DatasetJobsDependencies) {

@@ -1,4 +1,4 @@
-import type { GenerateSyntheticRequest } from '#contract/stores/synthetic.js';
+import type { GenerateSyntheticRequest } from '#domain/documents/synthetic-request.js';
 import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { canonicalJson } from '#domain/canonical-json.js';
@@ -16,7 +16,8 @@ import type { DocumentStore } from '#store/port.js';
 import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from './documents.js';
 import type { DatasetJobs } from './jobs.js';
-import { sessionsBetween, writingDataset, type GeneratePayload, type GenerateRequest } from './synthetic-dataset.js';
+import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
+import { sessionsBetween, writingDataset } from './synthetic-dataset.js';
 
 export interface DatasetSubmissionsDependencies {
   readonly documents: DocumentStore;
@@ -57,7 +58,6 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     const submit = () =>
       jobs.submit({
         kind: kinds.load,
-        ident: datasetId,
         payload: { store_id: datasetId },
         request: null,
         estimatedBytes: READER_BYTES,
@@ -91,7 +91,6 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     }
     return jobs.submit({
       kind,
-      ident: datasetId,
       payload: { store_id: datasetId, until: request.until, full: request.full },
       request,
       estimatedBytes: READER_BYTES,
@@ -158,7 +157,6 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     if (request.activate) await activity.assertNoneLoads();
     const status = await jobs.submit({
       kind: kinds.generate,
-      ident: datasetId,
       payload,
       request,
       estimatedBytes: READER_BYTES,

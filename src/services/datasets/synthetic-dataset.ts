@@ -1,23 +1,11 @@
-import type { GenerateSyntheticRequest } from '#contract/stores/synthetic.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom } from '#domain/days.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
-
-export interface GeneratePayload {
-  readonly store_id: string;
-  readonly name: string;
-  readonly created_at: string;
-  readonly request: GenerateRequest;
-}
-
-/**
- * The request with every default that depends on the day it was made filled in: a later attempt makes the same market.
- */
-export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
 
 /** The document of a synthetic store before its data is there. */
 export function writingDataset({ store_id, name, created_at, request }: GeneratePayload): DatasetDocument {

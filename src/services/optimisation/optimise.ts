@@ -22,7 +22,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
-import type { OptimisationPayload } from './optimise-job.js';
+import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { requireIndex } from '../indices/stored-indices.js';
 
@@ -212,7 +212,6 @@ export function createOptimise({
       const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
       return jobs.submit({
         kind,
-        ident: runId,
         payload: { run_id: runId, documents: reached, constraints: set.constraints, request },
         request,
         estimatedBytes: estimatedBytes(market),

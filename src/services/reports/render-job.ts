@@ -6,20 +6,13 @@ import { Refusal } from '#domain/refusal.js';
 import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { RenderPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { RenderedRun, RenderOutput } from '#jobs/tasks/outputs.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { requireRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
-
-/** A report to render: its template as it was when the job was accepted, every block bound. */
-export interface RenderPayload {
-  readonly render_id: string;
-  readonly template: ReportTemplateDocument;
-  /** Index of a built-in, null for a stored template. */
-  readonly index_id: string | null;
-}
 
 export interface RenderJobDependencies {
   readonly documents: DocumentStore;
@@ -90,26 +83,23 @@ export function createRenderJob({
     }
   }
 
-  return {
-    kind: 'render',
-    async run(payload, attempt) {
-      const { render_id, template, index_id } = payload;
-      const rendered_at = timestamp();
-      const { pdf, pages } = await render(payload, rendered_at, attempt);
-      const artifact = await attempt.keep(pdf);
-      const { template_id, name, blocks } = template;
-      const result: RenderResult = {
-        render_id,
-        template_id,
-        name,
-        index_id,
-        blocks: blocks.length,
-        bytes: artifact.bytes,
-        rendered_at,
-        pages,
-      };
-      const document: RenderDocument = { ...result, artifact };
-      return { result: { value: result }, effect: async (tx) => void (await tx.put('render', render_id, document)) };
-    },
-  };
+  return jobKind('render', async (payload, attempt) => {
+    const { render_id, template, index_id } = payload;
+    const rendered_at = timestamp();
+    const { pdf, pages } = await render(payload, rendered_at, attempt);
+    const artifact = await attempt.keep(pdf);
+    const { template_id, name, blocks } = template;
+    const result: RenderResult = {
+      render_id,
+      template_id,
+      name,
+      index_id,
+      blocks: blocks.length,
+      bytes: artifact.bytes,
+      rendered_at,
+      pages,
+    };
+    const document: RenderDocument = { ...result, artifact };
+    return { result: { value: result }, effect: async (tx) => void (await tx.put('render', render_id, document)) };
+  });
 }

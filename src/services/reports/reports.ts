@@ -12,7 +12,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import type { RenderPayload } from './render-job.js';
+import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { earlierFiles, requireRun } from '../runs/run-documents.js';
 
 export interface ReportsDependencies {
@@ -132,7 +132,6 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const renderId = await newRenderId();
       return jobs.submit({
         kind,
-        ident: renderId,
         payload: { render_id: renderId, template, index_id: isBuiltIn(template.template_id) ? request.index_id : null },
         request,
         estimatedBytes:

@@ -1,25 +1,11 @@
-import type { TreatmentSpec } from '#domain/documents/index-document.js';
-import type { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import type { RiskModelDocument } from '#domain/documents/risk-model-document.js';
 import { leftOutSentence } from '#domain/risk/left-out.js';
-import type { JobKind } from '#jobs/job-kind.js';
+import type { RiskModelPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { RiskUniverse } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { requireRun } from '../runs/run-documents.js';
-
-/** Everything an estimate depends on besides the market and the run, which are those served when an attempt starts. */
-export interface RiskModelPayload {
-  readonly model_id: string;
-  readonly request: RiskModelRequest;
-  /** Names asked for, ascending and each once; null takes those of the run. */
-  readonly identifiers: readonly string[] | null;
-  readonly run: {
-    readonly run_id: string;
-    readonly calendar: string;
-    readonly currency: string;
-    readonly treatment: TreatmentSpec;
-  } | null;
-}
 
 export interface RiskModelJobDependencies {
   readonly documents: DocumentStore;
@@ -39,38 +25,35 @@ export function createRiskModelJob({
     return { kind: 'run', columns: artifacts.path((await requireRun(documents, run_id)).artifacts.columns), ...terms };
   }
 
-  return {
-    kind: 'risk',
-    async run(payload, attempt) {
-      await markets.settled(); // An estimate of the last process waits for the data that is on its way.
-      const { handle } = markets.require();
-      const output = await attempt.compute('estimate-risk-model', {
-        market: handle,
-        universe: await universeOf(payload),
-        request: payload.request,
-      });
-      const document: RiskModelDocument = {
-        model_id: payload.model_id,
-        asset_ids: [...output.assetIds],
-        diagnostics: output.diagnostics,
-        request: payload.request,
-        excluded: { ...output.excluded },
-        observed_start: output.observedStart,
-        observed_end: output.observedEnd,
-        content_hash: output.contentHash,
-        precision: output.precision,
-        store_content_hash: handle.contentHash,
-        covariance: await attempt.keep(output.covariance),
-      };
-      return {
-        result: { value: document },
-        message: messageOf(payload, document),
-        async effect(tx) {
-          await tx.put('risk-model', payload.model_id, document);
-        },
-      };
-    },
-  };
+  return jobKind('risk', async (payload, attempt) => {
+    await markets.settled(); // An estimate of the last process waits for the data that is on its way.
+    const { handle } = markets.require();
+    const output = await attempt.compute('estimate-risk-model', {
+      market: handle,
+      universe: await universeOf(payload),
+      request: payload.request,
+    });
+    const document: RiskModelDocument = {
+      model_id: payload.model_id,
+      asset_ids: [...output.assetIds],
+      diagnostics: output.diagnostics,
+      request: payload.request,
+      excluded: { ...output.excluded },
+      observed_start: output.observedStart,
+      observed_end: output.observedEnd,
+      content_hash: output.contentHash,
+      precision: output.precision,
+      store_content_hash: handle.contentHash,
+      covariance: await attempt.keep(output.covariance),
+    };
+    return {
+      result: { value: document },
+      message: messageOf(payload, document),
+      async effect(tx) {
+        await tx.put('risk-model', payload.model_id, document);
+      },
+    };
+  });
 }
 
 /** The summary of a finished estimate. */

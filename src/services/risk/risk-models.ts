@@ -14,7 +14,7 @@ import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore, StoredDocument } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import type { RiskModelPayload } from './risk-model-job.js';
+import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { requireRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 import { findIndex } from '../indices/stored-indices.js';
@@ -184,7 +184,6 @@ export function createRiskModels({
       const payload = await payloadOf(modelId, request, market);
       return jobs.submit({
         kind,
-        ident: modelId,
         payload,
         request: asked,
         estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),

@@ -19,7 +19,7 @@ import type { RunLevels } from '#jobs/tasks/runs.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import { type ArtifactRef, type ArtifactStore, type DocumentStore, lengthOf } from '#store/port.js';
-import type { BacktestPayload } from './backtest-job.js';
+import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
@@ -185,7 +185,6 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { plan, market } = await runnable(runId, given);
       return jobs.submit({
         kind,
-        ident: runId,
         payload: { plan, ...(plan.strategy === undefined ? {} : { asked: given }), engine_version: engineVersion },
         request: plan.request,
         estimatedBytes: estimatedBytes(market),

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
@@ -7,7 +6,8 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
-import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { BacktestPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -15,14 +15,6 @@ import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#
 import { earlierFiles, readRun } from './run-documents.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
-
-/** Everything a backtest depends on besides the market, which is the one served when an attempt starts. */
-export interface BacktestPayload {
-  readonly plan: BacktestPlan;
-  /** The request as it was sent, where a strategy filled it in. */
-  readonly asked?: BacktestRequest;
-  readonly engine_version: string;
-}
 
 export interface BacktestJobDependencies {
   readonly documents: DocumentStore;
@@ -184,59 +176,56 @@ export function createBacktestJob({
     }
   }
 
-  return {
-    kind: 'backtest',
-    async run(payload, attempt) {
-      const { plan, asked, engine_version: engineVersion } = payload;
-      await markets.settled(); // A run of the last process waits for the data that is on its way.
-      const { handle } = markets.require();
-      const task = { market: handle, plan, engineVersion };
-      const stored = await storedRun(payload, handle);
-      const isContinuable = stored !== null && typeof stored !== 'string';
-      const { output, before } = isContinuable
-        ? await resumed(attempt, { artifacts, stored, task })
-        : { output: await attempt.compute('backtest', { ...task, stored }), before: null };
-      const [result, overview, columns, snapshots] = await Promise.all([
-        attempt.keep(output.result),
-        attempt.keep(output.overview),
-        attempt.keep(output.columns),
-        output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the stored run.
-      ]);
-      const files = {
-        overview,
-        columns,
-        result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
-        plan: await attempt.keep(jsonBytes(plan)),
-        ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
-        ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
-      };
-      const document: RunDocument = {
-        run_id: plan.runId,
-        index_id: plan.indexId,
-        name: plan.name,
-        run_at: output.runAt,
-        start: output.start,
-        end: output.end,
-        run_hash: output.runHash,
-        store_id: handle.datasetId,
-        adjustment: handle.adjustment,
-        store_content_hash: output.storeContentHash,
-        declared_currency: handle.currency ?? null,
-        engine_version: engineVersion,
-        extended_from: output.extendedFrom,
-        full_run_reason: output.fullRunReason,
-        request: plan.request,
-        ...(asked === undefined ? {} : { asked }),
-        artifacts: files,
-      };
-      return {
-        result: { artifact: files.result },
-        async effect(tx) {
-          await assertNotDeleted(tx, plan.runId, 'backtest');
-          await tx.put('run', plan.runId, document);
-          tx.publish({ type: 'run-stored', run_id: plan.runId });
-        },
-      };
-    },
-  };
+  return jobKind('backtest', async (payload, attempt) => {
+    const { plan, asked, engine_version: engineVersion } = payload;
+    await markets.settled(); // A run of the last process waits for the data that is on its way.
+    const { handle } = markets.require();
+    const task = { market: handle, plan, engineVersion };
+    const stored = await storedRun(payload, handle);
+    const isContinuable = stored !== null && typeof stored !== 'string';
+    const { output, before } = isContinuable
+      ? await resumed(attempt, { artifacts, stored, task })
+      : { output: await attempt.compute('backtest', { ...task, stored }), before: null };
+    const [result, overview, columns, snapshots] = await Promise.all([
+      attempt.keep(output.result),
+      attempt.keep(output.overview),
+      attempt.keep(output.columns),
+      output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the stored run.
+    ]);
+    const files = {
+      overview,
+      columns,
+      result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
+      plan: await attempt.keep(jsonBytes(plan)),
+      ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
+      ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
+    };
+    const document: RunDocument = {
+      run_id: plan.runId,
+      index_id: plan.indexId,
+      name: plan.name,
+      run_at: output.runAt,
+      start: output.start,
+      end: output.end,
+      run_hash: output.runHash,
+      store_id: handle.datasetId,
+      adjustment: handle.adjustment,
+      store_content_hash: output.storeContentHash,
+      declared_currency: handle.currency ?? null,
+      engine_version: engineVersion,
+      extended_from: output.extendedFrom,
+      full_run_reason: output.fullRunReason,
+      request: plan.request,
+      ...(asked === undefined ? {} : { asked }),
+      artifacts: files,
+    };
+    return {
+      result: { artifact: files.result },
+      async effect(tx) {
+        await assertNotDeleted(tx, plan.runId, 'backtest');
+        await tx.put('run', plan.runId, document);
+        tx.publish({ type: 'run-stored', run_id: plan.runId });
+      },
+    };
+  });
 }

@@ -1,4 +1,5 @@
-import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { ReplayPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -7,14 +8,6 @@ import { assertNotDeleted } from '../shared/jobs-about.js';
 import { provenanceOf, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { storedPlan } from './stored-plans.js';
-
-/** Everything a replay depends on besides the stored run and the market. */
-export interface ReplayPayload {
-  readonly run_id: string;
-  /** The run that is replayed, so that a later one under the same id is another input. */
-  readonly run_hash: string;
-  readonly engine_version: string;
-}
 
 export interface ReplayJobDependencies {
   readonly documents: DocumentStore;
@@ -37,31 +30,28 @@ export function createReplayJob({
   markets,
   states,
 }: ReplayJobDependencies): JobKind<ReplayPayload> {
-  return {
-    kind: 'replay',
-    async run({ run_id: runId, engine_version: engineVersion }, attempt) {
-      await markets.settled();
-      const { handle } = markets.require();
-      await assertNotDeleted(documents, runId, 'replay');
-      const run = await requireRun(documents, runId);
-      const plan = await storedPlan(artifacts, run);
-      const { result, overview, columns } = run.artifacts;
-      const view = await attempt.compute('replay', {
-        market: handle,
-        plan,
-        engineVersion,
-        definitionChanged: (await states.staleOf(run))?.definition ?? false,
-        stored: { ...provenanceOf(run), runAt: run.run_at },
-        paths: {
-          result: artifacts.path(result),
-          snapshots: result.inset ? { path: artifacts.path(result.inset), at: result.inset.at } : null,
-          overview: artifacts.path(overview),
-          columns: artifacts.path(columns),
-        },
-      });
-      return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
-    },
-  };
+  return jobKind('replay', async ({ run_id: runId, engine_version: engineVersion }, attempt) => {
+    await markets.settled();
+    const { handle } = markets.require();
+    await assertNotDeleted(documents, runId, 'replay');
+    const run = await requireRun(documents, runId);
+    const plan = await storedPlan(artifacts, run);
+    const { result, overview, columns } = run.artifacts;
+    const view = await attempt.compute('replay', {
+      market: handle,
+      plan,
+      engineVersion,
+      definitionChanged: (await states.staleOf(run))?.definition ?? false,
+      stored: { ...provenanceOf(run), runAt: run.run_at },
+      paths: {
+        result: artifacts.path(result),
+        snapshots: result.inset ? { path: artifacts.path(result.inset), at: result.inset.at } : null,
+        overview: artifacts.path(overview),
+        columns: artifacts.path(columns),
+      },
+    });
+    return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
+  });
 }
 
 export interface ReplaysDependencies {
@@ -89,7 +79,6 @@ export function createReplays({
       markets.require();
       return jobs.submit({
         kind,
-        ident: runId,
         payload: { run_id: runId, run_hash: run.run_hash, engine_version: engineVersion },
         request: {},
         estimatedBytes: estimatedBytes(),

@@ -3,7 +3,8 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast } from '#domain/search.js';
 import { tallyBytes, type SimulationRequest } from '#domain/simulation/simulation.js';
-import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { SimulationPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -12,15 +13,6 @@ import { assertNotDeleted } from '../shared/jobs-about.js';
 import { requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { findIndex } from '../indices/stored-indices.js';
-
-/** Everything a simulation depends on besides the stored run and, for its factor model, the market. */
-export interface SimulationPayload {
-  readonly run_id: string;
-  readonly request: SimulationRequest;
-  readonly calendar: string;
-  /** Sessions ahead, YYYY-MM-DD, [horizon]. */
-  readonly dates: readonly string[];
-}
 
 export interface SimulationsDependencies {
   readonly documents: DocumentStore;
@@ -53,34 +45,31 @@ export function createSimulationJob({
   markets,
   states,
 }: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets' | 'states'>): JobKind<SimulationPayload> {
-  return {
-    kind: 'simulate',
-    async run({ run_id: runId, request, calendar, dates }, attempt) {
-      await assertNotDeleted(documents, runId, 'simulation');
-      const run = await requireRun(documents, runId);
-      const columns = artifacts.path(run.artifacts.columns);
-      if (request.method === 'gaussian_factor') await markets.settled();
-      const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).handle : null;
-      const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
-      const { plan } = start;
-      const memory = new SharedArrayBuffer(tallyBytes(plan));
-      const parts = plan.cuts.length - 1;
-      const drawn = await Promise.all(
-        Array.from({ length: parts }, (_, part) =>
-          attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts),
-        ),
-      );
-      const view = await attempt.compute(
-        'sum-simulation',
-        { start, memory, request, runId, dates, precision: drawn[0]!.precision },
-        SUMMING,
-      );
-      return {
-        result: { artifact: await attempt.keep(view) },
-        effect: (tx) => assertNotDeleted(tx, runId, 'simulation'),
-      };
-    },
-  };
+  return jobKind('simulate', async ({ run_id: runId, request, calendar, dates }, attempt) => {
+    await assertNotDeleted(documents, runId, 'simulation');
+    const run = await requireRun(documents, runId);
+    const columns = artifacts.path(run.artifacts.columns);
+    if (request.method === 'gaussian_factor') await markets.settled();
+    const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).handle : null;
+    const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
+    const { plan } = start;
+    const memory = new SharedArrayBuffer(tallyBytes(plan));
+    const parts = plan.cuts.length - 1;
+    const drawn = await Promise.all(
+      Array.from({ length: parts }, (_, part) =>
+        attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts),
+      ),
+    );
+    const view = await attempt.compute(
+      'sum-simulation',
+      { start, memory, request, runId, dates, precision: drawn[0]!.precision },
+      SUMMING,
+    );
+    return {
+      result: { artifact: await attempt.keep(view) },
+      effect: (tx) => assertNotDeleted(tx, runId, 'simulation'),
+    };
+  });
 }
 
 export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
@@ -118,7 +107,6 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
       if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, runId));
       return jobs.submit({
         kind,
-        ident: runId,
         payload: { run_id: runId, request, ...ahead },
         request,
         estimatedBytes: estimatedBytes(request),

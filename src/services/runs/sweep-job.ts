@@ -1,27 +1,11 @@
-import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText } from '#domain/findings.js';
-import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
-import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
-import type { JobKind } from '#jobs/job-kind.js';
+import type { Patch } from '#domain/sweeps/variants.js';
+import type { SweepPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-
-/** Everything a sweep depends on besides the market, which is the one served when an attempt starts. */
-export interface SweepPayload {
-  readonly sweep_id: string;
-  readonly base: SweepBase;
-  /** The stored index that the base is; null for a document of the request. */
-  readonly stored_id: string | null;
-  /** By variant; checked. */
-  readonly patches: readonly Patch[];
-  /** Documents that variants reach, besides themselves. */
-  readonly documents: BacktestPlan['documents'];
-  readonly rank_by: SweepRequest['rank_by'];
-  readonly partitions: number;
-  readonly engine_version: string;
-}
 
 export interface SweepJobDependencies {
   readonly markets: Markets;
@@ -36,9 +20,9 @@ const SUMMING = 0.05;
 
 /** The kind of job that runs variants in parts and ranks them. Parts are as many at once as keep every thread busy. */
 export function createSweepJob({ markets, workers }: SweepJobDependencies): JobKind<SweepPayload> {
-  return {
-    kind: 'sweep',
-    async run(
+  return jobKind(
+    'sweep',
+    async (
       {
         sweep_id: sweepId,
         stored_id: storedId,
@@ -50,7 +34,7 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
         engine_version: engineVersion,
       },
       attempt,
-    ) {
+    ) => {
       await markets.settled();
       const { handle: market } = markets.require();
       const outcomes: VariantOutcome[] = [];
@@ -79,7 +63,7 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
         },
       };
     },
-  };
+  );
 }
 
 /** Variants of each part; those with the same definition lie beside each other, so that it is decided once. */

@@ -23,7 +23,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
-import type { SweepPayload } from './sweep-job.js';
+import type { SweepPayload } from '#domain/jobs/payloads.js';
 
 export interface SweepsDependencies {
   readonly documents: DocumentStore;
@@ -132,7 +132,6 @@ export function createSweeps({
       const sweepId = request.sweep_id ?? newSweepId(now());
       return jobs.submit({
         kind,
-        ident: sweepId,
         payload: {
           sweep_id: sweepId,
           base,

@@ -99,6 +99,7 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
 }
 
 export interface Payload {
+  readonly ident: string;
   /** Names one accepted submission for ever. */
   readonly token: string;
 }

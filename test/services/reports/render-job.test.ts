@@ -3,7 +3,8 @@ import { Refusal } from '#domain/refusal.js';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { RenderInput } from '#jobs/tasks/outputs.js';
-import { createRenderJob, type RenderPayload } from '#services/reports/render-job.js';
+import type { RenderPayload } from '#domain/jobs/payloads.js';
+import { createRenderJob } from '#services/reports/render-job.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
 const template = builtInTemplate('FACTSHEET-A4', 'CORE');

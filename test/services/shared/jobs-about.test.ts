@@ -71,7 +71,7 @@ function worldWith(isThere: () => boolean) {
     report: () => undefined,
     signal: new AbortController().signal,
   } as unknown as Attempt;
-  const kinds: Readonly<Record<string, { readonly kind: JobKind<never>; readonly payload: unknown }>> = {
+  const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
       kind: createBacktestJob({ documents, artifacts, markets }),
       payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' },

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import type { BacktestPlan } from '../backtest/plan.js';
+import type { ConstraintRow, IndexDocument, TreatmentSpec } from '../documents/index-document.js';
+import { OptimisationRequest } from '../documents/optimisation-request.js';
+import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
+import type { ReportTemplateDocument } from '../reports/template-document.js';
+import type { SimulationRequest } from '../simulation/simulation.js';
+import type { RankingName } from '../sweeps/sweep-request.js';
+import type { Patch, SweepBase } from '../sweeps/variants.js';
+
+/**
+ * What an attempt of each kind of job needs besides the market, as JSON: it is stored with the job and read by whichever
+ * process runs it. A document or request was checked when the job was accepted, and is believed; where an earlier
+ * version stored less, the schema fills it in.
+ */
+const accepted = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
+
+export const BacktestPayload = z.object({
+  plan: accepted<BacktestPlan>(),
+  /** The request as it was sent, where a strategy filled it in. */
+  asked: z.unknown().optional(),
+  engine_version: z.string(),
+});
+export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
+
+export const ReplayPayload = z.object({
+  run_id: z.string(),
+  /** The run that is replayed, so that a later one under the same id is another input. */
+  run_hash: z.string(),
+  engine_version: z.string(),
+});
+export type ReplayPayload = Readonly<z.infer<typeof ReplayPayload>>;
+
+export const SweepPayload = z.object({
+  sweep_id: z.string(),
+  base: accepted<SweepBase>(),
+  /** The stored index that the base is; null for a document of the request. */
+  stored_id: z.string().nullable().default(null),
+  /** By variant; checked. */
+  patches: accepted<readonly Patch[]>(),
+  /** Documents that variants reach, besides themselves. */
+  documents: accepted<BacktestPlan['documents']>(),
+  rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
+  partitions: z.int(),
+  engine_version: z.string(),
+});
+export type SweepPayload = Readonly<z.infer<typeof SweepPayload>>;
+
+export const SimulationPayload = z.object({
+  run_id: z.string(),
+  request: accepted<SimulationRequest>(),
+  calendar: z.string(),
+  /** Sessions ahead, YYYY-MM-DD, [horizon]. */
+  dates: z.array(z.string()).readonly(),
+});
+export type SimulationPayload = Readonly<z.infer<typeof SimulationPayload>>;
+
+export const OptimisationPayload = z.object({
+  run_id: z.string(),
+  /** The index and every document it reaches. */
+  documents: accepted<Readonly<Record<string, IndexDocument>>>(),
+  constraints: accepted<readonly ConstraintRow[]>(),
+  request: OptimisationRequest,
+});
+export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
+
+export const RiskModelPayload = z.object({
+  model_id: z.string(),
+  request: accepted<RiskModelRequest>(),
+  /** Names asked for, ascending and each once; null takes those of the run. */
+  identifiers: z.array(z.string()).readonly().nullable(),
+  run: z
+    .object({
+      run_id: z.string(),
+      calendar: z.string(),
+      currency: z.string(),
+      treatment: accepted<TreatmentSpec>(),
+    })
+    .readonly()
+    .nullable(),
+});
+export type RiskModelPayload = Readonly<z.infer<typeof RiskModelPayload>>;
+
+/** A report to render: its template as it was when the job was accepted, every block bound. */
+export const RenderPayload = z.object({
+  render_id: z.string(),
+  template: accepted<ReportTemplateDocument>(),
+  /** Index of a built-in, null for a stored template. */
+  index_id: z.string().nullable(),
+});
+export type RenderPayload = Readonly<z.infer<typeof RenderPayload>>;
+
+export const LoadPayload = z.object({ store_id: z.string() });
+export type LoadPayload = Readonly<z.infer<typeof LoadPayload>>;
+
+export const RefreshPayload = z.object({
+  store_id: z.string(),
+  /** Last day to bring in, null for the latest there is. */
+  until: z.string().nullable(),
+  full: z.boolean(),
+});
+export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
+
+/** The request with every default that depends on the day it was made filled in: a later attempt makes the same market. */
+export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
+
+export const GeneratePayload = z.object({
+  store_id: z.string(),
+  name: z.string(),
+  created_at: z.string(),
+  request: accepted<GenerateRequest>(),
+});
+export type GeneratePayload = Readonly<z.infer<typeof GeneratePayload>>;

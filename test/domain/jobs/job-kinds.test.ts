@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
+import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+
+const indices = { CORE: { id: 'CORE', rules: [{ anything: [1, null, 'x'] }] } };
+const plan = { runId: 'S1', name: 'S', indexId: 'CORE', documents: indices, request: { start: null } };
+const refresh = { store_id: 'm', until: '2024-01-31', full: false };
+
+/** A payload of each kind under the id `S1` or that of its store; documents are believed and need not be whole. */
+const PAYLOADS = {
+  backtest: { plan, asked: { start: '2020-01-02' }, engine_version: '1' },
+  optimise: {
+    run_id: 'S1',
+    documents: indices,
+    constraints: [{ id: 'c' }],
+    request: OptimisationRequest.parse({ index_id: 'CORE', constraint_set_id: 'set' }),
+  },
+  render: { render_id: 'S1', template: { blocks: [] }, index_id: null },
+  risk: { model_id: 'S1', request: { end: null }, identifiers: ['A', 'B'], run: null },
+  sync: refresh,
+  load: { store_id: 'm' },
+  refresh,
+  generate: {
+    store_id: 'm',
+    name: 'M',
+    created_at: '2024-01-02T00:00:00.000Z',
+    request: { seed: 1, end: '2023-12-31' },
+  },
+  sweep: {
+    sweep_id: 'S1',
+    base: { document: { id: 'CORE' }, request: {}, strategy: null },
+    stored_id: 'CORE',
+    patches: [{ '/request/start': '2020-01-02' }, {}],
+    documents: {},
+    rank_by: 'total_return',
+    partitions: 16,
+    engine_version: '1',
+  },
+  simulate: { run_id: 'S1', request: { method: 'block_bootstrap' }, calendar: 'XNYS', dates: ['2024-01-02'] },
+  replay: { run_id: 'S1', run_hash: 'h', engine_version: '1' },
+} as unknown as { readonly [K in JobKindName]: JobPayload<K> };
+
+const decoded = <K extends JobKindName>(kind: K, stored: unknown): unknown =>
+  JOB_KIND_CATALOGUE[kind].payload.safeParse(stored).data;
+const keyOf = (kind: JobKindName): string => JOB_KIND_CATALOGUE[kind].key(PAYLOADS[kind] as never);
+
+describe.each(JOB_KINDS)('a payload of %s', (kind) => {
+  test('is after its way through a database what it was before', () => {
+    expect(decoded(kind, JSON.parse(JSON.stringify(PAYLOADS[kind])))).toEqual(PAYLOADS[kind]);
+  });
+
+  test('names its job', () => {
+    expect(keyOf(kind)).toBe('store_id' in PAYLOADS[kind] ? 'm' : 'S1');
+  });
+
+  test('is none where a member is missing', () => {
+    const [first] = Object.keys(PAYLOADS[kind]);
+    expect(decoded(kind, { ...PAYLOADS[kind], [first!]: undefined })).toBeUndefined();
+    expect(decoded(kind, null)).toBeUndefined();
+  });
+});
+
+describe('a payload that an earlier version stored', () => {
+  test('of an optimisation has the fields of today with their defaults', () => {
+    const request = { index_id: 'CORE', constraint_set_id: 'set' };
+    expect(decoded('optimise', { ...PAYLOADS.optimise, request })).toEqual(PAYLOADS.optimise);
+  });
+
+  test('of a sweep depends on no stored index', () => {
+    const { stored_id: _, ...stored } = PAYLOADS.sweep;
+    expect(decoded('sweep', stored)).toMatchObject({ stored_id: null });
+  });
+});

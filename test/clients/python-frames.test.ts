@@ -49,6 +49,51 @@ print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow
     ]);
   });
 
+  test('the tables of answers are frames, on which the laws of what they show hold', async () => {
+    const said = await outputOf(`
+import numpy
+from divisor import tables
+d = Divisor()
+f = d.frames
+d.put_index({**d.api.get_index("PY"), "id": "PY-2"})
+d.backtest("PY-2")
+path = "/document/pipeline/weighting/type"
+sweep = f.sweep({"index_id": "PY", "grid": {path: ["EqualWeight", "MarketCapWeight"]}})
+attribution, total = f.attribution("PY"), d.api.get_attribution("PY")["total_return"]
+levels, drawdown = f.levels("PY")["PY"], d.api.get_overview("PY")["metrics"]["max_drawdown"]
+exposures, rolling = f.exposures("PY", by="SECTOR"), f.rolling("PY")
+months = f.monthly_returns("PY")
+changes = f.what_if("PY", {"pipeline": {"weighting": {"type": "MarketCapWeight"}}})
+name = f.weights("PY").index[0]
+laws = {
+    "weights": abs(f.weights("PY")["weight"].sum() - 1),
+    "preview": abs(f.preview("PY")["weight"].sum() - 1),
+    "attribution": abs(attribution["contribution"].sum() - total),
+    "drawdown": abs((levels / levels.cummax() - 1).min() - drawdown),
+    "months": abs((1 + months.stack()).prod() - 1 - d.api.get_overview("PY")["metrics"]["total_return"]),
+    "exposures": abs(exposures.sum(axis=1) - 1).max(),
+    "changes": abs(changes["change"].sum()),
+    "compare": abs(f.compare("PY", "PY-2").iloc[0] - 100).max(),
+    "metrics": abs(f.metrics("PY").loc["max_drawdown", "PY"] - drawdown),
+    "sweep": abs(sweep[sweep[path] == "EqualWeight"]["max_drawdown"].iloc[0] - drawdown),
+    "trades": abs(f.rebalance("PY", f.rebalances("PY").index[-1])["after"].sum() - 1),
+    "prices": abs(f.prices(name)["CLOSE"] - d.prices(name)["CLOSE"]).max(),
+}
+broken = {law: float(off) for law, off in laws.items() if not off < 1e-9}
+places = tables(d.api.get_attribution("PY"))
+print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels.index.dtype)[:10], list(places),
+    bool((places["contributions"]["contribution"] == attribution["contribution"]).all()), list(f.reference(name, fields=["SECTOR"]).columns)]))`);
+    expect(said).toEqual([
+      {},
+      [1, 2],
+      ['volatility', 'index_volatility', 'tracking_error', 'beta', 'correlation'],
+      'datetime64',
+      ['contributions'],
+      true,
+      ['SECTOR'],
+    ]);
+  });
+
   test('hands over series and tables as pandas objects, and takes frames', async () => {
     const said = await outputOf(`
 import pandas

@@ -127,6 +127,37 @@ test('another table is appended to a store that has a market, and to no other', 
   ]);
 });
 
+test('a table is read by a mapping, which the query carries as JSON', async () => {
+  const vendor = tableToIPC(
+    new Table({
+      Ticker: vectorFromArray(['A', 'A', 'A'], new Utf8()),
+      Day: vectorFromArray(['02/01/2024', '03/01/2024', '04/01/2024'], new Utf8()),
+      Last: vectorFromArray([100.25, 99.5, 102.75], new Float64()),
+      Adjusted: vectorFromArray([99.25, 99.5, 102.75], new Float64()),
+    }),
+  );
+  const mapping = {
+    columns: { identifier: 'Ticker', date: 'Day', CLOSE: 'Last' },
+    date_format: 'DD/MM/YYYY',
+    adjusted_close: 'Adjusted',
+  };
+  const query = (text: string) => `name=Vendor&mapping=${encodeURIComponent(text)}`;
+  await accepted(send(ARROW, query(JSON.stringify(mapping)), vendor));
+  await service.job('/data/stores/vendor/activate');
+  // 100.25 is worth 99.25 the day before a dividend of 1.
+  const { actions } = await service.ok<{ actions: { ex_date: string; value: number }[] }>(
+    'GET',
+    '/data/corporate-actions/A',
+  );
+  expect(actions.map(({ ex_date, value }) => [ex_date, Number(value.toFixed(9))])).toEqual([['2024-01-03', 1]]);
+  const appended = send(ARROW, `${query(JSON.stringify(mapping))}&on_exists=append`, vendor);
+  const codes = [await refusal(appended), await refusal(send(ARROW, query('{'), vendor))];
+  expect(codes.map(({ detail }) => detail.findings!.map(({ code, path }) => `${code} ${path}`))).toEqual([
+    ['NOT_IN_CHOICES mapping.adjusted_close'],
+    ['WRONG_TYPE mapping'],
+  ]);
+});
+
 test('what is wrong is told where it is, and nothing of it stays', async () => {
   const held = () => readdirSync(join(service.folder, 'home'), { recursive: true, encoding: 'utf8' }).toSorted();
   const before = held();

@@ -6312,7 +6312,7 @@ export interface Operations {
   };
   /** Writes tables or an uploaded file into a new store. */
   importStore: {
-    request: { readonly query?: { readonly name?: string | undefined; readonly store_id?: string | undefined; readonly dataset?: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series' | undefined; readonly adjustment?: 'none' | 'splits' | 'total' | undefined; readonly currency?: string | undefined; readonly activate?: boolean | undefined; readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined } | undefined; readonly body: ImportRequest };
+    request: { readonly query?: { readonly name?: string | undefined; readonly store_id?: string | undefined; readonly dataset?: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series' | undefined; readonly adjustment?: 'none' | 'splits' | 'total' | undefined; readonly currency?: string | undefined; readonly mapping?: string | undefined; readonly activate?: boolean | undefined; readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined } | undefined; readonly body: ImportRequest };
     answer: ImportResult;
   };
   /** A blank import template with one example row a sheet. */

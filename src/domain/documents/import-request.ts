@@ -53,6 +53,7 @@ export const ImportQuery = z.strictObject({
   dataset: z.enum(STORE_DATASETS).optional().meta({ description: 'What the table is; market by default.' }),
   adjustment: Adjustment.optional(),
   currency: z.string().optional().meta({ description: 'Currency of names that have no CURRENCY of their own.' }),
+  mapping: z.string().max(100_000).optional().meta({ description: 'A Mapping as JSON: how the table is read.' }),
   activate: z.boolean().optional().meta({ description: 'Serve the store at once.' }),
   on_exists: shape.on_exists
     .unwrap()

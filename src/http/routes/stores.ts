@@ -1,5 +1,6 @@
 import type { storeRoutes } from '#contract/stores/routes.js';
 import { ImportHeader, TABLE_FORMATS } from '#domain/documents/import-request.js';
+import { parseJson } from '#domain/parse-json.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 import { checkShape } from '#domain/shape.js';
 import type { Datasets } from '#services/datasets/datasets.js';
@@ -44,12 +45,22 @@ export function datasetHandlers(datasets: Datasets): Handlers<typeof storeRoutes
   };
 }
 
+/** JSON of the query; a text that is none is refused as the text that it is. */
+function parsedMapping(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text)).value;
+  } catch {
+    return text;
+  }
+}
+
 /** The body of an import: JSON that says all, or a table whose query says the rest. @throws Refusal VALIDATION_FAILED */
 function importedBody({ query, body, upload }: RouteRequest<(typeof storeRoutes)['importStore']>): ImportedBody {
   const table = upload();
-  const { dataset = 'market', ...said } = query;
+  const { dataset = 'market', mapping, ...said } = query;
   if (table !== undefined) {
-    const { value: header, findings } = checkShape(ImportHeader, said);
+    const mapped = mapping === undefined ? said : { ...said, mapping: parsedMapping(mapping) };
+    const { value: header, findings } = checkShape(ImportHeader, mapped);
     if (header === undefined) throw refuseWithFindings('query', findings);
     const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route takes no other type
     return { kind: 'table', header, dataset, format, bytes: table.bytes };

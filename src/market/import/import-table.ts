@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
-import type { ImportAnswer, UploadedTable } from '../process/market-tasks.js';
+import type { MarketTasks, UploadedTable } from '../process/market-tasks.js';
 import { mergeContents } from '../content/merge-content.js';
 import type { Problems } from '../content/problems.js';
 import { identityOfFile, type DatasetFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
-import type { Imported } from './perform-import.js';
+import { refuseAppendedAdjustment, type Imported } from './perform-import.js';
 
 /**
  * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is written
@@ -13,8 +13,7 @@ import type { Imported } from './perform-import.js';
  * @returns undefined, with a finding, when the table is wrong or contradicts what it is appended to.
  */
 export async function importTable(
-  { path, dataset, format }: UploadedTable,
-  { folder, held, load }: ImportAnswer,
+  { table: { path, dataset, format }, answer: { folder, held, load }, terms }: MarketTasks['importTable'],
   problems: Problems,
   onProgress: (fraction: number) => void,
 ): Promise<Imported | undefined> {
@@ -28,8 +27,12 @@ export async function importTable(
   }
   const parquet = format === 'parquet' ? path : `${path}.parquet`;
   if (format === 'arrow' && !(await writeArrowAsParquet(path, parquet, dataset, problems))) return undefined;
-  const read = await readSource(await filesOf(dataset, parquet), problems, onProgress, { isPart: held !== null });
-  const where = { folder, isServed: load, derived: null };
+  if (held !== null) refuseAppendedAdjustment(terms, problems);
+  const read = await readSource(await filesOf(dataset, parquet), problems, onProgress, {
+    isPart: held !== null,
+    terms,
+  });
+  const where = { folder, isServed: load, derived: read?.derived ?? null };
   if (read === undefined || held === null) return read && { ...read, ...where };
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);

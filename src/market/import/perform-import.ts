@@ -6,6 +6,7 @@ import { checkShape } from '#domain/shape.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ImportAnswer } from '../process/market-tasks.js';
 import { mergeContents } from '../content/merge-content.js';
+import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { Problems } from '../content/problems.js';
 import { readImport, type ImportSource } from './read-import.js';
 import { readSource } from '../sources/read-source.js';
@@ -47,17 +48,22 @@ export async function performImport(
   const read = await readImport(source, problems, header);
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
-  if (held !== null && header.mapping?.adjusted_close != null)
+  if (held !== null) refuseAppendedAdjustment(header, problems);
+  if (read === undefined || held === null) return read && { ...read, folder, isServed };
+  const before = await readSource(held, problems, () => {});
+  const merged = before && mergeContents(before.content, read.content, problems);
+  return merged && { ...read, content: merged, folder, isServed };
+}
+
+/** Refuses adjusted closes that are to be appended. */
+export function refuseAppendedAdjustment({ mapping }: MarketTerms, problems: Problems): void {
+  if (mapping?.adjusted_close != null)
     problems.error({
       code: 'NOT_IN_CHOICES',
       path: 'mapping.adjusted_close',
       message: 'Adjusted closes change backwards with every dividend: they are imported whole, with on_exists replace.',
       accepted: ['replace'],
     });
-  if (read === undefined || held === null) return read && { ...read, folder, isServed };
-  const before = await readSource(held, problems, () => {});
-  const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...read, content: merged, folder, isServed };
 }
 
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;

@@ -155,9 +155,7 @@ async function perform(
     }
     case 'importTable': {
       const { importTable } = await import('../import/import-table.js');
-      const made = await importTable(input.table, input.answer, problems, (fraction) =>
-        onProgress(0.6 * fraction, 'reading'),
-      );
+      const made = await importTable(input, problems, (fraction) => onProgress(0.6 * fraction, 'reading'));
       return made && { ...made, files: written(made.folder, made.content) };
     }
     case 'generate': {

@@ -32,7 +32,7 @@ export interface MarketTasks {
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
   importBody: Record<string, never>;
   /** Reads a table that was sent as a file and writes what it brings as a store. */
-  importTable: { readonly table: UploadedTable; readonly answer: ImportAnswer };
+  importTable: { readonly table: UploadedTable; readonly answer: ImportAnswer; readonly terms: MarketTerms };
   /** Looks at data and proposes how it is read; nothing is made of it. */
   inspect: { readonly inspected: Inspected };
   /** Makes a synthetic market and writes it as a store. */

@@ -122,7 +122,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       try {
         await asFindings('content', writeUpload(path, bytes));
         const options = { load: answer.load ? UNNAMED : null, calendars, signal: closing };
-        const input = { table: { path, dataset, format }, answer };
+        const input = { table: { path, dataset, format }, answer, terms: header };
         return await readers(() => asFindings('content', runMarketTask('importTable', input, options)));
       } finally {
         await removeUpload(path);

@@ -21,13 +21,16 @@ import shutil
 import sys
 from datetime import date
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
 
 from .api import Operations
 from .errors import DivisorError, Unreachable
 from .frames import HAS_PANDAS, as_frame, dated, is_large, ready, split
 from .jobs import Job, Progress
 from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
+
+if TYPE_CHECKING:
+    from .views import Frames
 
 try:
     import pandas
@@ -71,6 +74,13 @@ class Divisor:
     @property
     def key(self) -> Optional[str]:
         return self.transport.key
+
+    @property
+    def frames(self) -> "Frames":
+        """Answers as pandas frames, which need pandas."""
+        from .views import Frames
+
+        return Frames(self.api)
 
     # Any route -------------------------------------------------------------------------------------------------------
 

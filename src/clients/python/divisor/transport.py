@@ -235,4 +235,6 @@ def _words(value: Any) -> str:
         return ",".join(_words(one) for one in value)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return json.dumps(value, default=as_json)
     return str(value if isinstance(value, (int, float)) else as_json(value))

@@ -1,0 +1,144 @@
+"""Answers of the service as pandas frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Union, cast
+
+import pandas
+
+from .api import Operations
+from .frames import flat, to_frame, to_series
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+    from . import contract as c
+
+
+class Frames:
+    """The tables of the service that are asked for most, as pandas frames: `service.frames.weights("CORE-40")`.
+
+    What a method takes by name is what the operation takes, `service.api.get_weights` here. A table without a method
+    here is one of `tables(answer)`, for any answer of `service.api`.
+    """
+
+    def __init__(self, api: Operations) -> None:
+        self._api = api
+
+    # Data ------------------------------------------------------------------------------------------------------------
+
+    def prices(self, identifier: str, **query: Any) -> "DataFrame":
+        """Market data of one name by date."""
+        return to_frame(self._api.get_prices(identifier, **query)["prices"]).astype("float64")
+
+    def corporate_actions(self, identifier: str, **query: Any) -> "DataFrame":
+        """Corporate actions of one name."""
+        return to_frame(self._api.get_corporate_actions(identifier, **query)["actions"])
+
+    def reference(self, *identifiers: str, **query: Any) -> "DataFrame":
+        """Reference data, a row a name; names that the store does not hold are left out."""
+        entries = self._api.get_asset_references(identifiers, **query)["entries"]
+        return to_frame([{"identifier": one["identifier"], **one["fields"]} for one in entries if one["found"]], "identifier")
+
+    def identifiers(self, **query: Any) -> "DataFrame":
+        """Names of the served store with their first and last dates."""
+        return to_frame(self._api.search_identifiers(**query)["identifiers"], "identifier")
+
+    # Indices ---------------------------------------------------------------------------------------------------------
+
+    def preview(self, index: "Union[str, Mapping[str, Any]]", as_of: "Optional[c.Date]" = None) -> "DataFrame":
+        """What a stored index (by id) or a document would hold: a row for each name that was considered."""
+        return to_frame(self._previewed(index, as_of)["assets"], "identifier")
+
+    def funnel(self, index: "Union[str, Mapping[str, Any]]", as_of: "Optional[c.Date]" = None) -> "DataFrame":
+        """What is left after each rule of a preview."""
+        return to_frame(self._previewed(index, as_of)["steps"] or [], "position")
+
+    def what_if(self, index_id: str, patch: Mapping[str, Any], as_of: "Optional[c.Date]" = None) -> "DataFrame":
+        """What a change of a stored index would change: a row for each name that comes, goes or changes."""
+        answer = self._api.what_if({"index_id": index_id, "patch": dict(patch), "as_of": as_of})
+        kinds = {"added": answer["added"], "removed": answer["removed"], "changed": answer["changed"]}
+        return to_frame([{"kind": kind, **row} for kind, rows in kinds.items() for row in rows], "identifier")
+
+    def _previewed(self, index: "Union[str, Mapping[str, Any]]", as_of: "Optional[c.Date]") -> "c.PreviewResponse":
+        if isinstance(index, str):
+            return self._api.preview_index(index, {"as_of": as_of})
+        return self._api.preview_document({"document": cast("c.IndexDocumentBody", index), "as_of": as_of})
+
+    # Runs ------------------------------------------------------------------------------------------------------------
+
+    def runs(self, **query: Any) -> "DataFrame":
+        """Every stored run: level, returns, volatility, next rebalance."""
+        rows = self._api.list_summaries(**query)["summaries"]
+        return to_frame([{name: value for name, value in row.items() if name != "trace"} for row in rows], "index_id")
+
+    def levels(self, *index_ids: str, **query: Any) -> "DataFrame":
+        """Levels of runs, a column each, on the dates that any of them has."""
+        return pandas.DataFrame({one: to_series(self._api.get_levels(one, **query)["levels"]) for one in index_ids})
+
+    def metrics(self, *index_ids: str, **query: Any) -> "DataFrame":
+        """Returns, volatility, Sharpe ratio, drawdown and so on, a column each run."""
+        found = {one: flat(self._api.get_performance(one, **query)["metrics"]) for one in index_ids}
+        return pandas.DataFrame(found).astype("float64", errors="ignore")
+
+    def monthly_returns(self, index_id: str, **query: Any) -> "DataFrame":
+        """Returns by year and month."""
+        months = pandas.Series(self._api.get_performance(index_id, **query)["monthly_returns"], dtype="float64")
+        dates = pandas.PeriodIndex(months.index, freq="M")
+        return months.groupby([dates.year.rename("year"), dates.month.rename("month")]).first().unstack("month")
+
+    def compare(self, *index_ids: str) -> "DataFrame":
+        """Levels of runs on the dates they all have, from 100 on."""
+        entries = self._api.compare_runs(index_ids)["entries"]
+        return pandas.DataFrame({entry["index_id"]: to_series(entry["level"]) for entry in entries})
+
+    def weights(self, index_id: str, **query: Any) -> "DataFrame":
+        """What an index holds on a date."""
+        return to_frame(self._api.get_weights(index_id, **query)["weights"], "identifier")
+
+    def attribution(self, index_id: str, **query: Any) -> "DataFrame":
+        """Contribution of each name to the return."""
+        return to_frame(self._api.get_attribution(index_id, **query)["contributions"], "asset_id")
+
+    def group_attribution(self, index_id: str, **query: Any) -> "DataFrame":
+        """Contribution of each group; against a benchmark allocation, selection and interaction too."""
+        return to_frame(self._api.get_group_attribution(index_id, **query)["groups"], "group")
+
+    def exposures(self, index_id: str, **query: Any) -> "DataFrame":
+        """Weight of each group through time."""
+        answer = self._api.get_exposures(index_id, **query)
+        groups = {row["group"]: row["weights"] for row in answer["groups"]}
+        return pandas.DataFrame(groups, index=pandas.to_datetime(list(answer["dates"])))
+
+    def rebalances(self, index_id: str) -> "DataFrame":
+        """The rebalances of a run by date."""
+        return to_frame(self._api.list_rebalances(index_id)["rebalances"], "date")
+
+    def rebalance(self, index_id: str, date: "c.Date") -> "DataFrame":
+        """Each name of one rebalance, before and after."""
+        return to_frame(self._api.get_rebalance(index_id, date)["names"], "identifier")
+
+    def rolling(self, index_id: str, **query: Any) -> "DataFrame":
+        """Volatility, tracking error, beta and correlation as they moved."""
+        return to_frame(self._api.get_rolling_risk(index_id, **query)["risk"])
+
+    def factor_risk(self, index_id: str, benchmark: str, **query: Any) -> "Series":
+        """Contribution of each factor, and of what is specific, to the variance against a benchmark."""
+        return pandas.Series(self._api.get_factor_risk(index_id, benchmark, **query)["contributions"], dtype="float64")
+
+    # Work ------------------------------------------------------------------------------------------------------------
+
+    def sweep(self, body: "Union[c.SweepRequest, c.SweepView]") -> "DataFrame":
+        """Variants of a sweep by rank, what each changes and its metrics; a request is run first."""
+        answer: Any = body if "rows" in body else self._api.start_sweep(body).wait()
+        rows = [{**row, **row["patch"], **(row["metrics"] or {})} for row in answer["rows"]]
+        return to_frame([{name: row[name] for name in row if name not in ("patch", "metrics")} for row in rows], "variant")
+
+    def optimisation(self, body: "Union[c.OptimisationRunRequest, c.OptimisationRunResult]") -> "DataFrame":
+        """Weights of an optimisation; a request is run first."""
+        answer: Any = body if "weights" in body else self._api.start_optimisation(body).wait()
+        return to_frame(answer["weights"], "identifier")
+
+    def covariance(self, model_id: str) -> "DataFrame":
+        """The covariance of a risk model."""
+        return to_frame(self._api.get_risk_model(model_id)["covariance"])

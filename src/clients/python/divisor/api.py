@@ -648,7 +648,7 @@ class Operations:
         """Looks at data and proposes the mapping by which it is read."""
         return cast("c.InspectResult", self._transport.json("POST", "/data/inspect", body=body))
 
-    def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None) -> c.ImportResult:
+    def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, mapping: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None) -> c.ImportResult:
         """Writes tables or an uploaded file into a new store.
 
         :param name: Of the store. Needed where the body is a table.
@@ -656,10 +656,11 @@ class Operations:
         :param dataset: What the table is; market by default.
         :param adjustment: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
         :param currency: Currency of names that have no CURRENCY of their own.
+        :param mapping: A Mapping as JSON: how the table is read.
         :param activate: Serve the store at once.
         :param on_exists: What to do when the id is taken; tables other than the market are appended.
         """
-        return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "activate": activate, "on_exists": on_exists}))
+        return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}))
 
     def get_import_template(self, *, format: Optional[Literal["xlsx", "csv.zip", "csv"]] = None) -> bytes:
         """A blank import template with one example row a sheet.

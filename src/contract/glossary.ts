@@ -3,6 +3,7 @@ import { DOCUMENTS_WORDS } from './glossary/documents.js';
 import { PRICING_WORDS } from './glossary/pricing.js';
 import { RUNS_WORDS } from './glossary/runs.js';
 import { SERVICE_WORDS } from './glossary/service.js';
+import { STUDIES_WORDS } from './glossary/studies.js';
 
 /**
  * The meaning of a field wherever it stands, for schemas that do not describe it themselves: one word is one idea
@@ -14,4 +15,5 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   ...RUNS_WORDS,
   ...PRICING_WORDS,
   ...SERVICE_WORDS,
+  ...STUDIES_WORDS,
 };

@@ -421,8 +421,8 @@ export interface BookPayload {
 
 /** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
 export interface BufferedTopNParams {
-  /** Column or derived datapoint. */
-  readonly field?: string | undefined;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Names ranked so far up always enter; null takes 0.8 times count, rounded down. Unit: rank. */
@@ -896,8 +896,8 @@ export interface CoverageResponse {
 
 /** Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it. */
 export interface CumulativeCoverageParams {
-  /** Column or derived datapoint. */
-  readonly field?: string | undefined;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | undefined;
   /** Share of the total that is covered; the name that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
@@ -1128,6 +1128,22 @@ export interface DataStoreUpdate {
   readonly mapping?: MappingInput | null | undefined;
 }
 
+/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+export interface Datapoint {
+  /** Column or derived datapoint, matched exactly. */
+  readonly name: string;
+  /** Null resolves in the order market, reference, derived. */
+  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  readonly window?: number | null | undefined;
+  /** How a window becomes one value. */
+  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  /** Across the current survivors that have a value. */
+  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+}
+
 export interface DatasetCoverage {
   /** Which table. */
   readonly dataset: 'market' | 'reference';
@@ -1157,8 +1173,11 @@ export interface DatasetCoverage {
 
 /** Over the names traded, all accounts together; quantiles of type 7. */
 export interface DaysToTrade {
+  /** Median. */
   readonly p50: number | null;
+  /** Of nine names in ten at most. */
   readonly p90: number | null;
+  /** Of the slowest name. */
   readonly max: number | null;
 }
 
@@ -1541,8 +1560,8 @@ export interface FactorExposureRow {
 
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
-  /** Column or derived datapoint. */
-  readonly field: string;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint;
   /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
@@ -1599,8 +1618,8 @@ export interface FieldReturns {
 
 /** Weights in proportion to a power of a datapoint. */
 export interface FieldWeightParams {
-  /** Column or derived datapoint. */
-  readonly field: string;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint;
   /** Exponent of the value; -1 weighs by the inverse. */
   readonly power?: number | undefined;
   /** A negative value is not held, counts by its size, or fails the decision. */
@@ -1999,7 +2018,7 @@ export interface GroupLimitParams {
   /** Column whose values are the groups; names without a value form one group. */
   readonly field: string;
   /** Datapoint by which the best of a group are found. */
-  readonly rank_field?: string | undefined;
+  readonly rank_field?: string | Datapoint | undefined;
   /** Most names of one group. Unit: names. */
   readonly maximum: number;
   /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
@@ -2484,6 +2503,7 @@ export interface LevelsView {
 }
 
 export interface LimitBreach {
+  /** Row that is beyond its bound. */
   readonly row: string;
   /** First session beyond the bound; it may lie before the window. */
   readonly begin: string;
@@ -2491,6 +2511,7 @@ export interface LimitBreach {
   readonly end: string | null;
   /** What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance. */
   readonly cause: 'price' | 'action' | 'rebalance';
+  /** The date of least headroom, with value and bound. */
   readonly worst: LimitMeasure;
 }
 
@@ -2513,12 +2534,15 @@ export interface LimitMeasure {
 }
 
 export interface LimitRowSummary {
+  /** Row of the rule, or class, id and side of a row of the request. */
   readonly row: string;
   /** Bought or sold. */
   readonly side: 'lower' | 'upper';
   /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value';
+  /** Dates on which it is beyond its bound. */
   readonly breached_sessions: number;
+  /** The date of least headroom, with value and bound. */
   readonly least: LimitMeasure;
 }
 
@@ -2547,13 +2571,17 @@ export interface LimitsView {
   readonly sessions: number;
   /** Those on which a row is beyond its bound. */
   readonly breached_sessions: number;
+  /** The nearest bound, date by date. */
   readonly state: LimitState;
   /** Each row over the window; the first 500. */
   readonly rows: readonly LimitRowSummary[];
+  /** Rows there are. */
   readonly rows_total: number;
   /** By begin; the first 10,000. */
   readonly breaches: readonly LimitBreach[];
+  /** Breaches there are. */
   readonly breaches_total: number;
+  /** The nearest breach by a move of one name; null beyond a bound, or where no move passes one. */
   readonly distance: LimitDistance;
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
@@ -3141,6 +3169,7 @@ export interface PackAccount {
   readonly holdings?: readonly {
     /** Asset identifier. */
     readonly identifier: string;
+    /** Shares held; negative for a short position. */
     readonly shares: number;
   }[] | undefined;
 }
@@ -3157,6 +3186,7 @@ export interface PackTrade {
   readonly identifier: string;
   /** Bought or sold. */
   readonly side: 'buy' | 'sell';
+  /** Shares traded. */
   readonly shares: number;
   /** Latest close in the currency of the index. */
   readonly price: number;
@@ -3164,6 +3194,7 @@ export interface PackTrade {
   readonly value: number;
   /** Of the value before the trades. */
   readonly weight_before: number;
+  /** Weight of the index. */
   readonly weight_target: number;
   /** Of the value behind trades and costs. */
   readonly weight_after: number;
@@ -3485,8 +3516,8 @@ export interface PrincipalView {
 
 /** Keeps the names whose datapoint lies between two bounds. */
 export interface RangeFilterParams {
-  /** Column or derived datapoint. */
-  readonly field: string;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint;
   /** Lower bound; null for none. */
   readonly minimum?: number | null | undefined;
   /** Upper bound; null for none. */
@@ -3507,8 +3538,8 @@ export interface RangeFilterRule {
 
 /** Weights by the rank of a datapoint. */
 export interface RankWeightParams {
-  /** Column or derived datapoint. */
-  readonly field: string;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
   /** linear: count + 1 - rank; reciprocal: 1 / rank. */
@@ -3554,18 +3585,22 @@ export interface RebalancePack {
   readonly decision: string;
   /** Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
+  /** The accounts in the order of the request, that of `aum` last. */
   readonly accounts: readonly PackedAccount[];
+  /** Days that the orders take, over the names traded. */
   readonly days_to_trade: DaysToTrade;
   /** Share of the value held by all accounts that is sold within some days. */
   readonly liquidation: readonly {
     /** Calendar days. */
     readonly days: number;
+    /** Share of the value held that is sold by then. */
     readonly share: number;
   }[];
   /** AUM whose full purchase takes at most so many days for every name; null where a name has no volume. */
   readonly capacity: readonly ({
     /** Calendar days. */
     readonly days: number;
+    /** Most assets under management; null where a name has no volume. */
     readonly aum: number | null;
   })[];
   /** Findings, worst first. */
@@ -3575,6 +3610,7 @@ export interface RebalancePack {
 export interface RebalancePackRequest {
   /** Session whose close prices the orders; default the latest date of the store. */
   readonly as_of?: string | null | undefined;
+  /** Accounts to be brought to the index. */
   readonly accounts?: readonly PackAccount[] | undefined;
   /** A further account of so much cash, AUM: what a purchase of the whole index takes. */
   readonly aum?: number | null | undefined;
@@ -3584,6 +3620,7 @@ export interface RebalancePackRequest {
   readonly participation?: number | undefined;
   /** Sessions with a bar in the mean volume. */
   readonly adv_sessions?: number | undefined;
+  /** What trades cost. */
   readonly cost?: PackCost | undefined;
 }
 
@@ -4461,6 +4498,7 @@ export interface SavedStrategy {
 export interface ScenarioGroup {
   /** The group. */
   readonly group: string;
+  /** Held on as_of. */
   readonly weight: number;
   /** Linked contribution to the total return. */
   readonly contribution: number;
@@ -4469,7 +4507,9 @@ export interface ScenarioGroup {
 export interface ScenarioName {
   /** Asset identifier. */
   readonly identifier: string;
+  /** Held on as_of. */
   readonly weight: number;
+  /** Return of the name in the scenario. */
   readonly return: number;
   /** weight * return. */
   readonly contribution: number;
@@ -4482,6 +4522,7 @@ export interface ScenarioRequest {
   readonly as_of?: string | null | undefined;
   /** Reference column of groups and proxies. */
   readonly by?: string | undefined;
+  /** Past windows and shocks. */
   readonly scenarios: readonly (WindowScenario | ShockScenario)[];
 }
 
@@ -4500,6 +4541,7 @@ export interface ScenarioResult {
   readonly proxied: readonly {
     /** Asset identifier. */
     readonly identifier: string;
+    /** Group whose return it takes, or all names. */
     readonly proxy: string;
   }[];
   /** Closes between which the return was earned; null of shocks. */
@@ -4509,9 +4551,11 @@ export interface ScenarioResult {
     /** Last date. */
     readonly end: string;
   } | null;
+  /** The session of the window with the lowest return; null of shocks. */
   readonly worst_session: {
     /** The date. */
     readonly date: string;
+    /** Sum of the contributions; in worst_session the return of that session. */
     readonly return: number;
   } | null;
   /** Of the composition's own regression on the factors; null without factors. */
@@ -4527,7 +4571,9 @@ export interface ScenariosView {
   readonly index_id: string;
   /** The resolved date. */
   readonly as_of: string;
+  /** Reference column of groups and proxies. */
   readonly by: string;
+  /** Results in the order of the request. */
   readonly scenarios: readonly ScenarioResult[];
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
@@ -4554,8 +4600,8 @@ export interface ScheduleView {
 }
 
 export interface ScoreTerm {
-  /** Column or derived datapoint. */
-  readonly field: string;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint;
   /** Weight of the term in the average. */
   readonly weight?: number | undefined;
   /** Which end of the datapoint is good. */
@@ -4615,6 +4661,7 @@ export interface ShockScenario {
   readonly name: string;
   /** Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression. */
   readonly shocks: Readonly<Record<string, number>>;
+  /** Sessions up to as_of whose returns the responses are estimated from. */
   readonly regression_sessions?: number | undefined;
 }
 
@@ -5201,8 +5248,8 @@ export interface TextBlockInput {
 export interface TiltWeightParams {
   /** Weights that are tilted; market capitalisation counts the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
-  /** Column or derived datapoint. */
-  readonly field: string;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint;
   /** Exponent of the tilt; 0 leaves the base weights. */
   readonly strength?: number | undefined;
   /** End of the datapoint that gains. */
@@ -5223,8 +5270,8 @@ export interface TiltWeightWeighting {
 
 /** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
-  /** Column or derived datapoint. */
-  readonly field: string;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | Datapoint;
   /** Share of the ranked names that is kept. Unit: fraction. */
   readonly fraction: number;
   /** Smallest values first. */
@@ -5245,8 +5292,8 @@ export interface TopFractionRule {
 
 /** Keeps the count best names by a field, overall or in each group. */
 export interface TopNParams {
-  /** Column or derived datapoint. */
-  readonly field?: string | undefined;
+  /** Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field?: string | Datapoint | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
   /** Smallest values first. */

@@ -118,6 +118,8 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
   if (schema instanceof z.ZodNumber)
     return schema.format === 'safeint' || schema.format === 'int32' ? 'integer' : 'number';
   if (schema instanceof z.ZodBoolean) return 'boolean';
+  // A text that may be an object with more: forms offer the text.
+  if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodObject)) return 'string';
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return 'string';
   return 'json';
 }

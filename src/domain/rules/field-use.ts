@@ -17,7 +17,12 @@ export interface FieldUse {
 
 /** A numeric datapoint. */
 export function numeric(field: FieldRequest | string, path = '', money = false): FieldUse {
-  return { field: typeof field === 'string' ? latest(field) : field, path, as: 'number', money };
+  return { field: requested(field), path, as: 'number', money };
+}
+
+/** A datapoint as a parameter names it: by its name alone the latest value. */
+export function requested(field: FieldRequest | string): FieldRequest {
+  return typeof field === 'string' ? latest(field) : field;
 }
 
 /** A datapoint whose values are groups. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../shape.js';
-import { SESSIONS_BACK_MAX } from './datapoints/field-request.js';
+import { Datapoint, SESSIONS_BACK_MAX } from './datapoints/field-request.js';
 
 /** Parameters that several classes share, worded once. */
 
@@ -16,7 +16,15 @@ export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
   help: 'Column whose values split the names into groups decided one by one; names without a value form one group.',
 });
 
-export const field = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
+/** The name of a datapoint: its latest value. */
+export const fieldName = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
+
+/** A datapoint by its name, or with window, lag, aggregate and transform. */
+export const field = z.union([z.string().min(1).max(64), Datapoint]).meta({
+  label: 'Field',
+  help: 'Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.',
+  ref: 'Datapoint',
+});
 
 export const rankedField = (fallback: string) => field.default(fallback);
 

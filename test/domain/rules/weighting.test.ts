@@ -57,6 +57,11 @@ const CASES: Case[] = [
     raw: (slow, universe, t) => of(universe, (name) => 1 / slow.latest('CLOSE', name, t)!),
   },
   {
+    type: 'FieldWeight',
+    params: { field: { name: 'CLOSE', window: 30, lag: 3, aggregate: 'mean' } },
+    raw: (slow, universe, t) => of(universe, (name) => slow.over('CLOSE', name, t - 3, 30, mean)),
+  },
+  {
     type: 'FixedWeight',
     params: { weights: { N0001: 2, N0002: 1, N0003: 0, ABSENT: 9 } },
     raw: (_, universe) => of(universe, (name) => ({ N0001: 2, N0002: 1 })[name] ?? 0),

@@ -477,8 +477,8 @@ class _BufferedTopNParams(t.TypedDict):
 class BufferedTopNParams(_BufferedTopNParams, total=False):
     """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
 
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
     #: Names ranked so far up always enter; null takes 0.8 times count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
     #: Constituents stay while ranked so far up; null takes 1.2 times count, rounded up. Unit: rank.
@@ -1000,8 +1000,8 @@ class _CumulativeCoverageParams(t.TypedDict):
 class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
     """Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it."""
 
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
     #: Column whose values split the names into groups decided one by one; names without a value form one group.
@@ -1256,6 +1256,26 @@ class DataStoreUpdate(t.TypedDict, total=False):
     mapping: t.Optional[MappingInput]
 
 
+class _Datapoint(t.TypedDict):
+    #: Column or derived datapoint, matched exactly.
+    name: str
+
+
+class Datapoint(_Datapoint, total=False):
+    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+
+    #: Null resolves in the order market, reference, derived.
+    dataset: t.Optional[t.Literal["market", "reference", "derived"]]
+    #: Sessions back from the decision date.
+    lag: int
+    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    window: t.Optional[int]
+    #: How a window becomes one value.
+    aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
+    #: Across the current survivors that have a value.
+    transform: t.Literal["none", "rank", "percentile", "zscore"]
+
+
 class DatasetCoverage(t.TypedDict):
     #: Which table.
     dataset: t.Literal["market", "reference"]
@@ -1286,8 +1306,11 @@ class DatasetCoverage(t.TypedDict):
 class DaysToTrade(t.TypedDict):
     """Over the names traded, all accounts together; quantiles of type 7."""
 
+    #: Median.
     p50: t.Optional[float]
+    #: Of nine names in ten at most.
     p90: t.Optional[float]
+    #: Of the slowest name.
     max: t.Optional[float]
 
 
@@ -1728,8 +1751,8 @@ class FactorExposureRow(_FactorExposureRow, total=False):
 
 
 class _FieldFilterParams(t.TypedDict):
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
     #: How the datapoint is compared with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
     #: A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
@@ -1800,8 +1823,8 @@ class FieldReturns(t.TypedDict):
 
 
 class _FieldWeightParams(t.TypedDict):
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
 
 
 class FieldWeightParams(_FieldWeightParams, total=False):
@@ -2266,7 +2289,7 @@ class GroupLimitParams(_GroupLimitParams, total=False):
     """Keeps at most so many names of each group, the best by a field."""
 
     #: Datapoint by which the best of a group are found.
-    rank_field: str
+    rank_field: t.Union[str, Datapoint]
     #: What happens to a name whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
@@ -2803,6 +2826,7 @@ class LevelsView(t.TypedDict):
 
 
 class LimitBreach(t.TypedDict):
+    #: Row that is beyond its bound.
     row: str
     #: First session beyond the bound; it may lie before the window.
     begin: str
@@ -2810,6 +2834,7 @@ class LimitBreach(t.TypedDict):
     end: t.Optional[str]
     #: What passed the bound: the drift of prices, a corporate action or delisting, or the trades of a rebalance.
     cause: t.Literal["price", "action", "rebalance"]
+    #: The date of least headroom, with value and bound.
     worst: LimitMeasure
 
 
@@ -2835,12 +2860,15 @@ class LimitMeasure(t.TypedDict):
 
 
 class LimitRowSummary(t.TypedDict):
+    #: Row of the rule, or class, id and side of a row of the request.
     row: str
     #: Bought or sold.
     side: t.Literal["lower", "upper"]
     #: What the figure counts.
     unit: t.Literal["fraction", "count", "value"]
+    #: Dates on which it is beyond its bound.
     breached_sessions: int
+    #: The date of least headroom, with value and bound.
     least: LimitMeasure
 
 
@@ -2869,13 +2897,17 @@ class LimitsView(t.TypedDict):
     sessions: int
     #: Those on which a row is beyond its bound.
     breached_sessions: int
+    #: The nearest bound, date by date.
     state: LimitState
     #: Each row over the window; the first 500.
     rows: t.Sequence[LimitRowSummary]
+    #: Rows there are.
     rows_total: int
     #: By begin; the first 10,000.
     breaches: t.Sequence[LimitBreach]
+    #: Breaches there are.
     breaches_total: int
+    #: The nearest breach by a move of one name; null beyond a bound, or where no move passes one.
     distance: LimitDistance
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -3538,6 +3570,7 @@ class OverviewView(_OverviewView, total=False):
 class PackAccountHoldings(t.TypedDict):
     #: Asset identifier.
     identifier: str
+    #: Shares held; negative for a short position.
     shares: float
 
 
@@ -3565,6 +3598,7 @@ class PackTrade(t.TypedDict):
     identifier: str
     #: Bought or sold.
     side: t.Literal["buy", "sell"]
+    #: Shares traded.
     shares: float
     #: Latest close in the currency of the index.
     price: float
@@ -3572,6 +3606,7 @@ class PackTrade(t.TypedDict):
     value: float
     #: Of the value before the trades.
     weight_before: float
+    #: Weight of the index.
     weight_target: float
     #: Of the value behind trades and costs.
     weight_after: float
@@ -3912,8 +3947,8 @@ class PrincipalView(t.TypedDict):
 
 
 class _RangeFilterParams(t.TypedDict):
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
@@ -3941,8 +3976,8 @@ class RangeFilterRule(_RangeFilterRule, total=False):
 
 
 class _RankWeightParams(t.TypedDict):
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
 
 
 class RankWeightParams(_RankWeightParams, total=False):
@@ -3989,12 +4024,14 @@ class RebalanceList(t.TypedDict):
 class RebalancePackLiquidation(t.TypedDict):
     #: Calendar days.
     days: int
+    #: Share of the value held that is sold by then.
     share: float
 
 
 class RebalancePackCapacity(t.TypedDict):
     #: Calendar days.
     days: int
+    #: Most assets under management; null where a name has no volume.
     aum: t.Optional[float]
 
 
@@ -4009,7 +4046,9 @@ class RebalancePack(t.TypedDict):
     decision: str
     #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
     basis: t.Literal["announced", "indicative", "in_force"]
+    #: The accounts in the order of the request, that of `aum` last.
     accounts: t.Sequence[PackedAccount]
+    #: Days that the orders take, over the names traded.
     days_to_trade: DaysToTrade
     #: Share of the value held by all accounts that is sold within some days.
     liquidation: t.Sequence[RebalancePackLiquidation]
@@ -4022,6 +4061,7 @@ class RebalancePack(t.TypedDict):
 class RebalancePackRequest(t.TypedDict, total=False):
     #: Session whose close prices the orders; default the latest date of the store.
     as_of: t.Optional[Date]
+    #: Accounts to be brought to the index.
     accounts: t.Sequence[PackAccount]
     #: A further account of so much cash, AUM: what a purchase of the whole index takes.
     aum: t.Optional[float]
@@ -4031,6 +4071,7 @@ class RebalancePackRequest(t.TypedDict, total=False):
     participation: float
     #: Sessions with a bar in the mean volume.
     adv_sessions: int
+    #: What trades cost.
     cost: PackCost
 
 
@@ -4937,6 +4978,7 @@ class SavedStrategy(t.TypedDict):
 class ScenarioGroup(t.TypedDict):
     #: The group.
     group: str
+    #: Held on as_of.
     weight: float
     #: Linked contribution to the total return.
     contribution: float
@@ -4952,6 +4994,7 @@ ScenarioName = t.TypedDict("ScenarioName", {
 
 
 class _ScenarioRequest(t.TypedDict):
+    #: Past windows and shocks.
     scenarios: t.Sequence[t.Union[WindowScenario, ShockScenario]]
 
 
@@ -4965,6 +5008,7 @@ class ScenarioRequest(_ScenarioRequest, total=False):
 class ScenarioResultProxied(t.TypedDict):
     #: Asset identifier.
     identifier: str
+    #: Group whose return it takes, or all names.
     proxy: str
 
 
@@ -5002,7 +5046,9 @@ class ScenariosView(t.TypedDict):
     index_id: str
     #: The resolved date.
     as_of: str
+    #: Reference column of groups and proxies.
     by: str
+    #: Results in the order of the request.
     scenarios: t.Sequence[ScenarioResult]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
@@ -5033,8 +5079,8 @@ class ScheduleView(_ScheduleView, total=False):
 
 
 class _ScoreTerm(t.TypedDict):
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
 
 
 class ScoreTerm(_ScoreTerm, total=False):
@@ -5107,6 +5153,7 @@ class _ShockScenario(t.TypedDict):
 
 
 class ShockScenario(_ShockScenario, total=False):
+    #: Sessions up to as_of whose returns the responses are estimated from.
     regression_sessions: int
 
 
@@ -5712,8 +5759,8 @@ class TextBlockInput(_TextBlockInput, total=False):
 
 
 class _TiltWeightParams(t.TypedDict):
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
@@ -5743,8 +5790,8 @@ class TiltWeightWeighting(_TiltWeightWeighting, total=False):
 
 
 class _TopFractionParams(t.TypedDict):
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
     #: Share of the ranked names that is kept. Unit: fraction.
     fraction: float
 
@@ -5779,8 +5826,8 @@ class _TopNParams(t.TypedDict):
 class TopNParams(_TopNParams, total=False):
     """Keeps the count best names by a field, overall or in each group."""
 
-    #: Column or derived datapoint.
-    field: str
+    #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, Datapoint]
     #: Smallest values first.
     ascending: bool
     #: Column whose values split the names into groups decided one by one; names without a value form one group.

@@ -78,7 +78,12 @@ interface CommonProps extends ControlProps {
 function TextInput({ id, spec, value, datapoints, onChange, common }: CommonProps) {
   const isNumber = spec.kind === 'number' || spec.kind === 'integer';
   const suggests = spec.kind === 'datapoint' && datapoints.length > 0;
-  const [text, type] = useTyped({ value, onChange, toText: plainText, toValue: isNumber ? parseNumber : parseText });
+  const [text, type] = useTyped({
+    value,
+    onChange,
+    toText: plainText,
+    toValue: isNumber ? parseNumber : spec.kind === 'datapoint' ? parseDatapoint : parseText,
+  });
   return (
     <>
       <input
@@ -115,6 +120,9 @@ function plainText(value: Json | undefined): string {
 type Parsed = { readonly value: Json | undefined } | undefined;
 
 const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : text });
+
+/** A name, or the object with window and lag; undefined while it is being typed. */
+const parseDatapoint = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
 /** What is no number goes to the service as it was typed: it says what is wrong with it. */
 function parseNumber(text: string): Parsed {

@@ -5,17 +5,9 @@ import type { SessionMarket } from '../../market/session-market.js';
 import { STATISTICS, type Statistic } from './aggregates.js';
 import { equalWeightedReturns, betas } from './beta.js';
 import { datapointRead, type DatapointRead } from './datapoint-read.js';
-import {
-  DEFAULT_WINDOW,
-  GROWTH_BASED,
-  isMoney,
-  isText,
-  sourceOf,
-  trailingOf,
-  type Shared,
-} from './datapoint-sources.js';
+import { GROWTH_BASED, isMoney, isText, sourceOf, trailingOf, type Shared } from './datapoint-sources.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
-import { requestKey, type FieldRequest } from './field-request.js';
+import { DEFAULT_WINDOW, requestKey, type FieldRequest } from './field-request.js';
 import { glanceAt } from './glance.js';
 import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
 import type { WindowReader } from './laid-out.js';

@@ -1,6 +1,6 @@
 import { formatDay } from '../../days.js';
-import { DEFAULT_WINDOW, sourceOf, type Shared } from './datapoint-sources.js';
-import type { FieldRequest } from './field-request.js';
+import { sourceOf, type Shared } from './datapoint-sources.js';
+import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
 import { latestSession } from './latest-values.js';
 import { resolve } from './resolution.js';
 

@@ -10,9 +10,6 @@ import { resolve, type ValueKind } from './resolution.js';
 import type { Series, SeriesTable, SeriesTerms } from './series.js';
 import type { Tally } from './tally.js';
 
-/** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
-export const DEFAULT_WINDOW = 252;
-
 /** Shared state of the cross-sections of all sessions. */
 export interface Shared {
   readonly sm: SessionMarket;

@@ -3,6 +3,9 @@ import { z } from 'zod';
 /** Longest trailing window and largest lag of a datapoint: ten years of sessions. */
 export const SESSIONS_BACK_MAX = 2520;
 
+/** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
+export const DEFAULT_WINDOW = 252;
+
 export const DATASETS = ['market', 'reference', 'derived'] as const;
 export type Dataset = (typeof DATASETS)[number];
 
@@ -48,31 +51,39 @@ const fields = {
     .meta({ description: 'Across the current survivors that have a value.' }),
 };
 
+/** Refuses what a window and an aggregate cannot mean together. */
+function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.RefinementCtx): void {
+  if (isWindowed(field)) {
+    if (field.aggregate === 'last') return;
+    context.addIssue({
+      code: 'custom',
+      path: ['aggregate'],
+      input: field.aggregate,
+      params: { finding: 'NOT_IN_CHOICES' },
+      message: `must be last for ${field.name}, which is already a statistic over its window`,
+    });
+  } else if (field.aggregate !== 'last' && field.window === null)
+    context.addIssue({
+      code: 'custom',
+      path: ['window'],
+      input: field.window,
+      params: { finding: 'REQUIRED' },
+      message: `is required by the aggregate ${field.aggregate}`,
+    });
+}
+
 /** One datapoint of an expression. */
 export const FieldNode = z
   .strictObject({ node: z.literal('field'), ...fields })
-  .superRefine((field, context) => {
-    if (isWindowed(field)) {
-      if (field.aggregate !== 'last') {
-        context.addIssue({
-          code: 'custom',
-          path: ['aggregate'],
-          input: field.aggregate,
-          params: { finding: 'NOT_IN_CHOICES' },
-          message: `must be last for ${field.name}, which is already a statistic over its window`,
-        });
-      }
-    } else if (field.aggregate !== 'last' && field.window === null) {
-      context.addIssue({
-        code: 'custom',
-        path: ['window'],
-        input: field.window,
-        params: { finding: 'REQUIRED' },
-        message: `is required by the aggregate ${field.aggregate}`,
-      });
-    }
-  })
+  .superRefine(checkWindow)
   .meta({ id: 'FieldNode', description: 'A datapoint, read for every name on or before the decision date.' });
+
+/** One datapoint of a ranking or weighting. */
+export const Datapoint = z.strictObject(fields).superRefine(checkWindow).meta({
+  id: 'Datapoint',
+  description:
+    'A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date.',
+});
 
 /** A datapoint that a rule reads for every name. */
 export interface FieldRequest {
@@ -101,10 +112,10 @@ export function requestKey(field: FieldRequest): string {
 
 /** The request in words: `median VALUE_TRADED over 60 sessions, 1 session back`. */
 export function requestText(field: FieldRequest): string {
-  const windowed = isWindowed(field) || field.aggregate !== 'last';
+  const window = field.window ?? DEFAULT_WINDOW;
   const parts = [
     field.aggregate === 'last' ? field.name : `${field.aggregate} of ${field.name}`,
-    windowed && field.window !== null ? ` over ${sessions(field.window)}` : '',
+    isWindowed(field) || field.aggregate !== 'last' ? ` over ${sessions(window)}` : '',
     field.lag > 0 ? `, ${sessions(field.lag)} back` : '',
   ];
   const text = parts.join('');

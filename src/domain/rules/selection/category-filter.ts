@@ -12,7 +12,7 @@ export const categoryFilter = selectionClass({
   help: 'Keeps the names whose category is in one list and not in another.',
   params: z
     .strictObject({
-      field: parameters.field,
+      field: parameters.fieldName,
       include: categories.meta({
         label: 'Include',
         help: 'Categories that are kept; null keeps all that are not excluded.',

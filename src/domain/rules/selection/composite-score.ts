@@ -5,7 +5,7 @@ import * as parameters from '../parameters.js';
 import { allOf } from '../ranking.js';
 import { selectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
-import { keepRanked, missingText, valuesOf, type Chosen } from '../verdicts.js';
+import { keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';
 
 const Term = z
   .strictObject({
@@ -50,8 +50,8 @@ export const compositeScore = selectionClass({
     const uses = terms.map(({ field }, i) => numeric(field, `terms[${i}].field`));
     const words = terms
       .map(
-        ({ field, weight, direction, winsorise }) =>
-          `${direction} ${field} (weight ${weight}, winsorised at ${winsorise})`,
+        ({ weight, direction, winsorise }, i) =>
+          `${direction} ${named(uses[i]!)} (weight ${weight}, winsorised at ${winsorise})`,
       )
       .join(', ');
     const limits = [

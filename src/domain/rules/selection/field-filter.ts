@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { comparisonReasons, comparisonText, evaluate, TRUE, UNKNOWN } from '../expressions/evaluate.js';
 import { COMPARISONS, ComparisonValue, valueProblem, type ComparisonNode } from '../expressions/expression.js';
-import { latest } from '../datapoints/field-request.js';
+import { requested } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { missingText, reason } from '../verdicts.js';
@@ -30,7 +30,12 @@ export const fieldFilter = selectionClass({
     }),
   example: { id: 'dollars', type: 'FieldFilter', params: { field: 'CURRENCY', comparison: 'eq', value: 'USD' } },
   behaviour({ field, comparison, value, missing }) {
-    const node: ComparisonNode = { node: 'comparison', field: { node: 'field', ...latest(field) }, comparison, value };
+    const node: ComparisonNode = {
+      node: 'comparison',
+      field: { node: 'field', ...requested(field) },
+      comparison,
+      value,
+    };
     const text = comparisonText(node);
     return {
       reads: [{ field: node.field, path: 'field', as: 'any', money: false, comparison: node }],

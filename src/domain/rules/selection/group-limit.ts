@@ -9,7 +9,7 @@ export const groupLimit = selectionClass({
   label: 'Group limit',
   help: 'Keeps at most so many names of each group, the best by a field.',
   params: z.strictObject({
-    field: parameters.field.meta({
+    field: parameters.fieldName.meta({
       label: 'Field',
       help: 'Column whose values are the groups; names without a value form one group.',
     }),

@@ -12,10 +12,10 @@ export const onePerIssuer = selectionClass({
   label: 'One line per issuer',
   help: 'Keeps the best share line of each issuer; a name without an issuer is its own.',
   params: z.strictObject({
-    issuer_field: parameters.field
+    issuer_field: parameters.fieldName
       .default('ISSUER')
       .meta({ label: 'Issuer field', help: 'Column that names the issuer.' }),
-    field: parameters.rankedField('VALUE_TRADED'),
+    field: parameters.fieldName.default('VALUE_TRADED'),
     window: parameters.window(60),
     missing: parameters.missing,
   }),

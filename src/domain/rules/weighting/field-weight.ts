@@ -32,7 +32,7 @@ export const fieldWeight = weightingClass({
     return {
       reads: [value],
       sentence: `Weigh constituents in proportion to ${named(value)} to the power of ${power}; ${onNegative}.`,
-      formula: `${field}^${power}`,
+      formula: `${named(value)}^${power}`,
       weigh(scope) {
         const values = valuesOf(scope, value);
         const below = values.findIndex((found) => found < 0);
@@ -43,7 +43,7 @@ export const fieldWeight = weightingClass({
             code: 'VALIDATION_FAILED',
             finding: {
               code: 'OUT_OF_RANGE',
-              message: `${field} of ${name} is ${values[below]!}; at least 0 is needed.`,
+              message: `${named(value)} of ${name} is ${values[below]!}; at least 0 is needed.`,
               path: 'params.negative',
             },
           };
@@ -51,7 +51,7 @@ export const fieldWeight = weightingClass({
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
         return weighed(
           sizes.map((size) => (size > 0 ? size ** power : 0)),
-          (position) => ({ [field]: values[position]!, power }),
+          (position) => ({ [value.field.name]: values[position]!, power }),
         );
       },
     };

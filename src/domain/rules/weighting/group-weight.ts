@@ -18,7 +18,7 @@ export const groupWeight = weightingClass({
   help: 'Weights groups first and the names within each group after.',
   params: z
     .strictObject({
-      field: parameters.field.meta({
+      field: parameters.fieldName.meta({
         label: 'Field',
         help: 'Column whose values are the groups; names without a value form one group.',
       }),

@@ -34,7 +34,7 @@ export const rankWeight = weightingClass({
           raw[position] = scheme === 'linear' ? order.length - i : 1 / (i + 1);
         });
         return weighed(raw, (position) => ({
-          [field]: Number.isNaN(values[position]!) ? null : values[position]!,
+          [value.field.name]: Number.isNaN(values[position]!) ? null : values[position]!,
           rank: ranks[position]! || null,
           count: order.length,
         }));

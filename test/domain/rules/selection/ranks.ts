@@ -1,4 +1,4 @@
-import { mean, rankedNames } from '../slow-market.js';
+import { mean, median, rankedNames } from '../slow-market.js';
 import { values, within, byGroup, part, type Case } from './case.js';
 
 /** Rules by expression, list and rank. */
@@ -124,6 +124,12 @@ export const RANKS: Case[] = [
       const caps = values(universe, (name) => slow.latest('MARKET_CAP', name, t));
       return byGroup(slow, universe, 'SECTOR').flatMap((names) => rankedNames(part(caps, names)).slice(0, 3));
     },
+  },
+  {
+    type: 'TopN',
+    params: { field: { name: 'SCORE', window: 20, lag: 5, aggregate: 'median' }, count: 9 },
+    keeps: (slow, universe, t) =>
+      rankedNames(values(universe, (name) => slow.over('SCORE', name, t - 5, 20, median))).slice(0, 9),
   },
   {
     type: 'BufferedTopN',

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { validateIndex } from '#domain/documents/validate-index.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
+import { topN } from '#domain/rules/selection/top-n.js';
+import { typeSpec } from '#domain/catalogue/type-spec.js';
+import { aligned, CALENDARS, generatedMarket, selectedBy, weightsBy } from './rule-market.js';
+
+const WINDOW = { name: 'MOMENTUM', window: 126, lag: 21 };
+const body = (params: object, weighting: object = { type: 'EqualWeight' }) => ({
+  id: 'X',
+  name: 'X',
+  calendar: 'TEST',
+  base_date: '2020-06-01',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { selection: [{ id: 'winners', type: 'TopN', params: { count: 20, ...params } }], weighting },
+});
+const check = (params: object) =>
+  validateIndex(body(params), { calendars: CALENDARS.list(), indexOf: () => undefined });
+
+test('a ranking by a datapoint with its window is that of the expression which reads it so', () => {
+  const sm = aligned(generatedMarket({ names: 60, sessions: 280, seed: 3 }));
+  const best = selectedBy(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
+  const weights = weightsBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
+  const byWeight = Object.entries(weights).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+  expect(best).toEqual(
+    byWeight
+      .slice(0, 15)
+      .map(([name]) => name)
+      .toSorted(),
+  );
+  expect(best).not.toEqual(selectedBy(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }));
+  const year = { name: 'MOMENTUM', window: 252 };
+  expect(selectedBy(sm, { type: 'TopN', params: { field: year, count: 15 } })).toEqual(
+    selectedBy(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }),
+  );
+  for (const name of best) {
+    const filter = { field: WINDOW, minimum: -1, maximum: 1e6 };
+    expect(selectedBy(sm, { type: 'RangeFilter', params: filter })).toContain(name);
+  }
+});
+
+test('the methodology says window and lag, also where a name alone stands for a year', () => {
+  const sentences = (params: object) => methodologyOf(IndexDocument.parse(body(params))).join(' ');
+  expect(sentences({ field: WINDOW })).toContain('largest MOMENTUM over 126 sessions, 21 sessions back');
+  expect(sentences({ field: 'MOMENTUM' })).toContain('largest MOMENTUM over 252 sessions');
+  expect(sentences({ field: 'CLOSE' })).toContain('largest CLOSE;');
+});
+
+test.each([
+  [{ field: { name: 'MOMENTUM', aggregate: 'mean', window: 5 } }, 'NOT_IN_CHOICES', 'field.aggregate'],
+  [{ field: { name: 'CLOSE', aggregate: 'mean' } }, 'REQUIRED', 'field.window'],
+  [{ field: { name: 'CLOSE', window: 0 } }, 'OUT_OF_RANGE', 'field.window'],
+  [{ field: { name: 'CLOSE', windows: 5 } }, 'UNKNOWN_FIELD', 'field.windows'],
+  [{ field: { window: 5 } }, 'REQUIRED', 'field.name'],
+  [{ field: 7 }, 'WRONG_TYPE', 'field'],
+  [{ field: '' }, 'OUT_OF_RANGE', 'field'],
+])('%j is refused: %s at %s', (params, code, path) => {
+  expect(check(params).findings.map((finding) => [finding.code, finding.path])).toEqual([
+    [code, `pipeline.selection[0].params.${path}`],
+  ]);
+});
+
+test('forms offer a text, and say where the object is described', () => {
+  for (const entry of [topN, rankWeight])
+    expect(typeSpec(entry).parameters[0]).toMatchObject({ name: 'field', type: 'string', ref: 'Datapoint' });
+});

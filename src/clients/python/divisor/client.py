@@ -157,7 +157,7 @@ class Divisor:
             for dataset in datasets:
                 query = {**fields, "name": name, "dataset": dataset, "activate": bool(fields.get("activate"))}
                 if store_id is not None:
-                    query.update(store_id=store_id, on_exists="append")
+                    query.update(store_id=store_id, on_exists="append", mapping=None)
                 query["activate"] = query["activate"] and dataset == datasets[-1]
                 frame = as_frame(tables[dataset])
                 answer = self.transport.upload("/data/import", lambda: parquet(frame), PARQUET, query)
@@ -170,7 +170,6 @@ class Divisor:
         return {**ready(answer, self._frames), "rows": {**answer["rows"], **rows}}
 
     def import_file(self, path: Union[str, Path], **fields: Any) -> Any:
-<<<<<<< HEAD
         """Imports an Excel workbook or a zip of CSV files, made like the template of `GET /data/import/template`; or the
         market as a Parquet file (.parquet) or an Arrow stream (.arrow), of up to 4 GiB."""
         file = Path(path)
@@ -179,14 +178,8 @@ class Divisor:
             answer = self.transport.upload("/data/import", lambda: _pieces(file), kind, {"name": file.stem, **fields})
             return ready(answer, self._frames)
         content = base64.b64encode(file.read_bytes()).decode()
-        kept = "csv" if file.suffix == ".zip" else "xlsx"
+        kept = "csv.zip" if file.suffix == ".zip" else "xlsx"
         return self.request("POST", "/data/import", {"name": file.stem, "format": kept, "content": content, **fields})
-=======
-        """Imports an Excel workbook, or a zip of CSV files, made like the template of `GET /data/import/template`."""
-        path = Path(path)
-        content = base64.b64encode(path.read_bytes()).decode()
-        return self.request("POST", "/data/import", {"name": path.stem, "format": "csv.zip" if path.suffix == ".zip" else "xlsx", "content": content, **fields})
->>>>>>> 49d61e3 (imports: the format csv.zip names what it is; csv stays)
 
     def serve(self, store_id: str) -> Any:
         """Serves a store, reading it afresh; one that is served already stays as it is."""

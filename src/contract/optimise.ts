@@ -3,7 +3,7 @@ import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
-import { CostsSpec } from '#domain/documents/optimisation-spec.js';
+import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-spec.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { Id } from '#domain/shape.js';
@@ -75,6 +75,7 @@ const optimisationBody = {
     .default(null)
     .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
   costs: CostsSpec.nullable().default(null),
+  candidates: optimisationFields.candidates.unwrap().default('parent'),
 };
 
 export const ObjectiveTypes = z

@@ -84,9 +84,9 @@ export function toDerivedPreview(
   preview: DerivedPreview,
   { indexId, asOf }: { readonly indexId: string; readonly asOf: string },
 ): Served<PreviewResponse> {
-  const { sm, document, session, parent, held, sides, relaxed } = preview;
+  const { sm, document, session, parent, candidates, held, sides, relaxed } = preview;
   const solved = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
-  const assets = Array.from(parent.columns, (column, i): PreviewResponse['assets'][number] => {
+  const assets = Array.from(candidates.columns, (column, i): PreviewResponse['assets'][number] => {
     const weight = solved.get(column) ?? null;
     return {
       identifier: sm.identifiers[column]!,
@@ -96,9 +96,9 @@ export function toDerivedPreview(
       excluded_at: null,
       uncapped_weight: null,
       capped: false,
-      source_weight: parent.weights[i]!,
+      source_weight: candidates.index[i]!,
       solved_weight: weight,
-      weight_delta: (weight ?? 0) - parent.weights[i]!,
+      weight_delta: (weight ?? 0) - candidates.index[i]!,
     };
   });
   return {

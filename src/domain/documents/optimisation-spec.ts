@@ -43,6 +43,10 @@ export const optimisationFields = {
   objective: ObjectiveSpec.default('min_tracking_error'),
   expected_returns: ReturnsSpec.nullable().optional(),
   costs: CostsSpec.nullable().optional(),
+  candidates: z.enum(['parent', 'universe']).optional().meta({
+    description:
+      'Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.',
+  }),
 };
 
 /** The same, as parsed. */
@@ -50,6 +54,7 @@ export interface OptimisationSpec {
   readonly objective: ObjectiveSpec;
   readonly expected_returns?: ReturnsSpec | null | undefined;
   readonly costs?: CostsSpec | null | undefined;
+  readonly candidates?: 'parent' | 'universe' | undefined;
 }
 
 /** Type of an objective as it was written. */

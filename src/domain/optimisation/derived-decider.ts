@@ -57,12 +57,12 @@ export function decidedOn(list: readonly Composition[], session: number): Compos
 }
 
 /** Names with a solved weight. */
-export function heldWeights({ parent, outcome }: DerivedSolve): SolvedWeights {
+export function heldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
   if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
   const { weights } = outcome.solution;
   const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
   return {
-    columns: Int32Array.from(places, (place) => parent.columns[place]!),
+    columns: Int32Array.from(places, (place) => columns[place]!),
     weights: Float64Array.from(places, (place) => weights[place]!),
   };
 }
@@ -106,7 +106,7 @@ export function findingsOf(solve: DerivedSolve): Finding[] {
     found.push(
       warning(
         'NO_WEIGHT_DATA',
-        `On ${date} ${risk.coverage.excluded.size} of ${parent.columns.length} names have too short a history for the risk model; ${problem.objective.entry.type === TRACKING.entry.type ? 'the mean variance stands for theirs' : 'they are left out'}.`,
+        `On ${date} ${risk.coverage.excluded.size} of ${solve.columns.length} names have too short a history for the risk model; ${problem.objective.entry.type === TRACKING.entry.type ? 'the mean variance stands for theirs' : 'they are left out'}.`,
       ),
     );
   }

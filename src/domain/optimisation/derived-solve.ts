@@ -15,6 +15,7 @@ import { createRiskMemory, estimateRisk, type RiskEstimate } from './covariance.
 import { giveWay } from './give-way.js';
 import { TRACKING } from '../objectives/objective.js';
 import type { Coverage } from '../risk/return-panel.js';
+import { candidatesAt } from './candidates.js';
 import { driftedWeights } from './drift.js';
 import type { PreviousWeights, Problem } from './problem.js';
 import { statedProblem, type HeldWeights } from './stated-problem.js';
@@ -35,6 +36,8 @@ export interface SolvedWeights {
 export interface DerivedSolve {
   /** The parent's composition that was optimised. */
   readonly parent: Composition;
+  /** Columns of the problem's names, ascending, [N]. */
+  readonly columns: Int32Array;
   readonly problem: Problem;
   readonly risk: RiskEstimate;
   readonly outcome: DerivedOutcome;
@@ -126,7 +129,8 @@ export function createDerivedSolver({
     remembers: remembers(constraints) || hasCosts,
     solve(parent, previous) {
       sections ??= crossSectionsOf({ market: sm, treatment, currency });
-      const { columns, decision } = parent;
+      const { decision } = parent;
+      const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
       const risk = estimateRisk(
         engine,
         { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision },
@@ -138,7 +142,7 @@ export function createDerivedSolver({
         rows: constraints,
         columns,
         identifiers: identifiersOf(sm, columns),
-        index: parent.weights,
+        index,
         previous: previous === null ? null : alignWeights(previous, columns),
         held: previous === null || !hasCosts ? null : heldUntil(decision, previous, columns),
         risk,
@@ -147,11 +151,19 @@ export function createDerivedSolver({
       });
       const leavers = previous === null ? [] : leaversOf(sm, previous, columns);
       if (risk.isIdentity && problem.objective.entry.type !== TRACKING.entry.type)
-        return { parent, risk, leavers, problem, outcome: { kind: 'no-risk', coverage: risk.coverage }, relaxed: [] };
+        return {
+          parent,
+          columns,
+          risk,
+          leavers,
+          problem,
+          outcome: { kind: 'no-risk', coverage: risk.coverage },
+          relaxed: [],
+        };
       const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
       const solved = solveGivingWay(solvers, problem, warm);
       if (solved.outcome.kind === 'solved') last = { columns, state: solved.outcome.solution.answer.state };
-      return { parent, risk, leavers, ...solved };
+      return { parent, columns, risk, leavers, ...solved };
     },
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };

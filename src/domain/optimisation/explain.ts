@@ -28,7 +28,7 @@ import { refusalOf } from './unsolved.js';
 
 /** The chain behind one weight of a derived index: that of its parent, and the optimisation that moved it. */
 export interface DerivedExplanation extends Holding {
-  /** Whether the parent holds the name: nothing else can be held. */
+  /** Whether the name may be held: the parent has it, or its universe where that has the candidates. */
   readonly inUniverse: boolean;
   /** Datapoints that constraint rows read of the name. */
   readonly datapoints: readonly ExplainedDatapoint[];
@@ -36,7 +36,7 @@ export interface DerivedExplanation extends Holding {
   readonly objective: string;
   /** The same of the parent, on the effective date of the composition that was optimised. */
   readonly source: NameExplanation;
-  /** Null for a name that the parent does not hold. */
+  /** Null for a name that is no candidate. */
   readonly solve: NameSolve | null;
   readonly findings: readonly Finding[];
 }
@@ -110,7 +110,7 @@ export function explainWeight(
   const solve = solver.solve(parent, previous);
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
-  const place = parent.columns.indexOf(column);
+  const place = solve.columns.indexOf(column);
   return {
     ...holdingOf(inForce, column, heldWeights(solve)),
     inUniverse: place >= 0,

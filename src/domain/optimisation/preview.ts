@@ -9,6 +9,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, type ErrorCode } from '../refusal.js';
 import { sessionWithData, type RulePreview } from '../rules/preview.js';
 import { findingsOf, heldWeights } from './derived-decider.js';
+import type { Candidates } from './candidates.js';
 import { createDerivedSolver, type SolvedWeights } from './derived-solve.js';
 import type { Moved } from './relaxation.js';
 import { rowSides, type RowSide } from './report.js';
@@ -21,6 +22,8 @@ export interface DerivedPreview {
   /** Latest session with data on or before the day asked for. */
   readonly session: number;
   readonly parent: Composition;
+  /** Columns that may be held, ascending, with the weights of the parent, [N]. */
+  readonly candidates: Candidates;
   readonly held: SolvedWeights;
   readonly sides: readonly RowSide[];
   /** Rows that gave way by their priority. */
@@ -108,12 +111,13 @@ function previewAt(
   const solve = solver.solve(parent, previous);
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
-  requireRates(sm, parent.columns, { currency: document.currency, session });
+  requireRates(sm, solve.columns, { currency: document.currency, session });
   return {
     sm,
     document,
     session,
     parent,
+    candidates: { columns: solve.columns, index: solve.problem.index },
     held: heldWeights(solve),
     sides: rowSides(solve.problem, solve.outcome.solution),
     relaxed: solve.relaxed,

@@ -16,6 +16,7 @@ import { Refusal } from '../refusal.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
+import { candidatesAt } from './candidates.js';
 import { estimateRisk, type RiskEstimate } from './covariance.js';
 import { identifiersOf } from './derived-solve.js';
 import { frontierOf, type Frontier } from './frontier.js';
@@ -146,10 +147,11 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
  */
 function problemAt(
   { composer, engine, indexId, constraints, spec }: OptimisationInput,
-  { columns, weights: index, decision }: Composition,
+  target: Composition,
   window: Window,
 ): { readonly problem: Problem; readonly risk: RiskEstimate } {
   const sm = composer.market(indexId);
+  const { columns, index } = candidatesAt(composer, indexId, target, spec.candidates ?? 'parent');
   const treatment = composer.treatment(indexId);
   const { currency } = composer.document(indexId);
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
@@ -164,7 +166,7 @@ function problemAt(
     previous: null,
     held: null,
     risk,
-    cross: crossSectionsOf({ market: sm, treatment, currency }).at(decision, columns),
+    cross: crossSectionsOf({ market: sm, treatment, currency }).at(target.decision, columns),
     algebra: engine,
   });
   return { problem, risk };

@@ -71,7 +71,7 @@ function derivationSentences(derivation: NonNullable<IndexDocument['derivation']
     ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${parameterText(params)}.`,
   );
   return [
-    `Its constituents are those of the index ${source_index_id}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
+    `Its constituents are ${derivation.candidates === 'universe' ? `chosen from the universe of the index ${source_index_id}` : `those of the index ${source_index_id}`}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
     ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}.`]),
     ...(costs === null || costs === undefined ? [] : [costsSentence(costs)]),
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),

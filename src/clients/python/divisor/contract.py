@@ -1349,6 +1349,8 @@ class DerivationPayload(_DerivationPayload, total=False):
     expected_returns: t.Optional[DerivationPayloadExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    candidates: t.Literal["parent", "universe"]
 
 
 class DerivationPayloadInputObjective(t.TypedDict):
@@ -1373,6 +1375,8 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
     constraints: t.Sequence[ConstraintRowInput]
 
@@ -3448,6 +3452,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
+    candidates: t.Literal["parent", "universe"]
     #: Rebalance to target: the latest on or before this day; null takes the latest.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
@@ -3529,6 +3534,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
+    candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRowBody]
 

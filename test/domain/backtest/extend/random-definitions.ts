@@ -154,6 +154,7 @@ export const randomDerivation = fc
     frequency: fc.constantFrom('weekly', 'daily'),
     lag: fc.constantFrom(0, 0, 2),
     parentFrequency: fc.constantFrom('weekly', 'monthly', 'none'),
+    candidates: fc.constantFrom('parent', 'universe'),
     weighting: fc.constantFrom(
       { type: 'EqualWeight' },
       { type: 'MarketCapWeight', cap: 0.3 },
@@ -168,7 +169,7 @@ export const randomDerivation = fc
       { id: 'even', type: 'ActiveShare', params: { limit: 0.02, priority: 1 } },
     ]),
   })
-  .map(({ frequency, lag, parentFrequency, weighting, constraints }) => ({
+  .map(({ frequency, lag, parentFrequency, candidates, weighting, constraints }) => ({
     parent: IndexDocument.parse({
       id: 'P',
       name: 'P',
@@ -176,7 +177,12 @@ export const randomDerivation = fc
       base_date: '2024-02-08',
       universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] },
       rebalance: { frequency: parentFrequency },
-      pipeline: { treatment: { dividends: 'total' }, weighting },
+      pipeline: {
+        // With the universe as candidates the parent holds some of it.
+        selection: candidates === 'parent' ? [] : [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 3 } }],
+        treatment: { dividends: 'total' },
+        weighting,
+      },
     }),
     document: IndexDocument.parse({
       id: 'X',
@@ -184,7 +190,7 @@ export const randomDerivation = fc
       calendar: 'MAIN',
       base_date: '2024-02-08',
       rebalance: { frequency, effective_lag: lag },
-      derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints },
+      derivation: { source_index_id: 'P', objective: 'min_tracking_error', candidates, constraints },
     }),
   }));
 

@@ -10,6 +10,7 @@ import { marketRows, service } from './set-up.js';
 
 type Result = z.infer<typeof OptimisationRunResult>;
 
+const CAPS = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
 const CAPM = { type: 'capm', risk_aversion: 2.5 };
 
 async function finished(request: object): Promise<JobStatus> {
@@ -28,11 +29,10 @@ async function solved(request: object): Promise<Result> {
 export function describeObjectives(): void {
   describe('a run for an objective', () => {
     beforeAll(async () => {
-      const constraints = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
       const { status } = await service.ask('PUT', '/optimise/constraint-sets/caps', {
         id: 'caps',
         name: 'Caps',
-        constraints,
+        constraints: CAPS,
       });
       expect(status).toBe(200);
     });
@@ -96,6 +96,28 @@ export function describeObjectives(): void {
       const held = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
       expect(held.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
+    });
+
+    test('among the names of the universe has an entrant with an index weight of 0, and is never better without it', async () => {
+      for (const request of [
+        { objective: 'min_variance' },
+        { objective: 'max_diversification' },
+        { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } },
+      ]) {
+        const few = await solved(request);
+        const many = await solved({ ...request, candidates: 'universe' });
+        expect([few.weights.length, many.weights.length]).toEqual([11, 12]);
+        const held = new Set(few.weights.map(({ identifier }) => identifier));
+        const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
+        expect(entrant.index_weight).toBe(0);
+        // The same risk model with the same names, of which one may not be held.
+        const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
+        const set = { id: 'without', name: 'Without', constraints: rows };
+        expect((await service.ask('PUT', '/optimise/constraint-sets/without', set)).status).toBe(200);
+        const without = await solved({ ...request, constraint_set_id: 'without', candidates: 'universe' });
+        const loss = many.objective_value - without.objective_value;
+        expect(request.objective === 'min_variance' ? loss : -loss).toBeLessThanOrEqual(1e-12);
+      }
     });
 
     test('that no weights can have what it asks for says so with the most there is', async () => {
@@ -220,6 +242,33 @@ export function describeObjectives(): void {
       const { error } = await service.finished(job.job_id);
       expect(error).toMatchObject({ code: 'RISK_INSUFFICIENT_DATA' });
       expect(error!.message).toContain('20 are needed');
+    });
+
+    test('chosen from the universe holds names that its parent does not, and so may one derived from it', async () => {
+      const body = { objective: 'min_variance', candidates: 'universe' };
+      expect((await derive('WIDE', body)).status).toBe(200);
+      const { rebalances } = await backtest('WIDE');
+      const parents = await backtest('BROAD');
+      const entrants = rebalances.map(({ date, weights }) => {
+        const own = parents.rebalances.find((rebalance) => rebalance.date === date)!.weights;
+        return Object.keys(weights).filter((name) => own[name] === undefined);
+      });
+      // Eleven of twelve names are in the parent; the twelfth has the least beta and comes in.
+      expect(entrants.every((names) => names.length === 1)).toBe(true);
+      for (const { date: day, weights } of rebalances.slice(0, 2)) {
+        const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/WIDE/preview', { as_of: day });
+        for (const [name, weight] of Object.entries(weights))
+          expect(Math.abs(preview.weights[name]! - weight)).toBeLessThan(1e-12);
+        expect(preview.assets).toHaveLength(12);
+        const entrant = preview.assets.find(({ identifier }) => identifier === entrants[0]![0])!;
+        expect([entrant.source_weight, entrant.weight! > 0]).toEqual([0, true]);
+      }
+      const floor = [{ type: 'PositionBounds', params: { lower: 0.02 } }];
+      const wider = { id: 'WIDER', name: 'Wider', objective: 'min_variance', candidates: 'universe' };
+      expect((await service.ask('POST', '/indices/WIDE/optimise', { ...wider, constraints: floor })).status).toBe(200);
+      // A floor of 2 % holds every candidate, more names than its parent has.
+      expect(Object.keys(rebalances[0]!.weights).length).toBeLessThan(12);
+      expect(Object.keys((await backtest('WIDER')).rebalances[0]!.weights)).toHaveLength(12);
     });
 
     test('has its objective in the sentences of its methodology', async () => {

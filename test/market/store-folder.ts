@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Finding } from '#domain/findings.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import type { Dataset } from '#market/content/datasets.js';
+import type { TableKind } from '#market/content/table-kinds.js';
 import { PLAIN_TERMS, type MarketTerms } from '#market/mapping/mapped-content.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
@@ -28,7 +28,7 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
 /** Reads a folder the way a registration does, in this process; `onProgress` may meddle with it on the way. */
 export async function readFolder(
   folder: string,
-  tables: Partial<Record<Dataset, string>> = {},
+  tables: Partial<Record<TableKind, string>> = {},
   onProgress: (fraction: number, message: string) => void = () => {},
   terms: MarketTerms = PLAIN_TERMS,
 ): Promise<FolderRead> {

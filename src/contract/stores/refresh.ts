@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { STORE_DATASETS } from '#domain/documents/dataset-document.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { IsoDate } from '#domain/shape.js';
 import { Finding } from '../common.js';
 import { jobStatus } from '../jobs.js';
@@ -37,7 +37,7 @@ export const RefreshResult = z
       .int()
       .meta({ description: 'Rows of all datasets that were held and that the source has changed or removed.' }),
     datasets: z
-      .record(z.enum(STORE_DATASETS), z.strictObject(rowCounts))
+      .record(z.enum(TABLE_KINDS), z.strictObject(rowCounts))
       .meta({ description: 'What was taken, by dataset.' }),
     dates_added: z.int(),
     identifiers_added: z.int(),
@@ -46,7 +46,7 @@ export const RefreshResult = z
     restatements: z
       .array(
         z.strictObject({
-          dataset: z.enum(STORE_DATASETS),
+          dataset: z.enum(TABLE_KINDS),
           identifier: z.string(),
           date: z.string().nullable(),
           column: z.string(),

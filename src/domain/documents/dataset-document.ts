@@ -18,11 +18,11 @@ export const DeclaredCurrency = CurrencyCode.nullable().meta({
   description: 'Currency of the prices of names that have no CURRENCY of their own; null for none declared.',
 });
 
-/** The datasets of a store, in the order in which they are read and reported. */
-export const STORE_DATASETS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
+/** The tables of a dataset, in the order in which they are read and reported. */
+export const TABLE_KINDS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 
-/** Names of the datasets a store may hold elsewhere than under the dataset's own name. */
-export const TableNames = z.partialRecord(z.enum(STORE_DATASETS), z.string().min(1).max(200));
+/** Names of tables that a dataset holds under other names than their kind. */
+export const TableNames = z.partialRecord(z.enum(TABLE_KINDS), z.string().min(1).max(200));
 
 const ErrorDetailBody = z.strictObject({
   code: z.string(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../shape.js';
 import { Mapping } from './mapping.js';
-import { Adjustment, DeclaredCurrency, STORE_DATASETS } from './dataset-document.js';
+import { Adjustment, DeclaredCurrency, TABLE_KINDS } from './dataset-document.js';
 
 /** A table as a request carries it. Its rows are checked where they are read: each problem at its own row. */
 export interface ImportTable {
@@ -50,7 +50,7 @@ const { shape } = ImportHeader;
 export const ImportQuery = z.strictObject({
   name: shape.name.optional().meta({ description: 'Of the store. Needed where the body is a table.' }),
   store_id: shape.store_id,
-  dataset: z.enum(STORE_DATASETS).optional().meta({ description: 'What the table is; market by default.' }),
+  dataset: z.enum(TABLE_KINDS).optional().meta({ description: 'What the table is; market by default.' }),
   adjustment: Adjustment.optional(),
   currency: z.string().optional().meta({ description: 'Currency of names that have no CURRENCY of their own.' }),
   mapping: z.string().max(100_000).optional().meta({ description: 'A Mapping as JSON: how the table is read.' }),

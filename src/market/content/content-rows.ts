@@ -4,7 +4,7 @@ import type { ContentTables } from './market-content.js';
 import type { CsvRecord } from '../formats/csv.js';
 import { createMarketRecords, raggedRow, textCells } from '../formats/csv.js';
 import { completeContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
-import type { Dataset } from './datasets.js';
+import type { TableKind } from './table-kinds.js';
 import type { MarketFile, MarketRows } from './market-rows.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows } from './reference-rows.js';
@@ -22,10 +22,10 @@ export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | 
 /** The rows of all datasets on their way to one content. */
 export interface ContentRows {
   /** Begins a table of cells. @param table what it is called where it lies */
-  beginCells(dataset: Dataset, label: string, columns: readonly string[], table?: string): RowSink;
+  beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: string): RowSink;
   /** Begins a CSV file; numbers of the market are read from its bytes. */
   beginCsv(
-    dataset: Dataset,
+    tableKind: TableKind,
     label: string,
     columns: readonly string[],
     table?: string,
@@ -36,7 +36,7 @@ export interface ContentRows {
     columns: readonly string[],
     table?: string,
   ): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
-  rowsOf(dataset: Dataset): number;
+  rowsOf(tableKind: TableKind): number;
   /** The tables beside the market. */
   toTables(): ContentTables;
   /** The content; undefined when anything was wrong. */
@@ -53,8 +53,8 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     series: createSeriesRows(problems),
   };
 
-  function beginCells(dataset: Dataset, label: string, columns: readonly string[], table?: string): RowSink {
-    if (dataset !== 'market') return tables[dataset].beginFile(label, columns);
+  function beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: string): RowSink {
+    if (tableKind !== 'market') return tables[tableKind].beginFile(label, columns);
     const file = market.beginFile(label, columns, table);
     return file && ((cells) => market.addCells(file, cells));
   }
@@ -68,12 +68,12 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
 
   return {
     beginCells,
-    beginCsv(dataset, label, columns, table) {
-      return dataset === 'market'
+    beginCsv(tableKind, label, columns, table) {
+      return tableKind === 'market'
         ? records(label, columns, table)
-        : tableRecords(tables[dataset], label, columns, problems);
+        : tableRecords(tables[tableKind], label, columns, problems);
     },
-    rowsOf: (dataset) => (dataset === 'market' ? market.rows : tables[dataset].rows),
+    rowsOf: (tableKind) => (tableKind === 'market' ? market.rows : tables[tableKind].rows),
     beginMarket(label, columns, table) {
       const file = market.beginFile(label, columns, table);
       return file && { file, market };

@@ -5,7 +5,7 @@ import { compareText } from '#domain/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { canonicalTables } from './canonical-tables.js';
-import { datasetRows, type Dataset, type DatasetRows } from './datasets.js';
+import { rowsByTable, type TableKind, type RowsByTable } from './table-kinds.js';
 import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBlocks } from './day-blocks.js';
 import { historyDigests } from './history.js';
 import type { ContentTables, MarketContent } from './market-content.js';
@@ -83,18 +83,18 @@ function tablesDigest({ reference, actions, universes, series }: ContentTables):
 const RESTING_BYTES = 16 << 20;
 
 /** Rows that a content has as tables. @cost one pass over CLOSE */
-export function rowsOf({ fields, reference, actions, universes, series }: MarketContent): DatasetRows {
+export function rowsOf({ fields, reference, actions, universes, series }: MarketContent): RowsByTable {
   const close = fields.get('CLOSE')!;
   let market = 0;
   for (let cell = 0; cell < close.length; cell++) if (close[cell] === close[cell]) market += 1;
-  const rows: Record<Dataset, number> = {
+  const rows: Record<TableKind, number> = {
     market,
     reference: [...reference.rows.values()].reduce((sum, spells) => sum + spells.length, 0),
     corporate_actions: actions.length,
     universes: universes.length,
     series: [...(series?.values() ?? [])].reduce((sum, { days }) => sum + days.length, 0),
   };
-  return datasetRows((dataset) => rows[dataset]);
+  return rowsByTable((table) => rows[table]);
 }
 
 /** Days of the first and the last bar; null for a store without any. */

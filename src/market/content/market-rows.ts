@@ -2,7 +2,7 @@ import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn, notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
-import { COUNT_COLUMNS, PRICE_COLUMNS } from './datasets.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { badDay, badIdentifier, quoted, repeatedKey } from './key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
 import { namedColumns } from '../import/named-columns.js';

@@ -157,11 +157,11 @@ function placeOf(path: string, column: string | undefined): string {
   const label = opening < 0 ? path : path.slice(0, opening);
   const named = column ?? (opening < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
   const slash = label.indexOf('/');
-  const dataset =
+  const table =
     column !== undefined && slash < 0 && label.endsWith(`.${column}`)
       ? label.slice(0, -column.length - 1)
       : slash < 0
         ? label
         : label.slice(0, slash);
-  return named === '' ? dataset : `${dataset}.${named}`;
+  return named === '' ? table : `${table}.${named}`;
 }

@@ -1,11 +1,11 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
 import type { MarketContent } from './market-content.js';
-import type { Dataset } from './datasets.js';
+import type { TableKind } from './table-kinds.js';
 import { compareBars, holdsAny, newColumns, type MarketChanges } from './market-changes.js';
 import type { Panels } from '../serving/panels.js';
 import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges } from './restatements.js';
-import { compareTables, type TableDataset } from './table-changes.js';
+import { compareTables, type SideTable } from './table-changes.js';
 
 export interface RefreshOptions {
   /** Last day to bring in; later days that are held stay as they are. Null: whatever there is. */
@@ -15,7 +15,7 @@ export interface RefreshOptions {
   /** Whether all bars of the source came, those of days that are held among them. */
   readonly isWhole: boolean;
   /** Tables that are as they are held: nothing of them came. */
-  readonly unchangedTables?: readonly Dataset[];
+  readonly unchangedTables?: readonly TableKind[];
 }
 
 /** What a refresh did, as its job reports it. */
@@ -24,7 +24,7 @@ export interface RefreshReport {
   readonly rows_added: number;
   /** Rows of all datasets that were held and are others now, or gone. */
   readonly rows_changed: number;
-  readonly datasets: Readonly<Record<Dataset, RowCounts>>;
+  readonly datasets: Readonly<Record<TableKind, RowCounts>>;
   readonly dates_added: number;
   readonly identifiers_added: number;
   readonly start: string;
@@ -166,11 +166,11 @@ function exampleOf(first: Restatement | undefined): string {
 }
 
 /** What was taken and tells of days that were held already: results made before rest on other data. */
-function tableFindings(tables: Readonly<Record<TableDataset, TableChanges>>, lastDay: Day): Finding[] {
-  return Object.entries(tables).flatMap(([dataset, { history }]): Finding[] => {
+function tableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
+  return Object.entries(tables).flatMap(([tableKind, { history }]): Finding[] => {
     const { added, changed, removed } = history;
     if (added + changed + removed === 0) return [];
     const message = `Rows about days up to ${formatDay(lastDay)}: ${changed} changed, ${removed} removed, ${added} added. They are served from now on; run earlier computations again.`;
-    return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: dataset, message }];
+    return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: tableKind, message }];
   });
 }

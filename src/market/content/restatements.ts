@@ -1,9 +1,9 @@
 import type { ReferenceValue } from '#domain/market/market-data.js';
-import type { Dataset } from './datasets.js';
+import type { TableKind } from './table-kinds.js';
 
 /** A value that the source has changed, null where there is none. */
 export interface Restatement {
-  readonly dataset: Dataset;
+  readonly dataset: TableKind;
   readonly identifier: string;
   /** Null for what has always held. */
   readonly date: string | null;

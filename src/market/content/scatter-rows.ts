@@ -1,7 +1,7 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { allOver } from '../process/all-over.js';
 import { BLOCK_DAYS } from './day-blocks.js';
-import { COUNT_COLUMNS, PRICE_COLUMNS } from './datasets.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { doublesOf, integersOf } from '../sources/duckdb.js';
 import { dayPositions } from './market-rows.js';
 import type { Panels } from '../serving/panels.js';

@@ -2,11 +2,11 @@ import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import type { ContentTables } from './market-content.js';
-import type { Dataset } from './datasets.js';
+import type { TableKind } from './table-kinds.js';
 import { createRestatements, type RowCounts, type TableChanges } from './restatements.js';
 import { compareSeries } from './series-changes.js';
 
-export type TableDataset = Exclude<Dataset, 'market'>;
+export type SideTable = Exclude<TableKind, 'market'>;
 
 /** A row of a table, apart from what it is found by. */
 interface TableRow {
@@ -23,9 +23,9 @@ interface TableRow {
 type Rows = ReadonlyMap<string, readonly TableRow[]>;
 
 /** Tables that are compared row by row. */
-type RowDataset = Exclude<TableDataset, 'series'>;
+type RowTable = Exclude<SideTable, 'series'>;
 
-const ROWS: Record<RowDataset, (content: ContentTables) => Rows> = {
+const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
   reference: ({ reference }) => referenceRows(reference),
   corporate_actions: ({ actions }) => actionRows(actions),
   universes: ({ universes }) => membershipRows(universes),
@@ -46,15 +46,15 @@ export function compareTables(
   before: ContentTables,
   after: ContentTables,
   held: HeldBars,
-): Record<TableDataset, TableChanges> {
+): Record<SideTable, TableChanges> {
   const names = new Set(held.identifiers);
   const rules: Rules = {
     isHistory: (rows) => names.has(rows[0]!.identifier) && firstDay(rows) <= held.lastDay,
     isContinued: (was, is) =>
       (was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is),
   };
-  const changesOf = (dataset: RowDataset): TableChanges =>
-    compareRows(dataset, ROWS[dataset](before), ROWS[dataset](after), rules);
+  const changesOf = (table: RowTable): TableChanges =>
+    compareRows(table, ROWS[table](before), ROWS[table](after), rules);
   return {
     reference: before.reference === after.reference ? NO_CHANGES : changesOf('reference'),
     corporate_actions: before.actions === after.actions ? NO_CHANGES : changesOf('corporate_actions'),
@@ -92,7 +92,7 @@ interface Rules {
   isContinued(was: TableRow, is: TableRow): boolean;
 }
 
-function compareRows(dataset: RowDataset, before: Rows, after: Rows, rules: Rules): TableChanges {
+function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): TableChanges {
   const restated = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
@@ -105,7 +105,7 @@ function compareRows(dataset: RowDataset, before: Rows, after: Rows, rules: Rule
       const [x, y] = [was.values.get(column) ?? null, is?.values.get(column) ?? null];
       if (x !== y)
         restated.add(() => ({
-          dataset,
+          dataset: table,
           identifier: was.identifier,
           date: was.day === null ? null : formatDay(was.day),
           column,

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn } from './cells.js';
-import { COUNT_COLUMNS, PRICE_COLUMNS } from '../content/datasets.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from '../content/table-kinds.js';
 import { cellOf, chunksOf, sqlName, type DuckDb } from '../sources/duckdb.js';
 import { badDay, badIdentifier, repeatedKey } from '../content/key-problems.js';
 import {

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Mapping } from '#domain/documents/mapping.js';
-import { columnName } from '../content/datasets.js';
+import { columnName } from '../content/table-kinds.js';
 import { ADJUSTED_CLOSE, renamed } from '../mapping/mapped-columns.js';
 import { hasPlainRows } from '../mapping/market-tables.js';
 import { sqlName, sqlText } from '../sources/duckdb.js';

@@ -2,7 +2,8 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { Cell } from '../formats/cells.js';
 import type { RowSink } from '../content/content-rows.js';
-import { DATASETS, type Dataset } from '../content/datasets.js';
+import type { TableKind } from '../content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { cellPath, type Problems } from '../content/problems.js';
 
@@ -17,11 +18,11 @@ export function readFrames(
   tables: Readonly<Record<string, Frame>>,
   mapping: Mapping | null,
   problems: Problems,
-  beginFile: (dataset: Dataset, name: string, columns: readonly string[]) => RowSink,
+  beginFile: (tableKind: TableKind, name: string, columns: readonly string[]) => RowSink,
 ): void {
   const mapped: string[] = [];
   for (const name of Object.keys(tables)) {
-    if ((DATASETS as readonly string[]).includes(name)) continue;
+    if ((TABLE_KINDS as readonly string[]).includes(name)) continue;
     if (mapping !== null && isMarketTable(mapping, name)) {
       mapped.push(name);
       continue;
@@ -29,11 +30,11 @@ export function readFrames(
     problems.error({
       code: 'UNKNOWN_FIELD',
       path: `tables.${name}`,
-      message: `${name.slice(0, 80)} is no dataset; the accepted set is ${DATASETS.join(', ')}.${didYouMean(name, DATASETS)}`,
-      accepted: DATASETS,
+      message: `${name.slice(0, 80)} is no dataset; the accepted set is ${TABLE_KINDS.join(', ')}.${didYouMean(name, TABLE_KINDS)}`,
+      accepted: TABLE_KINDS,
     });
   }
-  const held = DATASETS.filter((dataset) => Object.hasOwn(tables, dataset));
+  const held = TABLE_KINDS.filter((tableKind) => Object.hasOwn(tables, tableKind));
   if (!held.includes('market') && mapped.length === 0)
     problems.error({
       code: 'EMPTY_DATASET',
@@ -41,9 +42,9 @@ export function readFrames(
       message: 'There is no market table; it is the one that is needed.',
     });
   for (const name of [...mapped, ...held]) {
-    const dataset = held.find((each) => each === name) ?? 'market';
+    const tableKind = held.find((each) => each === name) ?? 'market';
     const frame = tables[name]!;
-    const addRow = beginFile(dataset, name, frame.columns);
+    const addRow = beginFile(tableKind, name, frame.columns);
     if (addRow !== undefined)
       frame.data.forEach((row, i) =>
         addFrameRow(row, i + 1, { name, columns: frame.columns.length, addRow, problems }),

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { MarketTasks, UploadedTable } from '../process/market-tasks.js';
 import { mergeContents } from '../content/merge-content.js';
 import type { Problems } from '../content/problems.js';
-import { identityOfFile, type DatasetFiles } from '../sources/folder.js';
+import { identityOfFile, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
 import { refuseAppendedAdjustment, type Imported } from './perform-import.js';
@@ -39,7 +39,7 @@ export async function importTable(
   return merged && { content: merged, rows: read.rows, ...where };
 }
 
-async function filesOf(dataset: UploadedTable['dataset'], path: string): Promise<DatasetFiles> {
+async function filesOf(dataset: UploadedTable['dataset'], path: string): Promise<TableFiles> {
   const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
   const file = {
     path,

@@ -1,5 +1,5 @@
 import type { ImportFormat } from '#domain/documents/import-request.js';
-import type { Dataset } from '../content/datasets.js';
+import type { TableKind } from '../content/table-kinds.js';
 import { protectedText } from '../formats/formula-text.js';
 import { writeWorkbook, type Sheet } from '../formats/workbook-writer.js';
 import { writeZip } from '../formats/zip-writer.js';
@@ -7,7 +7,7 @@ import { writeZip } from '../formats/zip-writer.js';
 type Rows = readonly (readonly (string | number | null)[])[];
 
 /** Columns of each dataset and one example row: a market of one name that can be imported as it is. */
-const EXAMPLES: Readonly<Record<Dataset, Rows>> = {
+const EXAMPLES: Readonly<Record<TableKind, Rows>> = {
   market: [
     ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
     ['EXMPL', '2024-01-02', 99.5, 101.25, 98.75, 100, 125000, 5000000, 0.85],

@@ -3,10 +3,10 @@ import {
   columnName,
   isKnownColumn,
   KNOWN_COLUMNS,
-  OPEN_DATASETS,
+  OPEN_TABLES,
   REQUIRED_COLUMNS,
-  type Dataset,
-} from '../content/datasets.js';
+  type TableKind,
+} from '../content/table-kinds.js';
 import type { Problems } from '../content/problems.js';
 
 /** Columns that a message about a missing one lists. */
@@ -18,15 +18,15 @@ const LISTED_MAX = 20;
  * @returns undefined when none of the needed columns is there: the file is none of this dataset
  */
 export function namedColumns(
-  dataset: Dataset,
+  table: TableKind,
   label: string,
   written: readonly string[],
   problems: Problems,
 ): string[] | undefined {
-  const names = written.map((column) => columnName(dataset, column));
+  const names = written.map((column) => columnName(table, column));
   const isRepeated = (name: string, i: number) => name !== '' && names.indexOf(name) !== i;
-  const missing = REQUIRED_COLUMNS[dataset].filter((column) => !names.includes(column));
-  tellMissing({ dataset, label, written, missing }, problems);
+  const missing = REQUIRED_COLUMNS[table].filter((column) => !names.includes(column));
+  tellMissing({ dataset: table, label, written, missing }, problems);
   for (const column of new Set(names.filter(isRepeated))) {
     problems.error({
       code: 'DUPLICATE_KEY',
@@ -43,21 +43,21 @@ export function namedColumns(
       message: `Column ${unnamed + 1} of ${written.length} has no name; it needs one, or has to be removed.`,
     });
   }
-  if (missing.length === REQUIRED_COLUMNS[dataset].length) return undefined;
-  doubtNames({ dataset, label, names, missing }, problems);
+  if (missing.length === REQUIRED_COLUMNS[table].length) return undefined;
+  doubtNames({ dataset: table, label, names, missing }, problems);
   // A column meant for a missing one is not read as one of its own: each of its cells would be refused.
-  return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset, missing }) ? '' : name));
+  return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset: table, missing }) ? '' : name));
 }
 
 interface Missing {
-  readonly dataset: Dataset;
+  readonly dataset: TableKind;
   readonly label: string;
   readonly written: readonly string[];
   readonly missing: readonly string[];
 }
 
-function tellMissing({ dataset, label, written, missing }: Missing, problems: Problems): void {
-  const others = written.filter((column) => !isKnownColumn(dataset, column));
+function tellMissing({ dataset: table, label, written, missing }: Missing, problems: Problems): void {
+  const others = written.filter((column) => !isKnownColumn(table, column));
   for (const column of missing) {
     const near = nearestName(column, others);
     const meant = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${column}?`;
@@ -78,22 +78,22 @@ function tellMissing({ dataset, label, written, missing }: Missing, problems: Pr
 }
 
 interface Named {
-  readonly dataset: Dataset;
+  readonly dataset: TableKind;
   readonly label: string;
   readonly names: readonly string[];
   readonly missing: readonly string[];
 }
 
 /** Doubts columns that are called nearly like a known one that is absent. */
-function doubtNames({ dataset, label, names, missing }: Named, problems: Problems): void {
-  const absent = KNOWN_COLUMNS[dataset].filter((known) => !names.includes(known) && !missing.includes(known));
+function doubtNames({ dataset: table, label, names, missing }: Named, problems: Problems): void {
+  const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(
-    (name) => name !== '' && !isKnownColumn(dataset, name) && !isMeantFor(name, { dataset, missing }),
+    (name) => name !== '' && !isKnownColumn(table, name) && !isMeantFor(name, { dataset: table, missing }),
   );
   for (const name of unknown) {
     const question = didYouMean(name, absent);
     if (question === '') continue;
-    const instead = OPEN_DATASETS.has(dataset) ? 'is read as a column of its own' : 'is not read';
+    const instead = OPEN_TABLES.has(table) ? 'is read as a column of its own' : 'is not read';
     problems.warning({
       code: 'UNKNOWN_FIELD',
       path: `${label}.${name}`,
@@ -104,6 +104,6 @@ function doubtNames({ dataset, label, names, missing }: Named, problems: Problem
 }
 
 /** Whether an unknown column is called nearly like a missing one. */
-function isMeantFor(name: string, { dataset, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
-  return !isKnownColumn(dataset, name) && missing.some((column) => nearestName(column, [name]) !== undefined);
+function isMeantFor(name: string, { dataset: table, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
+  return !isKnownColumn(table, name) && missing.some((column) => nearestName(column, [name]) !== undefined);
 }

@@ -4,7 +4,8 @@ import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../content/content-rows.js';
 import { CsvFault, readCsv } from '../formats/csv.js';
-import { DATASETS, datasetRows, type Dataset } from '../content/datasets.js';
+import { rowsByTable, type TableKind } from '../content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from '../content/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
@@ -36,8 +37,8 @@ export async function readImport(
   const { mapping } = terms;
   try {
     if (source.kind === 'tables')
-      readFrames(source.tables, mapping, problems, (dataset, name, columns) =>
-        rows.beginCells(dataset, labelOf(dataset, name), columns, name),
+      readFrames(source.tables, mapping, problems, (table, name, columns) =>
+        rows.beginCells(table, labelOf(table, name), columns, name),
       );
     else if (source.kind === 'xlsx') await readSheets(source.bytes, { rows, mapping, problems });
     else await readArchive(source.bytes, { rows, mapping, problems });
@@ -51,7 +52,7 @@ export async function readImport(
   }
   const complete = rows.toContent();
   if (complete === undefined || problems.errors > 0) return undefined;
-  return { ...complete, rows: datasetRows(rows.rowsOf) };
+  return { ...complete, rows: rowsByTable(rows.rowsOf) };
 }
 
 /** Readers of the tables of one import. */
@@ -62,7 +63,7 @@ interface Reading {
 }
 
 /** What findings call a table: the dataset, with the table's own name where that is another. */
-const labelOf = (dataset: Dataset, name: string) => (datasetOf(name) === dataset ? dataset : `${dataset}/${name}`);
+const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
 
 async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
   const read = new Set<string>();
@@ -70,20 +71,20 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
   await readWorkbook(
     bytes,
     (sheet, columns) => {
-      const name = datasetOf(sheet) ?? sheet;
-      const dataset = datasetOf(name, mapping);
-      if (dataset === undefined || read.has(name)) {
+      const name = tableKindOf(sheet) ?? sheet;
+      const table = tableKindOf(name, mapping);
+      if (table === undefined || read.has(name)) {
         if (mapping === null) problems.error(unknownTable(sheet, 'sheet'));
         return undefined;
       }
       read.add(name);
-      const label = labelOf(dataset, name);
-      const addRow = rows.beginCells(dataset, label, columns, name);
+      const label = labelOf(table, name);
+      const addRow = rows.beginCells(table, label, columns, name);
       return (
         addRow &&
         ((cells, row) => {
           if (
-            !(dataset === 'market' && hasTwoRows) &&
+            !(table === 'market' && hasTwoRows) &&
             cells.length > columns.length &&
             cells.slice(columns.length).some((cell) => cell !== undefined && cell !== null)
           ) {
@@ -104,7 +105,7 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
         })
       );
     },
-    (sheet) => (datasetOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
+    (sheet) => (tableKindOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );
   tellMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
@@ -116,19 +117,19 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
   const names = new Set<string>();
   for (const member of members) {
     const base = member.name.split('/').at(-1)!;
-    const dataset = datasetOfFile(base, mapping);
-    const name = (dataset !== undefined && datasetOf(base.slice(0, -4))) || base;
-    if (dataset === undefined || names.has(name)) {
-      if (mapping === null || dataset !== undefined) problems.error(unknownTable(member.name, 'file'));
+    const table = tableKindOfFile(base, mapping);
+    const name = (table !== undefined && tableKindOf(base.slice(0, -4))) || base;
+    if (table === undefined || names.has(name)) {
+      if (mapping === null || table !== undefined) problems.error(unknownTable(member.name, 'file'));
       continue;
     }
     names.add(name);
-    const label = labelOf(dataset, name);
+    const label = labelOf(table, name);
     try {
       await readCsv(
         member.open(),
-        (columns) => rows.beginCsv(dataset, label, columns, base),
-        dataset === 'market' ? mapping?.skip_rows : 0,
+        (columns) => rows.beginCsv(table, label, columns, base),
+        table === 'market' ? mapping?.skip_rows : 0,
       );
     } catch (error) {
       if (!(error instanceof CsvFault)) throw error;
@@ -152,15 +153,15 @@ const WORKBOOK_MARK = '[Content_Types].xml';
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
 /** The dataset that a table is called like; with a mapping, others are of the market. */
-function datasetOf(name: string, mapping: Mapping | null = null): Dataset | undefined {
-  const called = DATASETS.find((dataset) => dataset === name.trim().toLowerCase());
+function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
+  const called = TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
   return called ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
-function datasetOfFile(base: string, mapping: Mapping | null): Dataset | undefined {
+function tableKindOfFile(base: string, mapping: Mapping | null): TableKind | undefined {
   if (!/\.csv$/i.test(base))
-    return mapping !== null && /\.(txt|tsv)$/i.test(base) ? datasetOf(base, mapping) : undefined;
-  return datasetOf(base.slice(0, -4)) ?? datasetOf(base, mapping);
+    return mapping !== null && /\.(txt|tsv)$/i.test(base) ? tableKindOf(base, mapping) : undefined;
+  return tableKindOf(base.slice(0, -4)) ?? tableKindOf(base, mapping);
 }
 
 function unknownTable(name: string, kind: string): Problem {
@@ -168,17 +169,17 @@ function unknownTable(name: string, kind: string): Problem {
     .split('/')
     .at(-1)!
     .replace(/\.csv$/i, '');
-  const question = datasetOf(table) === undefined ? didYouMean(table, DATASETS) : '';
+  const question = tableKindOf(table) === undefined ? didYouMean(table, TABLE_KINDS) : '';
   return {
     code: 'UNKNOWN_FIELD',
     path: name.slice(0, 80),
-    message: `The ${kind} ${name.slice(0, 80)} is no dataset, or stands twice; the accepted set is ${DATASETS.join(', ')}.${question}`,
-    accepted: DATASETS,
+    message: `The ${kind} ${name.slice(0, 80)} is no dataset, or stands twice; the accepted set is ${TABLE_KINDS.join(', ')}.${question}`,
+    accepted: TABLE_KINDS,
   };
 }
 
 function tellMissingMarket(names: ReadonlySet<string>, { mapping, problems }: Reading, kind: string): void {
-  if ([...names].some((name) => datasetOf(name, mapping) === 'market')) return;
+  if ([...names].some((name) => tableKindOf(name, mapping) === 'market')) return;
   problems.error({
     code: 'EMPTY_DATASET',
     path: 'market',

@@ -13,14 +13,14 @@ import { readDatabase } from '../sources/databases/read-database.js';
 import { sampleDatabase } from '../sources/databases/sample-database.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
-import type { DatasetFiles } from '../sources/folder.js';
+import type { TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { proposeMapping, type Confidence, type Proposal } from './propose.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
 
 /** The data to inspect. */
 export type Inspected =
-  | { readonly kind: 'files'; readonly files: DatasetFiles }
+  | { readonly kind: 'files'; readonly files: TableFiles }
   | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
   | { readonly kind: 'xlsx' | 'csv'; readonly content: string };
 
@@ -123,7 +123,7 @@ async function opened(inspected: Inspected, problems: Problems): Promise<Source 
   };
 }
 
-async function openedFiles(files: DatasetFiles, problems: Problems): Promise<Source> {
+async function openedFiles(files: TableFiles, problems: Problems): Promise<Source> {
   let duck: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
   const samples = await sampleFiles(files.market, problems, async () => (duck ??= await openDuckDb({ files: paths })));

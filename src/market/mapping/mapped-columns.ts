@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { didYouMean } from '#domain/nearest-name.js';
-import { columnName, REQUIRED_COLUMNS } from '../content/datasets.js';
+import { columnName, REQUIRED_COLUMNS } from '../content/table-kinds.js';
 import { namedColumns } from '../import/named-columns.js';
 import type { Problems } from '../content/problems.js';
 

@@ -1,7 +1,7 @@
 import type { Day } from '#domain/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isAssetIdentifier } from '#domain/shape.js';
-import { isKnownColumn } from '../content/datasets.js';
+import { isKnownColumn } from '../content/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import { badDay, quoted } from '../content/key-problems.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';

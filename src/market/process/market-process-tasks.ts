@@ -3,7 +3,7 @@ import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
-import type { Dataset } from '../content/datasets.js';
+import type { TableKind } from '../content/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
@@ -110,7 +110,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
 interface Made {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
-  readonly unchangedTables?: readonly Dataset[];
+  readonly unchangedTables?: readonly TableKind[];
   readonly derived?: DerivedActions | null;
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False when it turned out that nobody will serve it. */

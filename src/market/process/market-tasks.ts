@@ -2,8 +2,8 @@ import type { Finding } from '#domain/findings.js';
 import type { Inspected, Inspection } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
-import type { Dataset, DatasetRows } from '../content/datasets.js';
-import type { DatasetFiles } from '../sources/folder.js';
+import type { TableKind, RowsByTable } from '../content/table-kinds.js';
+import type { TableFiles } from '../sources/folder.js';
 import type { Day } from '#domain/days.js';
 import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
@@ -22,7 +22,7 @@ import type { SyntheticSpec } from '../synthetic/spec.js';
 export interface MarketTasks {
   /** Reads the files of a store. */
   readFiles: {
-    readonly files: DatasetFiles;
+    readonly files: TableFiles;
     readonly isPart?: boolean;
     readonly known?: KnownTables;
     readonly terms?: MarketTerms;
@@ -60,7 +60,7 @@ export interface TaskOptions {
 /** A table that was sent as a file. */
 export interface UploadedTable {
   readonly path: string;
-  readonly dataset: Dataset;
+  readonly dataset: TableKind;
   readonly format: TableFormat;
 }
 
@@ -69,7 +69,7 @@ export interface ImportAnswer {
   /** Folder to write the store to. */
   readonly folder: string;
   /** Files of the store that the import is appended to. */
-  readonly held: DatasetFiles | null;
+  readonly held: TableFiles | null;
   /** Whether the store is to be served. */
   readonly load: boolean;
 }
@@ -81,12 +81,12 @@ export interface ContentSummary {
   /** First and last day of the market dataset; null when no file of it was read. */
   readonly start: Day | null;
   readonly end: Day | null;
-  readonly rows: DatasetRows;
+  readonly rows: RowsByTable;
   /** Bytes of the files it was read from or written to. */
   readonly bytes: number;
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are, byte for byte, those that were known. */
-  readonly unchangedTables?: readonly Dataset[];
+  readonly unchangedTables?: readonly TableKind[];
   /** Actions that adjusted closes told; null where none were asked for. */
   readonly derived?: DerivedActions | null;
   /** Doubts about the content; at most 201. */

@@ -5,7 +5,8 @@ import { compareText } from '#domain/findings.js';
 import { nearestName } from '#domain/nearest-name.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import { DATASETS, type Dataset } from '../content/datasets.js';
+import type { TableKind } from '../content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { realPathOfAbsent, type Locations } from './locations.js';
 import type { Problems } from '../content/problems.js';
 
@@ -30,7 +31,7 @@ export interface SourceFile {
   readonly changedAt: number;
 }
 
-export type DatasetFiles = Readonly<Record<Dataset, readonly SourceFile[]>>;
+export type TableFiles = Readonly<Record<TableKind, readonly SourceFile[]>>;
 
 /** Files of one store: a file a day for eighty years. */
 const FILES_MAX = 30_000;
@@ -59,8 +60,8 @@ export async function folderFiles(
   { tables, mapping }: FolderTerms,
   locations: Locations,
   problems: Problems,
-): Promise<DatasetFiles> {
-  const files: Record<Dataset, SourceFile[]> = {
+): Promise<TableFiles> {
+  const files: Record<TableKind, SourceFile[]> = {
     market: [],
     reference: [],
     corporate_actions: [],
@@ -69,28 +70,28 @@ export async function folderFiles(
   };
   const names = await readdir(folder).catch(() => []);
   const isMapped = mapping !== null && tables.market === undefined && !names.some((name) => isCalled(name, 'market'));
-  for (const dataset of DATASETS) {
-    if (dataset === 'market' && isMapped) {
+  for (const table of TABLE_KINDS) {
+    if (table === 'market' && isMapped) {
       files.market = await mappedFiles(folder, names, mapping, { field: 'market', locations, problems });
       continue;
     }
-    const given = tables[dataset];
-    const candidates = given === undefined ? names.filter((name) => isCalled(name, dataset)) : [given];
+    const given = tables[table];
+    const candidates = given === undefined ? names.filter((name) => isCalled(name, table)) : [given];
     if (candidates.length > 1) {
       problems.error({
         code: 'UNREADABLE_FILE',
-        path: dataset,
+        path: table,
         message: `The dataset is present more than once: ${candidates.toSorted(compareText).join(', ')}; exactly one is needed.`,
       });
       continue;
     }
     if (candidates.length === 1)
-      files[dataset] = await datasetFiles(join(folder, candidates[0]!), dataset, {
-        field: given === undefined ? dataset : `tables.${dataset}`,
+      files[table] = await filesOfTable(join(folder, candidates[0]!), table, {
+        field: given === undefined ? table : `tables.${table}`,
         locations,
         problems,
       });
-    else tellAbsent(dataset, names, problems);
+    else tellAbsent(table, names, problems);
   }
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   if (count <= FILES_MAX) return files;
@@ -103,12 +104,12 @@ export async function folderFiles(
 }
 
 /** Reports that the market is absent, and what may be a dataset under a misspelt name. */
-function tellAbsent(dataset: Dataset, names: readonly string[], problems: Problems): void {
+function tellAbsent(table: TableKind, names: readonly string[], problems: Problems): void {
   const near = names.find(
-    (name) => !DATASETS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [dataset]) !== undefined,
+    (name) => !TABLE_KINDS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [table]) !== undefined,
   );
-  const question = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${dataset}?`;
-  if (dataset === 'market')
+  const question = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${table}?`;
+  if (table === 'market')
     problems.error({
       code: 'LOCATION_NOT_FOUND',
       path: 'market',
@@ -118,11 +119,11 @@ function tellAbsent(dataset: Dataset, names: readonly string[], problems: Proble
     problems.warning({
       code: 'UNKNOWN_FIELD',
       path: near.slice(0, 80),
-      message: `${JSON.stringify(near.slice(0, 80))} is not read: its name is not that of a dataset. Did you mean ${dataset}?`,
+      message: `${JSON.stringify(near.slice(0, 80))} is not read: its name is not that of a dataset. Did you mean ${table}?`,
     });
 }
 
-const isCalled = (name: string, dataset: Dataset) => name === dataset || formatOf(name, dataset) !== undefined;
+const isCalled = (name: string, table: TableKind) => name === table || formatOf(name, table) !== undefined;
 
 /** A name without the ending of its format. */
 function stemOf(name: string): string {
@@ -135,7 +136,7 @@ function stemOf(name: string): string {
 /** What a folder's files are called, and how those of the market are read. */
 export interface FolderTerms {
   /** Names of files or folders of datasets that are called otherwise. */
-  readonly tables: Readonly<Partial<Record<Dataset, string>>>;
+  readonly tables: Readonly<Partial<Record<TableKind, string>>>;
   readonly mapping: Mapping | null;
 }
 
@@ -155,7 +156,7 @@ async function mappedFiles(
 ): Promise<SourceFile[]> {
   const own = names
     .filter((name) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name))
-    .filter((name) => !DATASETS.some((dataset) => isCalled(name, dataset)))
+    .filter((name) => !TABLE_KINDS.some((table) => isCalled(name, table)))
     .toSorted(compareText);
   if (own.length > 0)
     return filesAt(
@@ -171,12 +172,12 @@ async function mappedFiles(
   return [];
 }
 
-const datasetFiles = (path: string, dataset: Dataset, listing: Listing) => filesAt([[path, dataset]], dataset, listing);
+const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
 
 /** The files at some places, and in the folders there. @param places with what findings call them */
 async function filesAt(
   places: readonly (readonly [path: string, label: string])[],
-  dataset: Dataset,
+  table: TableKind,
   { field, locations, problems }: Listing,
 ): Promise<SourceFile[]> {
   const found: SourceFile[] = [];
@@ -233,13 +234,13 @@ async function filesAt(
   if (formats.size > 1) {
     problems.error({
       code: 'UNREADABLE_FILE',
-      path: dataset,
+      path: table,
       message: `The files are of ${[...formats].join(' and ')}; the files of one dataset must be of one kind.`,
     });
     return [];
   }
   if (found.length === 0 && problems.errors === before)
-    problems.error({ code: 'EMPTY_DATASET', path: dataset, message: 'The folder holds no file of the dataset.' });
+    problems.error({ code: 'EMPTY_DATASET', path: table, message: 'The folder holds no file of the dataset.' });
   return found;
 }
 
@@ -261,8 +262,8 @@ function identityOf({
 }
 
 /** The format a file name says, for any file or for one called after the dataset. */
-function formatOf(name: string, dataset?: string): (typeof ENDINGS)[number] | undefined {
+function formatOf(name: string, table?: string): (typeof ENDINGS)[number] | undefined {
   return ENDINGS.find(({ ending }) =>
-    dataset === undefined ? name.endsWith(ending) && name.length > ending.length : name === dataset + ending,
+    table === undefined ? name.endsWith(ending) && name.length > ending.length : name === table + ending,
   );
 }

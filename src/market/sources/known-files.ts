@@ -1,11 +1,12 @@
-import { DATASETS, type Dataset } from '../content/datasets.js';
+import type { TableKind } from '../content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile, digestMemory } from './digest-file.js';
-import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
+import { identityOfFile, type TableFiles, type SourceFile } from './folder.js';
 import type { FileDigest } from './digest-file.js';
 
 /** A file as it was when a version of a store was read from it, all of it. */
 export interface KnownFile extends FileDigest {
-  readonly dataset: Dataset;
+  readonly dataset: TableKind;
   readonly path: string;
   /** Null when it was written too shortly before to be recognised by it. */
   readonly identity: string | null;
@@ -21,14 +22,14 @@ const SETTLED_AFTER_MS = 2000;
  * The files of a folder as they are to be recognised later.
  * @param listedAt before any of them was read, ms since 1970
  */
-export function knownFiles(files: DatasetFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
+export function knownFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
-  return DATASETS.flatMap((dataset) =>
-    files[dataset].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
+  return TABLE_KINDS.flatMap((table) =>
+    files[table].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
       const digest = digestOf.get(label);
       return digest === undefined
         ? []
-        : [{ ...digest, dataset, path, identity: settledIdentity({ identity, changedAt }, listedAt) }];
+        : [{ ...digest, dataset: table, path, identity: settledIdentity({ identity, changedAt }, listedAt) }];
     }),
   );
 }
@@ -48,7 +49,7 @@ function settledIdentity(
  * @cost 1 ms a MiB of files of the size of a known one
  */
 export async function knownByBytes(
-  files: DatasetFiles,
+  files: TableFiles,
   known: readonly KnownFile[],
   listedAt: number,
 ): Promise<ReadonlyMap<string, KnownFile>> {
@@ -72,18 +73,18 @@ export async function knownByBytes(
 }
 
 /** Digests of the files of tables by label. */
-export type KnownTables = Readonly<Partial<Record<Dataset, Readonly<Record<string, string>>>>>;
+export type KnownTables = Readonly<Partial<Record<TableKind, Readonly<Record<string, string>>>>>;
 
 /** The files of a folder still to be read when some are known. */
 export interface Unread {
   /** Files of the market that are new or changed, and all files of the tables of which any is, or has gone. */
-  readonly files: DatasetFiles;
+  readonly files: TableFiles;
   /** Whether files of the market that were known have changed or gone: bars of any day may be others then. */
   readonly isMarketChanged: boolean;
   /** Files that are as they were. */
   readonly unchanged: readonly KnownFile[];
   /** Tables none of whose files has come, gone or changed. */
-  readonly unchangedTables: readonly Dataset[];
+  readonly unchangedTables: readonly TableKind[];
   /**
    * Digests that the other tables' files had, of those of which none has come or gone: they may have been written again
    * as they were.
@@ -93,40 +94,40 @@ export interface Unread {
 
 /** @param byBytes files of the market that are known though their identity is another. @cost O(files) */
 export function unreadFiles(
-  files: DatasetFiles,
+  files: TableFiles,
   known: readonly KnownFile[],
   byBytes: ReadonlyMap<string, KnownFile> = new Map(),
 ): Unread {
   const knownAt = new Map(known.map((file) => [file.path, file]));
-  const asKnown = (dataset: Dataset, { path, label, identity }: SourceFile): KnownFile | undefined => {
+  const asKnown = (table: TableKind, { path, label, identity }: SourceFile): KnownFile | undefined => {
     const file = knownAt.get(path);
-    return file?.identity === identity && file.label === label && file.dataset === dataset ? file : byBytes.get(path);
+    return file?.identity === identity && file.label === label && file.dataset === table ? file : byBytes.get(path);
   };
-  const unread: Record<Dataset, readonly SourceFile[]> = {
+  const unread: Record<TableKind, readonly SourceFile[]> = {
     ...files,
     market: files.market.filter((file) => asKnown('market', file) === undefined),
   };
-  const unchangedTables: Dataset[] = [];
-  const digests: Partial<Record<Dataset, Record<string, string>>> = {};
+  const unchangedTables: TableKind[] = [];
+  const digests: Partial<Record<TableKind, Record<string, string>>> = {};
   const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
   const market = unchanged.length;
-  for (const dataset of DATASETS) {
-    if (dataset === 'market') continue;
-    const same = files[dataset].flatMap((file) => asKnown(dataset, file) ?? []);
-    const held = known.filter((file) => file.dataset === dataset);
-    if (same.length !== files[dataset].length || same.length !== held.length) {
+  for (const table of TABLE_KINDS) {
+    if (table === 'market') continue;
+    const same = files[table].flatMap((file) => asKnown(table, file) ?? []);
+    const held = known.filter((file) => file.dataset === table);
+    if (same.length !== files[table].length || same.length !== held.length) {
       const labels = new Set(held.map(({ label }) => label));
-      if (held.length === files[dataset].length && files[dataset].every(({ label }) => labels.has(label)))
-        digests[dataset] = Object.fromEntries(held.map(({ label, sha256 }) => [label, sha256]));
+      if (held.length === files[table].length && files[table].every(({ label }) => labels.has(label)))
+        digests[table] = Object.fromEntries(held.map(({ label, sha256 }) => [label, sha256]));
       continue;
     }
-    unread[dataset] = [];
+    unread[table] = [];
     unchanged.push(...same);
-    unchangedTables.push(dataset);
+    unchangedTables.push(table);
   }
   return {
     files: unread,
-    isMarketChanged: market < known.filter(({ dataset }) => dataset === 'market').length,
+    isMarketChanged: market < known.filter(({ dataset: table }) => table === 'market').length,
     unchanged,
     unchangedTables,
     digests,

@@ -1,3 +1,4 @@
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { basename } from 'node:path';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { SeriesTable } from '#domain/market/series.js';
@@ -6,10 +7,10 @@ import { tableRecords } from '../content/content-rows.js';
 import { seriesIn } from '../content/whole-content.js';
 import { completeContent, marketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
 import { createMarketRecords } from '../formats/csv.js';
-import { DATASETS, datasetRows, type Dataset } from '../content/datasets.js';
+import { rowsByTable, type TableKind } from '../content/table-kinds.js';
 import { type FileDigest, digestFiles } from './digest-file.js';
 import { openDuckDb, type DuckDb } from './duckdb.js';
-import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
+import { identityOfFile, type TableFiles, type SourceFile } from './folder.js';
 import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
@@ -28,13 +29,13 @@ type Progress = (fraction: number, message: string) => void;
  * @returns undefined, with a finding, when anything is wrong.
  */
 export async function readSource(
-  files: DatasetFiles,
+  files: TableFiles,
   problems: Problems,
   onProgress: Progress,
   { isPart = false, known = {}, follower, terms = PLAIN_TERMS }: ReadOptions = {},
 ): Promise<SourceRead | undefined> {
-  const paths = DATASETS.flatMap((dataset) =>
-    files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])),
+  const paths = TABLE_KINDS.flatMap((tableKind) =>
+    files[tableKind].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])),
   );
   let duck: Promise<DuckDb> | undefined;
   const reading: Reading = {
@@ -69,7 +70,7 @@ export async function readSource(
       problems,
     );
     if (complete === undefined) return undefined;
-    const rows: Record<Dataset, number> = {
+    const rows: Record<TableKind, number> = {
       market: market.rows,
       reference: reference.rows,
       corporate_actions: actions.rows,
@@ -78,7 +79,7 @@ export async function readSource(
     };
     return {
       ...complete,
-      rows: datasetRows((dataset) => rows[dataset]),
+      rows: rowsByTable((tableKind) => rows[tableKind]),
       files: reading.digests,
       unchangedTables: reading.unchangedTables,
     };
@@ -91,8 +92,8 @@ export async function readSource(
 }
 
 /** Files that are no longer what they were when they were listed. */
-async function changedFiles(files: DatasetFiles): Promise<SourceFile[]> {
-  const all = DATASETS.flatMap((dataset) => files[dataset]);
+async function changedFiles(files: TableFiles): Promise<SourceFile[]> {
+  const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
   const identities = await Promise.all(all.map(({ path }) => identityOfFile(path)));
   return all.filter(({ identity }, i) => identity !== identities[i]);
 }
@@ -137,12 +138,12 @@ function foundMarket(market: MarketRead | undefined): FoundMarket {
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[] | SeriesTable>(
-  dataset: Dataset,
+  tableKind: TableKind,
   files: readonly SourceFile[],
   rows: TableRows<T>,
   reading: Reading,
 ): Promise<{ readonly table: T; readonly rows: number }> {
-  if (await isAsKnown(dataset, files, reading)) reading.unchangedTables.push(dataset);
+  if (await isAsKnown(tableKind, files, reading)) reading.unchangedTables.push(tableKind);
   else if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
   else {
     const { digests, problems } = reading;
@@ -159,11 +160,11 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
 
 /** Whether the files of a table are, byte for byte, those that were known; their digests are added then. */
 async function isAsKnown(
-  dataset: Dataset,
+  tableKind: TableKind,
   files: readonly SourceFile[],
   { known, digests }: Reading,
 ): Promise<boolean> {
-  const expected = known[dataset];
+  const expected = known[tableKind];
   if (expected === undefined) return false;
   const found: FileDigest[] = [];
   try {

@@ -1,5 +1,5 @@
 import type { MarketContent } from '../content/market-content.js';
-import type { Dataset, DatasetRows } from '../content/datasets.js';
+import type { TableKind, RowsByTable } from '../content/table-kinds.js';
 import type { FileDigest } from './digest-file.js';
 import type { DuckDb } from './duckdb.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
@@ -11,10 +11,10 @@ import type { DayFollower } from '../content/scatter-rows.js';
 /** Contents of a source as read. */
 export interface SourceRead {
   readonly content: MarketContent;
-  readonly rows: DatasetRows;
+  readonly rows: RowsByTable;
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are those that were known. */
-  readonly unchangedTables?: readonly Dataset[];
+  readonly unchangedTables?: readonly TableKind[];
   /** Actions that adjusted closes told; null where none were asked for. */
   readonly derived?: DerivedActions | null;
 }
@@ -33,7 +33,7 @@ export interface ReadOptions {
 /** Shared state of one source's tables while they are read. */
 export interface Reading {
   readonly digests: FileDigest[];
-  readonly unchangedTables: Dataset[];
+  readonly unchangedTables: TableKind[];
   readonly problems: Problems;
   readonly known: KnownTables;
   readonly follower: DayFollower | undefined;

@@ -6,12 +6,12 @@ import type { ImportHeader, TableFormat } from '#domain/documents/import-request
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { folderFiles, type DatasetFiles } from '#market/sources/folder.js';
+import { folderFiles, type TableFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { runMarketTask, type MarketTaskResult } from '#market/process/market-process.js';
 import type { ContentSummary, ImportAnswer } from '#market/process/market-tasks.js';
-import type { Dataset } from '#market/content/datasets.js';
+import type { TableKind } from '#market/content/table-kinds.js';
 import { isFull } from '#market/serving/shared-market.js';
 import { createProblems } from '#market/content/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
@@ -47,7 +47,7 @@ export type ImportedBody =
   | {
       readonly kind: 'table';
       readonly header: ImportHeader;
-      readonly dataset: Dataset;
+      readonly dataset: TableKind;
       readonly format: TableFormat;
       readonly bytes: AsyncIterable<Uint8Array>;
     };
@@ -178,7 +178,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   }
 
   /** The files of a managed store. */
-  async function filesOf({ location }: DatasetDocument): Promise<DatasetFiles> {
+  async function filesOf({ location }: DatasetDocument): Promise<TableFiles> {
     const problems = createProblems();
     const files = await folderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refusedData(problems.findings());

@@ -4,8 +4,9 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
-import { DATASETS, type Dataset } from '#market/content/datasets.js';
-import { folderFiles, type DatasetFiles } from '#market/sources/folder.js';
+import type { TableKind } from '#market/content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
+import { folderFiles, type TableFiles } from '#market/sources/folder.js';
 import { knownByBytes, knownFiles, unreadFiles, type KnownFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { MarketTerms } from '#market/mapping/mapped-content.js';
@@ -55,7 +56,7 @@ export interface Addition {
   /** Whether all bars of the source were read, those of days that are held among them. */
   readonly isWhole: boolean;
   /** Tables that were not read, for none of their files has come, gone or changed. */
-  readonly unchangedTables: readonly Dataset[];
+  readonly unchangedTables: readonly TableKind[];
   /** All files, as far as they can be recognised. */
   readonly files: readonly KnownFile[];
 }
@@ -88,7 +89,7 @@ export function createDatasetLoading({
   async function listedFiles(
     { location, tables, mapping }: Source,
     problems: Problems,
-  ): Promise<DatasetFiles | undefined> {
+  ): Promise<TableFiles | undefined> {
     const resolved = await locations.resolve(location ?? '', 'folder');
     if ('path' in resolved) return folderFiles(resolved.path, { tables, mapping }, locations, problems);
     problems.error(resolved.problem);
@@ -98,7 +99,7 @@ export function createDatasetLoading({
   /** Reads some files of a folder, all of which must be there and no other when they were read. */
   async function readFiles(
     source: Source,
-    listed: DatasetFiles,
+    listed: TableFiles,
     input: MarketTasks['readFiles'],
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult> {
@@ -118,11 +119,11 @@ export function createDatasetLoading({
   /** Everything that is wrong with a folder whose listing is refused: with that, and with the files that it found. */
   async function refusedWhole(
     terms: MarketTerms,
-    files: DatasetFiles | undefined,
+    files: TableFiles | undefined,
     problems: Problems,
     options: MarketTaskOptions,
   ): Promise<Refused> {
-    if (files !== undefined && DATASETS.some((dataset) => files[dataset].length > 0)) {
+    if (files !== undefined && TABLE_KINDS.some((table) => files[table].length > 0)) {
       const read = await runMarketTask('readFiles', { files, terms }, { ...options, load: null });
       if (read.kind === 'refused') problems.take(read.findings);
     }
@@ -165,7 +166,7 @@ export function createDatasetLoading({
     if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
     const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
     const added = (
-      unchangedTables: readonly Dataset[],
+      unchangedTables: readonly TableKind[],
       unchanged: readonly KnownFile[],
       { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted },
     ) => {
@@ -184,7 +185,7 @@ export function createDatasetLoading({
     const isPart =
       source.mapping === null &&
       !unread.isMarketChanged &&
-      unread.unchanged.some(({ dataset }) => dataset === 'market');
+      unread.unchanged.some(({ dataset: table }) => table === 'market');
     const part = isPart
       ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests, terms }, options)
       : undefined;
@@ -198,7 +199,7 @@ export function createDatasetLoading({
       : { files: { ...unread.files, market: files.market }, known: unread.digests, terms };
     const read = await readFiles(source, files, input, options);
     if (read.kind === 'refused') return read;
-    const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset }) => dataset !== 'market');
+    const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset: table }) => table !== 'market');
     return added(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read });
   }
 
@@ -249,20 +250,20 @@ export function createDatasetLoading({
 const termsOf = ({ mapping, adjustment }: Source): MarketTerms => ({ mapping, adjustment });
 
 /** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
-function changedLabels(before: DatasetFiles, now: DatasetFiles | undefined): string[] {
-  const labelsOf = (files: DatasetFiles | undefined) =>
-    new Set(DATASETS.flatMap((dataset) => files?.[dataset].map(({ label }) => label) ?? []));
+function changedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
+  const labelsOf = (files: TableFiles | undefined) =>
+    new Set(TABLE_KINDS.flatMap((table) => files?.[table].map(({ label }) => label) ?? []));
   const [old, current] = [labelsOf(before), labelsOf(now)];
   return [...[...old].filter((label) => !current.has(label)), ...[...current].filter((label) => !old.has(label))];
 }
 
 /** Digests in the order of their files. */
 function inOrder(
-  files: DatasetFiles,
+  files: TableFiles,
   digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
 ) {
   const digestOf = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
-  return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ label }) => digestOf.get(label) ?? []));
+  return TABLE_KINDS.flatMap((table) => files[table].flatMap(({ label }) => digestOf.get(label) ?? []));
 }
 
 /** Fields of a store's document that a load changes. */

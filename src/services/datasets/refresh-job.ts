@@ -3,7 +3,7 @@ import { orderFindings } from '#domain/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
-import { type Dataset, datasetRows } from '#market/content/datasets.js';
+import { type TableKind, rowsByTable } from '#market/content/table-kinds.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { servedAgain, servedMarket } from '#market/serving/served-markets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -58,7 +58,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     };
     // What was left out is to be found the next time.
     const files = fresh.files.filter(
-      ({ dataset }) => (lastDay === null && report.left_out === null) || dataset !== 'market',
+      ({ dataset: table }) => (lastDay === null && report.left_out === null) || table !== 'market',
     );
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     return {
@@ -112,11 +112,10 @@ function rowsAfter(
   { summary, unchangedTables }: FreshData,
   { datasets }: RefreshReport,
 ): DatasetDocument['rows'] {
-  const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
-  const rowsOf = (dataset: Dataset) =>
-    unchangedTables.includes(dataset) ? before(dataset) : (summary.rows[dataset] ?? 0);
-  return datasetRows((dataset) =>
-    dataset === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(dataset),
+  const before = (table: TableKind) => rows?.[table] ?? 0;
+  const rowsOf = (table: TableKind) => (unchangedTables.includes(table) ? before(table) : (summary.rows[table] ?? 0));
+  return rowsByTable((table) =>
+    table === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
   );
 }
 

@@ -5,7 +5,7 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
-import { DATASETS } from '#market/content/datasets.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
@@ -203,7 +203,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
 
 /** Whether two stores read the same tables of a database; a dataset without a name has that of the dataset. */
 function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
-  return DATASETS.every((dataset) => (a[dataset] ?? dataset) === (b[dataset] ?? dataset));
+  return TABLE_KINDS.every((table) => (a[table] ?? table) === (b[table] ?? table));
 }
 
 /** A refused place as its finding repeats it: not at all where nobody can say which part of it is a password. */

@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { orderFindings, type Finding, type FindingCode } from '#domain/findings.js';
-import { DATASETS } from '#market/content/datasets.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { prefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
@@ -56,9 +56,9 @@ function changeOf(
   const mark = before.served;
   const now = mark === undefined || digests === undefined ? undefined : prefixMark(market, digests, mark.day);
   const hashes = `content_hash ${before.content_hash.slice(0, 12)} before, ${summary.contentHash.slice(0, 12)} now`;
-  const rows = DATASETS.flatMap((dataset) => {
-    const [was, is] = [before.rows?.[dataset] ?? 0, summary.rows[dataset] ?? 0];
-    return was === is ? [] : [`${dataset} ${was} rows before, ${is} now`];
+  const rows = TABLE_KINDS.flatMap((table) => {
+    const [was, is] = [before.rows?.[table] ?? 0, summary.rows[table] ?? 0];
+    return was === is ? [] : [`${table} ${was} rows before, ${is} now`];
   });
   const counts = [
     hashes,

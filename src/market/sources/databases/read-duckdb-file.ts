@@ -1,4 +1,5 @@
-import { DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
+import { rowsByTable, type TableKind } from '../../content/table-kinds.js';
 import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from '../duckdb.js';
 import { createContentRows } from '../../content/content-rows.js';
@@ -61,8 +62,8 @@ async function readTables(
   onProgress: DatabaseProgress,
 ): Promise<Omit<SourceRead, 'files'> | undefined> {
   const { duck, tables, problems, rows } = reading;
-  for (const dataset of DATASETS)
-    if (dataset !== 'market') for (const table of tables[dataset] ?? []) await readCells(reading, dataset, table);
+  for (const tableKind of TABLE_KINDS)
+    if (tableKind !== 'market') for (const table of tables[tableKind] ?? []) await readCells(reading, tableKind, table);
   if (tables.market === undefined) {
     rows.toTables(); // memberships that overlap are reported, too
     return undefined;
@@ -80,7 +81,7 @@ async function readTables(
   if (columns.kind === 'cells') {
     for (const table of [first, ...others]) await readCells(reading, 'market', table);
     const complete = rows.toContent();
-    return complete && { ...complete, rows: datasetRows(rows.rowsOf) };
+    return complete && { ...complete, rows: rowsByTable(rows.rowsOf) };
   }
   const market = await readTypedMarket(
     duck,
@@ -92,16 +93,23 @@ async function readTables(
   const beside = rows.toTables();
   const complete = market && completeContent(market.panels, beside, reading.terms, problems);
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
-  return { ...complete, rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))) };
+  return {
+    ...complete,
+    rows: rowsByTable((tableKind) => (tableKind === 'market' ? market.rows : rows.rowsOf(tableKind))),
+  };
 }
 
 const scanOf = (table: string) => `${CATALOGUE}.main.${sqlName(table)}`;
 
 /** Reads a table row by row. */
-async function readCells({ duck: { connection }, rows }: FileReading, dataset: Dataset, table: string): Promise<void> {
+async function readCells(
+  { duck: { connection }, rows }: FileReading,
+  tableKind: TableKind,
+  table: string,
+): Promise<void> {
   const scan = scanOf(table);
   const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
-  const addRow = rows.beginCells(dataset, dataset, columns, table);
+  const addRow = rows.beginCells(tableKind, tableKind, columns, table);
   if (addRow === undefined) return;
   for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`))
     for (const row of chunk.getRows()) addRow(row.map(cellOf));

@@ -4,7 +4,8 @@ import type { Day } from '#domain/days.js';
 import { createByteTexts } from '../../formats/byte-texts.js';
 import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../../content/content-rows.js';
-import { columnName, DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
+import { columnName, rowsByTable, type TableKind } from '../../content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../content/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
@@ -50,13 +51,13 @@ export async function readPostgresql(
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const rows = createContentRows(problems, terms);
     const tables = tablesToRead(await tableNames(client), named, problems, terms.mapping);
-    for (const dataset of DATASETS)
-      for (const table of tables[dataset] ?? [])
-        await readTable(client, { dataset, table, rows, problems, terms, onProgress });
+    for (const tableKind of TABLE_KINDS)
+      for (const table of tables[tableKind] ?? [])
+        await readTable(client, { dataset: tableKind, table, rows, problems, terms, onProgress });
     await client.query('COMMIT');
     const complete = rows.toContent();
     if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: datasetRows(rows.rowsOf), files: [] };
+    return { ...complete, rows: rowsByTable(rows.rowsOf), files: [] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -106,7 +107,7 @@ async function tableNames(client: Client): Promise<Set<string>> {
 }
 
 interface TableRead {
-  readonly dataset: Dataset;
+  readonly dataset: TableKind;
   readonly table: string;
   readonly rows: ContentRows;
   readonly problems: Problems;
@@ -120,9 +121,9 @@ interface Column {
 }
 
 async function readTable(client: Client, read: TableRead): Promise<void> {
-  const { dataset, table, onProgress } = read;
+  const { dataset: tableKind, table, onProgress } = read;
   const source = table.split('.').map(quoted).join('.');
-  onProgress(dataset === 'market' ? 0.05 : 0.9, `reading ${dataset}`);
+  onProgress(tableKind === 'market' ? 0.05 : 0.9, `reading ${tableKind}`);
   const { fields } = await client.query(`SELECT * FROM ${source} LIMIT 0`);
   const columns = fields.map(({ name, dataTypeID }) => ({ name, type: dataTypeID }));
   const hasKeys = ['identifier', 'date'].every((key) => columns.some(({ name }) => columnName('market', name) === key));
@@ -134,7 +135,7 @@ async function readTable(client: Client, read: TableRead): Promise<void> {
       if (known === 'identifier') return TEXTS.has(type);
       return known === 'date' ? DATES.has(type) : NUMBERS.has(type);
     });
-  if (dataset === 'market' && isTyped) await copyMarket(client, source, columns, read);
+  if (tableKind === 'market' && isTyped) await copyMarket(client, source, columns, read);
   else await readCells(client, source, columns, read);
 }
 
@@ -208,11 +209,11 @@ async function readCells(
   client: Client,
   source: string,
   columns: readonly Column[],
-  { dataset, table, rows }: TableRead,
+  { dataset: tableKind, table, rows }: TableRead,
 ): Promise<void> {
   const addRow = rows.beginCells(
-    dataset,
-    dataset,
+    tableKind,
+    tableKind,
     columns.map(({ name }) => name),
     table,
   );

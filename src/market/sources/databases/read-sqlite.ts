@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../../content/content-rows.js';
-import { DATASETS, datasetRows, type Dataset } from '../../content/datasets.js';
+import { rowsByTable, type TableKind } from '../../content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../digest-file.js';
 import type { Problems } from '../../content/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
@@ -54,7 +55,7 @@ export async function readSqlite(
     readTables(copy, { named, terms }, rows, problems, onProgress);
     const complete = rows.toContent();
     if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: datasetRows(rows.rowsOf), files: [digest] };
+    return { ...complete, rows: rowsByTable(rows.rowsOf), files: [digest] };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -87,10 +88,10 @@ function readTables(
       database.all("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").map((row) => String(row['name'])),
     );
     const tables = tablesToRead(held, named, problems, terms.mapping);
-    for (const dataset of DATASETS) {
-      for (const table of tables[dataset] ?? []) {
-        onProgress(dataset === 'market' ? 0.1 : 0.9, `reading ${dataset}`);
-        readTable(database, dataset, table, rows);
+    for (const tableKind of TABLE_KINDS) {
+      for (const table of tables[tableKind] ?? []) {
+        onProgress(tableKind === 'market' ? 0.1 : 0.9, `reading ${tableKind}`);
+        readTable(database, tableKind, table, rows);
       }
     }
   } catch (error) {
@@ -106,12 +107,12 @@ function readTables(
 
 function readTable(
   database: InstanceType<typeof sqlite.Database>,
-  dataset: Dataset,
+  tableKind: TableKind,
   table: string,
   rows: ContentRows,
 ): void {
   const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
-  const addRow = rows.beginCells(dataset, dataset, columns, table);
+  const addRow = rows.beginCells(tableKind, tableKind, columns, table);
   if (addRow === undefined) return;
   const statement = database.prepare(`SELECT * FROM ${name(table)}`);
   try {

@@ -1,10 +1,11 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { DATASETS, type Dataset } from '../../content/datasets.js';
+import type { TableKind } from '../../content/table-kinds.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { Problems } from '../../content/problems.js';
 
 /** Table of each dataset that a database holds. */
-export type TableNames = Readonly<Partial<Record<Dataset, string>>>;
+export type TableNames = Readonly<Partial<Record<TableKind, string>>>;
 
 export type DatabaseProgress = (fraction: number, message: string) => void;
 
@@ -17,17 +18,17 @@ export function tablesToRead(
   named: TableNames,
   problems: Problems,
   mapping: Mapping | null = null,
-): Readonly<Partial<Record<Dataset, readonly string[]>>> {
-  const chosen: Partial<Record<Dataset, readonly string[]>> = {};
-  for (const dataset of DATASETS) {
-    const name = named[dataset] ?? dataset;
-    const mapped = dataset === 'market' && named.market === undefined ? mappedTables(held, mapping) : [];
-    if (mapped.length > 0) chosen[dataset] = mapped;
-    else if (held.has(name)) chosen[dataset] = [name];
-    else if (named[dataset] !== undefined || dataset === 'market')
+): Readonly<Partial<Record<TableKind, readonly string[]>>> {
+  const chosen: Partial<Record<TableKind, readonly string[]>> = {};
+  for (const tableKind of TABLE_KINDS) {
+    const name = named[tableKind] ?? tableKind;
+    const mapped = tableKind === 'market' && named.market === undefined ? mappedTables(held, mapping) : [];
+    if (mapped.length > 0) chosen[tableKind] = mapped;
+    else if (held.has(name)) chosen[tableKind] = [name];
+    else if (named[tableKind] !== undefined || tableKind === 'market')
       problems.error({
         code: 'LOCATION_NOT_FOUND',
-        path: named[dataset] === undefined ? dataset : `tables.${dataset}`,
+        path: named[tableKind] === undefined ? tableKind : `tables.${tableKind}`,
         message: `The database has no table ${name}.${didYouMean(name, held)}`,
       });
   }

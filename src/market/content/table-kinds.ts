@@ -1,13 +1,11 @@
-import { STORE_DATASETS } from '#domain/documents/dataset-document.js';
+import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 
-/** The datasets of a store, in the order in which they are read and reported. */
-export const DATASETS = STORE_DATASETS;
-export type Dataset = (typeof DATASETS)[number];
+export type TableKind = (typeof TABLE_KINDS)[number];
 
-/** Rows of each dataset; those of series are left out where there are none, as most stores have none. */
-export type DatasetRows = Readonly<Record<Exclude<Dataset, 'series'>, number>> & { readonly series?: number };
+/** Rows of each table; those of series are left out where there are none, as most stores have none. */
+export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
-export function datasetRows(rowsOf: (dataset: Dataset) => number): DatasetRows {
+export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
   const series = rowsOf('series');
   return {
     market: rowsOf('market'),
@@ -19,7 +17,7 @@ export function datasetRows(rowsOf: (dataset: Dataset) => number): DatasetRows {
 }
 
 /** Columns a dataset cannot do without. */
-export const REQUIRED_COLUMNS: Record<Dataset, readonly string[]> = {
+export const REQUIRED_COLUMNS: Record<TableKind, readonly string[]> = {
   market: ['identifier', 'date', 'CLOSE'],
   reference: ['identifier'],
   corporate_actions: ['identifier', 'type', 'value', 'ex_date'],
@@ -28,7 +26,7 @@ export const REQUIRED_COLUMNS: Record<Dataset, readonly string[]> = {
 };
 
 /** Columns whose meaning the service knows; they are matched whatever their case and carried under this spelling. */
-export const KNOWN_COLUMNS: Record<Dataset, readonly string[]> = {
+export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
   market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
   reference: [
     'identifier',
@@ -59,7 +57,7 @@ export const KNOWN_COLUMNS: Record<Dataset, readonly string[]> = {
 };
 
 /** Datasets that hold any column besides those that are known. */
-export const OPEN_DATASETS: ReadonlySet<Dataset> = new Set(['market', 'reference']);
+export const OPEN_TABLES: ReadonlySet<TableKind> = new Set(['market', 'reference']);
 
 /** Columns that must be greater than zero where they have a value: a price of zero divides the next return. */
 export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
@@ -81,7 +79,7 @@ export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
 /** Reference columns that are dates. */
 export const DATE_COLUMNS: ReadonlySet<string> = new Set(['LISTED', 'DELISTED']);
 
-const SPELLING: Record<Dataset, ReadonlyMap<string, string>> = {
+const SPELLING: Record<TableKind, ReadonlyMap<string, string>> = {
   market: spellings('market'),
   reference: spellings('reference'),
   corporate_actions: spellings('corporate_actions'),
@@ -90,15 +88,15 @@ const SPELLING: Record<Dataset, ReadonlyMap<string, string>> = {
 };
 
 /** The name under which a column is carried: known columns in their own spelling, any other as it was written. */
-export function columnName(dataset: Dataset, written: string): string {
+export function columnName(table: TableKind, written: string): string {
   const name = written.trim();
-  return SPELLING[dataset].get(name.toLowerCase()) ?? name;
+  return SPELLING[table].get(name.toLowerCase()) ?? name;
 }
 
 /** Whether the meaning of a column is known, in whatever case it is written. */
-export const isKnownColumn = (dataset: Dataset, written: string): boolean =>
-  SPELLING[dataset].has(written.trim().toLowerCase());
+export const isKnownColumn = (table: TableKind, written: string): boolean =>
+  SPELLING[table].has(written.trim().toLowerCase());
 
-function spellings(dataset: Dataset): ReadonlyMap<string, string> {
-  return new Map(KNOWN_COLUMNS[dataset].map((name) => [name.toLowerCase(), name]));
+function spellings(table: TableKind): ReadonlyMap<string, string> {
+  return new Map(KNOWN_COLUMNS[table].map((name) => [name.toLowerCase(), name]));
 }

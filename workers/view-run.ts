@@ -88,7 +88,7 @@ async function show(input: RunViewInput): Promise<Shown> {
       return { write: (json) => writeLevels(json, levels) };
     }
     case 'compare': {
-      const comparison = withRuns(input.columns, compareRuns);
+      const comparison = withRuns(input.columns, (runs) => compareRuns(runs, input));
       return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, input) };
     }
     case 'weights':

@@ -1,12 +1,14 @@
 import type { CompareEntry, CompareView } from '#contract/analytics/compare.js';
-import { rebase } from '#domain/analytics/series.js';
+import { backtestMetrics, type BacktestMetrics, mean, rebase, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { StaleState } from '#domain/backtest/stale.js';
-import { formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
+import type { AskedWindow } from './run-window.js';
 import { daysToken, writeSeriesBody } from './series-json.js';
 
 /** Levels of several runs on the dates that all of them have. */
@@ -17,22 +19,63 @@ export interface Comparison {
 }
 
 /** @throws Refusal NO_COMMON_DATES */
-export function compareRuns(runs: readonly RunColumns[]): Comparison {
+export function compareRuns(runs: readonly RunColumns[], window: AskedWindow = WHOLE): Comparison {
   const series = runs.map((columns) => ({
     id: columns.header.run_id,
     days: columns.i32('days'),
     level: columns.f64('level'),
   }));
-  const days = series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days);
+  const days = within(
+    series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days),
+    window,
+  );
   if (days.length === 0) {
     const spans = series.map((one) => `${one.id} is from ${formatDay(one.days[0]!)} to ${formatDay(one.days.at(-1)!)}`);
-    throw new Refusal('NO_COMMON_DATES', `The ${runs.length} runs share no date: ${spans.join(', ')}.`);
+    throw new Refusal(
+      'NO_COMMON_DATES',
+      `The ${runs.length} runs share no date${windowText(window)}: ${spans.join(', ')}.`,
+    );
   }
   return {
     days,
     entries: series.map((one) => ({ id: one.id, level: rebase(valuesOn(days, one.days, one.level), 100) })),
   };
 }
+
+const WHOLE: AskedWindow = { start: null, end: null };
+
+function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
+  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
+  const to = end === null ? days.length : lastAtMost(days, dayFrom(end)) + 1;
+  return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
+}
+
+function windowText({ start, end }: AskedWindow): string {
+  const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
+  return parts.join('');
+}
+
+/** Correlations of the returns of every pair, null where one does not vary. @cost O(pairs x dates) */
+function correlationsOf(entries: Comparison['entries']): (number | null)[][] {
+  const scaled = entries.map(({ level }) => {
+    const returns = returnsOf(level);
+    const middle = mean(returns);
+    const centred = returns.map((value) => value - middle);
+    const length = Math.sqrt(centred.reduce((sum, value) => sum + value * value, 0));
+    return length < SPREAD_MIN ? null : centred.map((value) => value / length);
+  });
+  return scaled.map((a, i) =>
+    scaled.map((b, j) => {
+      if (a === null || b === null) return null;
+      if (i === j) return 1;
+      const product = a.reduce((sum, value, t) => sum + value * b[t]!, 0);
+      return Math.max(-1, Math.min(1, product));
+    }),
+  );
+}
+
+/** Below this returns do not vary: rounding noise. */
+const SPREAD_MIN = 1e-14;
 
 /** Days of two ascending lists; the first itself when the other has all of them. */
 function inBoth(a: Int32Array, b: Int32Array): Int32Array {
@@ -82,6 +125,7 @@ interface EntrySource {
   readonly entry: Comparison['entries'][number];
   readonly stale: StaleState | null;
   readonly dates: Uint8Array;
+  readonly metrics: BacktestMetrics;
 }
 
 const ENTRY = jsonObject<CompareEntry, EntrySource>({
@@ -91,6 +135,9 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
     writeSeriesBody(json, { name: id, dates, values: level }),
   ),
   total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
+  volatility: numberMember(({ metrics }) => metrics.volatility),
+  sharpe_ratio: numberMember(({ metrics }) => metrics.sharpe_ratio),
+  max_drawdown: numberMember(({ metrics }) => metrics.max_drawdown),
 });
 
 const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
@@ -100,10 +147,11 @@ const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
-      ENTRY.write(json, { entry, dates, stale: stale[k] ?? null });
+      ENTRY.write(json, { entry, dates, stale: stale[k] ?? null, metrics: backtestMetrics(entry.level, null) });
     });
     json.raw(']');
   }),
+  correlations: valueMember(({ entries }) => correlationsOf(entries)),
   findings: writtenMember((json, { findings }) => json.value(findings)),
   observations: numberMember(({ days }) => days.length),
   start: textMember(({ days }) => formatDay(days[0]!)),

@@ -1,11 +1,15 @@
 import type { PerformanceView } from '#contract/analytics/performance.js';
 import type { SeriesPayload } from '#contract/common.js';
+import { benchmarkStatistics, drawdowns, returnStatistics } from '#domain/analytics/return-statistics.js';
 import { monthlyReturns } from '#domain/analytics/rolling.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { lastAtMost } from '#domain/search.js';
 import { windowWithin, type AskedWindow } from './run-window.js';
+
+/** Falls of a window that are listed. */
+const DRAWDOWNS_MAX = 10;
 
 /**
  * Levels and figures of a window of a stored run, everything measured within it.
@@ -34,6 +38,15 @@ export function performanceView(columns: RunColumns, window: AskedWindow): Perfo
     benchmark_level: benchmarkWithin(columns, days),
     drawdown: series('drawdown', drawdownOf(level)),
     metrics: backtestMetrics(level, index),
+    statistics: returnStatistics(level),
+    benchmark_statistics: benchmarkFigures(columns, days),
+    drawdowns: drawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
+      peak: dates[peak]!,
+      trough: dates[trough]!,
+      recovery: recovery === null ? null : dates[recovery]!,
+      depth,
+      sessions: (recovery ?? dates.length - 1) - peak,
+    })),
     annual_returns: Object.fromEntries(annualReturns(days, level).map(([year, value]) => [String(year), value])),
     monthly_returns: Object.fromEntries(
       monthlyReturns(days, level).map(({ year, month, value }) => [`${year}-${String(month).padStart(2, '0')}`, value]),
@@ -50,14 +63,35 @@ function indexOn(columns: RunColumns, days: Int32Array): Float64Array {
 
 /** The benchmark on the dates that it shares with a window, null where there is none. */
 function benchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
+  const shared = sharedWithBenchmark(columns, days);
+  if (shared === null) return null;
+  return {
+    index: Array.from(shared.days, formatDay),
+    data: [...rebase(shared.benchmark, 100)],
+    name: 'benchmark_level',
+  };
+}
+
+interface SharedDates {
+  readonly days: Int32Array;
+  readonly benchmark: Float64Array;
+}
+
+/** Dates of a window that the benchmark has, null where there are none. */
+function sharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
   const shared = columns.i32('benchmarkDays');
   const from = lastAtMost(shared, days[0]! - 1) + 1;
   const to = lastAtMost(shared, days.at(-1)!) + 1;
-  if (from >= to) return null;
-  return {
-    index: Array.from(shared.subarray(from, to), formatDay),
-    data: [...rebase(columns.f64('benchmarkLevel', from, to), 100)],
-    name: 'benchmark_level',
-  };
+  return from >= to ? null : { days: shared.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
+}
+
+/** Figures against the benchmark, null with fewer than three shared dates. */
+function benchmarkFigures(columns: RunColumns, days: Int32Array): PerformanceView['benchmark_statistics'] {
+  const shared = sharedWithBenchmark(columns, days);
+  if (shared === null || shared.days.length < 3) return null;
+  const all = columns.i32('days');
+  const level = columns.f64('level');
+  const own = Float64Array.from(shared.days, (day) => level[lastAtMost(all, day)]!);
+  return benchmarkStatistics(own, shared.benchmark);
 }

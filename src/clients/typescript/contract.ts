@@ -371,6 +371,15 @@ export interface BenchmarkRefInput {
   readonly price_column?: string | undefined;
 }
 
+export interface BenchmarkStatistics {
+  /** Mean active return x 252 over the annualised deviation of active returns. */
+  readonly information_ratio: number | null;
+  /** Geometric mean return over the benchmark's, on its sessions above 0; null without one. */
+  readonly up_capture: number | null;
+  /** The same on its sessions below 0. */
+  readonly down_capture: number | null;
+}
+
 /** The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds. */
 export interface BetaParams {
   /** Smallest beta. */
@@ -614,8 +623,14 @@ export interface CompareEntry {
   readonly index_id: string;
   /** The level, 100 at the start. */
   readonly level: SeriesPayload;
-  /** Last level over the first, less 1. */
+  /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
+  /** Annualised standard deviation of returns. A fraction. */
+  readonly volatility: number;
+  /** Mean return x 252 / volatility; 0 without volatility. */
+  readonly sharpe_ratio: number;
+  /** Lowest drawdown, at most 0. A fraction. */
+  readonly max_drawdown: number;
 }
 
 export interface CompareView {
@@ -625,6 +640,8 @@ export interface CompareView {
   readonly entries: readonly CompareEntry[];
   /** `DIFFERENT_DATA` when the runs were made on different contents. */
   readonly findings: readonly Finding[];
+  /** Of the returns, by the order of the entries in both directions; null where one does not vary. */
+  readonly correlations: readonly (readonly (number | null)[])[];
   /** Dates used. */
   readonly observations: number;
   /** First date that every run has. */
@@ -1287,6 +1304,19 @@ export interface DividendFilterRule {
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
+}
+
+export interface DrawdownRow {
+  /** Last date at the high. */
+  readonly peak: string;
+  /** Date of the lowest level. */
+  readonly trough: string;
+  /** First date at the high again; null while below it. */
+  readonly recovery: string | null;
+  /** Lowest level over the high, less 1. A fraction. */
+  readonly depth: number;
+  /** From the high to the recovery, or to the last date. */
+  readonly sessions: number;
 }
 
 export interface DriftPayload {
@@ -3292,6 +3322,12 @@ export interface PerformanceView {
   readonly drawdown: SeriesPayload;
   /** Figures of the window. */
   readonly metrics: BacktestMetrics;
+  /** How the returns of the window are distributed. */
+  readonly statistics: ReturnStatistics;
+  /** Against the benchmark on the dates that both have in the window; null with fewer than three. */
+  readonly benchmark_statistics: BenchmarkStatistics | null;
+  /** The ten deepest falls of the window, the deepest first. */
+  readonly drawdowns: readonly DrawdownRow[];
   /** Calendar year to its return within the window; they compound to the total. */
   readonly annual_returns: Readonly<Record<string, number>>;
   /** Month YYYY-MM to its return within the window; they compound to the total. */
@@ -4170,6 +4206,23 @@ export interface ReportTemplateDocumentInput {
   readonly blocks?: readonly ReportBlockInput[] | undefined;
   /** Size, orientation and margin of the pages. */
   readonly page?: ReportPageInput | undefined;
+}
+
+export interface ReturnStatistics {
+  /** sqrt(252 x mean of min(return, 0)^2). A fraction. */
+  readonly downside_volatility: number;
+  /** Mean return x 252 / downside volatility; null without a fall. */
+  readonly sortino_ratio: number | null;
+  /** Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction. */
+  readonly cvar_95: number;
+  /** Third central moment over the population standard deviation cubed; null without variation. */
+  readonly skewness: number | null;
+  /** Share of the sessions with a return above 0. A fraction. */
+  readonly hit_rate: number;
+  /** Best session. A fraction. */
+  readonly best_return: number;
+  /** Worst session. A fraction. */
+  readonly worst_return: number;
 }
 
 export interface RiskDecomposition {
@@ -6028,9 +6081,9 @@ export interface Operations {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: BacktestRecordCollection;
   };
-  /** Levels of several stored runs on the dates that all of them have. */
+  /** Levels, figures and correlations of several stored runs on the dates that all of them have. */
   compareRuns: {
-    request: { readonly query: { readonly ids: readonly string[] } };
+    request: { readonly query: { readonly ids: readonly string[]; readonly start?: string | undefined; readonly end?: string | undefined } };
     answer: CompareView;
   };
   /** The stored record of the latest run. */

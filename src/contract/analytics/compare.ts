@@ -1,9 +1,18 @@
 import { z } from 'zod';
 import { Finding, SeriesPayload } from '../common.js';
 import { stale } from '../run-state.js';
+import { fraction } from './fields.js';
 
 export const CompareEntry = z
-  .strictObject({ ...stale, index_id: z.string(), level: SeriesPayload, total_return: z.number() })
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    level: SeriesPayload,
+    total_return: fraction('Last level over the first, less 1.'),
+    volatility: fraction('Annualised standard deviation of returns.'),
+    sharpe_ratio: z.number().meta({ description: 'Mean return x 252 / volatility; 0 without volatility.' }),
+    max_drawdown: fraction('Lowest drawdown, at most 0.'),
+  })
   .meta({ id: 'CompareEntry' });
 export type CompareEntry = z.infer<typeof CompareEntry>;
 export const CompareView = z
@@ -11,6 +20,9 @@ export const CompareView = z
     index_ids: z.array(z.string()),
     entries: z.array(CompareEntry),
     findings: z.array(Finding).meta({ description: '`DIFFERENT_DATA` when the runs were made on different contents.' }),
+    correlations: z.array(z.array(z.number().nullable())).meta({
+      description: 'Of the returns, by the order of the entries in both directions; null where one does not vary.',
+    }),
     observations: z.int(),
     start: z.string(),
     end: z.string(),

@@ -21,6 +21,38 @@ export const BacktestMetrics = z
   })
   .meta({ id: 'BacktestMetrics' });
 
+const ratio = (description: string) => z.number().nullable().meta({ description });
+
+export const ReturnStatistics = z
+  .strictObject({
+    downside_volatility: fraction('sqrt(252 x mean of min(return, 0)^2).'),
+    sortino_ratio: ratio('Mean return x 252 / downside volatility; null without a fall.'),
+    cvar_95: fraction('Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss.'),
+    skewness: ratio('Third central moment over the population standard deviation cubed; null without variation.'),
+    hit_rate: fraction('Share of the sessions with a return above 0.'),
+    best_return: fraction('Best session.'),
+    worst_return: fraction('Worst session.'),
+  })
+  .meta({ id: 'ReturnStatistics' });
+
+export const BenchmarkStatistics = z
+  .strictObject({
+    information_ratio: ratio('Mean active return x 252 over the annualised deviation of active returns.'),
+    up_capture: ratio("Geometric mean return over the benchmark's, on its sessions above 0; null without one."),
+    down_capture: ratio('The same on its sessions below 0.'),
+  })
+  .meta({ id: 'BenchmarkStatistics' });
+
+export const DrawdownRow = z
+  .strictObject({
+    peak: z.string().meta({ description: 'Last date at the high.' }),
+    trough: z.string().meta({ description: 'Date of the lowest level.' }),
+    recovery: z.string().nullable().meta({ description: 'First date at the high again; null while below it.' }),
+    depth: fraction('Lowest level over the high, less 1.'),
+    sessions: z.int().meta({ description: 'From the high to the recovery, or to the last date.' }),
+  })
+  .meta({ id: 'DrawdownRow' });
+
 export const RelativeMetricsPayload = z
   .strictObject({
     reference: BenchmarkRef,

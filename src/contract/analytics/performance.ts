@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SeriesPayload } from '../common.js';
 import { stale, type Stateless } from '../run-state.js';
-import { BacktestMetrics } from './metrics.js';
+import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
 export const PerformanceView = z
   .strictObject({
@@ -20,6 +20,11 @@ export const PerformanceView = z
     }),
     drawdown: SeriesPayload.meta({ description: 'Level against its peak in the window; 0 at a high.' }),
     metrics: BacktestMetrics.meta({ description: 'Figures of the window.' }),
+    statistics: ReturnStatistics.meta({ description: 'How the returns of the window are distributed.' }),
+    benchmark_statistics: BenchmarkStatistics.nullable().meta({
+      description: 'Against the benchmark on the dates that both have in the window; null with fewer than three.',
+    }),
+    drawdowns: z.array(DrawdownRow).meta({ description: 'The ten deepest falls of the window, the deepest first.' }),
     annual_returns: z.record(z.string(), z.number()).meta({
       description: 'Calendar year to its return within the window; they compound to the total.',
     }),

@@ -76,16 +76,17 @@ export const analyticsRoutes = routes({
     path: '/analytics/compare',
     scope: 'read',
     tag,
-    summary: 'Levels of several stored runs on the dates that all of them have.',
+    summary: 'Levels, figures and correlations of several stored runs on the dates that all of them have.',
     query: z.strictObject({
       ids: z
         .array(Id)
         .min(1)
         .max(LIMITS.MAX_COMPARE_IDS)
         .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids.` }),
+      ...window,
     }),
     success: { status: 200, description: 'The comparison.', schema: CompareView },
-    errors: [...runErrors, 'NO_COMMON_DATES'],
+    errors: [...runErrors, 'INVALID_RANGE', 'NO_COMMON_DATES'],
   },
   getRecord: {
     method: 'GET',

@@ -16,7 +16,7 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
-    compareRuns: async ({ query, signal }) => viewReply(await analytics.compare(query.ids, signal)),
+    compareRuns: async ({ query, signal }) => viewReply(await analytics.compare(query.ids, query, signal)),
     async getRecord({ params, header }) {
       const { etag, read } = await analytics.record(params.index_id);
       // What the client has already need not be written: the reply is a 304 whatever its bytes.

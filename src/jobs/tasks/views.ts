@@ -93,6 +93,8 @@ export interface ScenariosViewInput {
 export interface CompareViewInput {
   readonly view: 'compare';
   readonly columns: readonly string[];
+  readonly start: string | null;
+  readonly end: string | null;
   /** State of each run. */
   readonly stale: readonly (StaleState | null)[];
   /** About the runs together, passed through. */

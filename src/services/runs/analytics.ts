@@ -8,7 +8,6 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { LIMITS } from '#domain/limits.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
-import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -30,6 +29,7 @@ import type { RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
 import type { ViewMaker } from './view-maker.js';
 import { contentFindings } from './compared-contents.js';
+import type { DateWindow, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -54,30 +54,6 @@ export interface RunRecordReader {
   readonly etag: string;
   /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */
   read(): Promise<StoredBytes>;
-}
-
-export interface DateWindow {
-  readonly start?: string | undefined;
-  readonly end?: string | undefined;
-}
-
-export interface WeightsQuery {
-  readonly as_of?: string | undefined;
-  readonly benchmark?: string | undefined;
-  readonly risk: boolean;
-}
-
-export interface GroupsQuery extends DateWindow {
-  /** Reference column. */
-  readonly by: string;
-  readonly benchmark?: string | undefined;
-}
-
-export interface FactorRiskQuery {
-  readonly as_of?: string | undefined;
-  readonly benchmark: string;
-  readonly model: FactorModelName;
-  readonly factors: number;
 }
 
 /** Backtests and the views over their stored runs. Views are made by workers from stored columns. */
@@ -108,7 +84,8 @@ export interface Analytics {
   groups(runId: string, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   reconcile(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
   asset(runId: string, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
-  compare(runIds: readonly string[], signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal NO_COMMON_DATES */
+  compare(runIds: readonly string[], window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
   weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
   levels(
@@ -297,7 +274,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       await states.servedMarket(run);
       return stamped(run, held({ view: 'asset', columns: columnsOf(run), identifier }, signal));
     },
-    async compare(runIds, signal) {
+    async compare(runIds, { start = null, end = null }, signal) {
+      assertOrder({ start, end });
       if (runIds.length < 2) {
         throw refuseWithFindings('query', [
           {
@@ -310,7 +288,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       }
       const runs = await Promise.all(runIds.map((runId) => requireRun(documents, runId)));
       const stale = await Promise.all(runs.map((run) => states.staleOf(run)));
-      return held({ view: 'compare', columns: runs.map(columnsOf), stale, findings: contentFindings(runs) }, signal);
+      const findings = contentFindings(runs);
+      return held({ view: 'compare', columns: runs.map(columnsOf), start, end, stale, findings }, signal);
     },
     async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
       const run = await requireRun(documents, runId);

@@ -16,6 +16,7 @@ import { assertOrder } from './backtest-plans.js';
 import { readRun, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
+import type { DateWindow } from './view-queries.js';
 
 export interface RunViewsDependencies {
   readonly documents: DocumentStore;
@@ -28,11 +29,6 @@ export interface RunViewsDependencies {
 export interface ListingQuery {
   readonly limit?: number | undefined;
   readonly after?: string | undefined;
-}
-
-export interface DateWindow {
-  readonly start?: string | undefined;
-  readonly end?: string | undefined;
 }
 
 export interface ExposuresQuery extends DateWindow {

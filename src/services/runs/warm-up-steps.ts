@@ -94,6 +94,8 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     }));
     yield view(`${OF_THREAD}compare`, () => ({
       view: 'compare',
+      start: null,
+      end: null,
       columns: [columns, columns],
       stale: [null, null],
       findings: [],

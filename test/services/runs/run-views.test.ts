@@ -258,6 +258,41 @@ test('scenarios add up by name and by group, and a window earns what prices did'
   });
 });
 
+test('a comparison has figures and correlations of its window, those of the performance of each', async () => {
+  const query = { ids: ['TOP', 'HALF'], start: '2022-06-01', end: '2023-05-31' };
+  const view = await client.call('compareRuns', { query });
+  expect([view.start, view.end]).toEqual(['2022-06-01', '2023-05-31']);
+  const levels: number[][] = [];
+  for (const { index_id, total_return, volatility, sharpe_ratio, max_drawdown, level } of view.entries) {
+    const { start, end } = query;
+    const own = await client.call('getPerformance', { params: { index_id }, query: { start, end } });
+    expect({ total_return, volatility, sharpe_ratio, max_drawdown }).toEqual({
+      total_return: expect.closeTo(own.metrics.total_return, 12) as number,
+      volatility: expect.closeTo(own.metrics.volatility, 12) as number,
+      sharpe_ratio: expect.closeTo(own.metrics.sharpe_ratio, 10) as number,
+      max_drawdown: expect.closeTo(own.metrics.max_drawdown, 12) as number,
+    });
+    expect(own.drawdowns[0]!.depth).toBeCloseTo(max_drawdown, 12);
+    levels.push(level.data.map(Number));
+  }
+  const returns = levels.map((level) => level.slice(1).map((value, t) => value / level[t]! - 1));
+  const [a, b] = returns.map((own) => {
+    const middle = own.reduce((sum, value) => sum + value, 0) / own.length;
+    return own.map((value) => value - middle);
+  });
+  const product = (x: number[], y: number[]) => x.reduce((sum, value, t) => sum + value * y[t]!, 0);
+  const expected = product(a!, b!) / Math.sqrt(product(a!, a!) * product(b!, b!));
+  expect(view.correlations).toEqual([
+    [1, expect.closeTo(expected, 10)],
+    [expect.closeTo(expected, 10), 1],
+  ]);
+  await expect(
+    client.call('compareRuns', { query: { ...query, start: '2030-01-01', end: '2030-02-01' } }),
+  ).rejects.toMatchObject({
+    code: 'NO_COMMON_DATES',
+  });
+});
+
 test('a stream of all jobs tells the unfinished ones first and every change after, and an etag comes with a document', async () => {
   const seen: string[] = [];
   for await (const { event, data } of client.events('followJobs')) {

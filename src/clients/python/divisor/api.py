@@ -194,12 +194,14 @@ class Operations:
         """
         return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
 
-    def compare_runs(self, ids: Sequence[str]) -> c.CompareView:
-        """Levels of several stored runs on the dates that all of them have.
+    def compare_runs(self, ids: Sequence[str], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.CompareView:
+        """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
         :param ids: 2 to 32 ids.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids}))
+        return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "start": start, "end": end}))
 
     def get_record(self, index_id: str) -> c.BacktestResultSummary:
         """The stored record of the latest run."""

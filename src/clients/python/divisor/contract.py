@@ -410,6 +410,15 @@ class BenchmarkRefInput(_BenchmarkRefInput, total=False):
     price_column: str
 
 
+class BenchmarkStatistics(t.TypedDict):
+    #: Mean active return x 252 over the annualised deviation of active returns.
+    information_ratio: t.Optional[float]
+    #: Geometric mean return over the benchmark's, on its sessions above 0; null without one.
+    up_capture: t.Optional[float]
+    #: The same on its sessions below 0.
+    down_capture: t.Optional[float]
+
+
 class BetaParams(t.TypedDict, total=False):
     """The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds."""
 
@@ -689,8 +698,14 @@ class CompareEntry(t.TypedDict):
     index_id: str
     #: The level, 100 at the start.
     level: SeriesPayload
-    #: Last level over the first, less 1.
+    #: Last level over the first, less 1. A fraction.
     total_return: float
+    #: Annualised standard deviation of returns. A fraction.
+    volatility: float
+    #: Mean return x 252 / volatility; 0 without volatility.
+    sharpe_ratio: float
+    #: Lowest drawdown, at most 0. A fraction.
+    max_drawdown: float
 
 
 class CompareView(t.TypedDict):
@@ -700,6 +715,8 @@ class CompareView(t.TypedDict):
     entries: t.Sequence[CompareEntry]
     #: `DIFFERENT_DATA` when the runs were made on different contents.
     findings: t.Sequence[Finding]
+    #: Of the returns, by the order of the entries in both directions; null where one does not vary.
+    correlations: t.Sequence[t.Sequence[t.Optional[float]]]
     #: Dates used.
     observations: int
     #: First date that every run has.
@@ -1440,6 +1457,19 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
+
+
+class DrawdownRow(t.TypedDict):
+    #: Last date at the high.
+    peak: str
+    #: Date of the lowest level.
+    trough: str
+    #: First date at the high again; null while below it.
+    recovery: t.Optional[str]
+    #: Lowest level over the high, less 1. A fraction.
+    depth: float
+    #: From the high to the recovery, or to the last date.
+    sessions: int
 
 
 class DriftPayload(t.TypedDict):
@@ -3707,6 +3737,12 @@ class PerformanceView(t.TypedDict):
     drawdown: SeriesPayload
     #: Figures of the window.
     metrics: BacktestMetrics
+    #: How the returns of the window are distributed.
+    statistics: ReturnStatistics
+    #: Against the benchmark on the dates that both have in the window; null with fewer than three.
+    benchmark_statistics: t.Optional[BenchmarkStatistics]
+    #: The ten deepest falls of the window, the deepest first.
+    drawdowns: t.Sequence[DrawdownRow]
     #: Calendar year to its return within the window; they compound to the total.
     annual_returns: t.Mapping[str, float]
     #: Month YYYY-MM to its return within the window; they compound to the total.
@@ -4643,6 +4679,23 @@ class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
     blocks: t.Sequence[ReportBlockInput]
     #: Size, orientation and margin of the pages.
     page: ReportPageInput
+
+
+class ReturnStatistics(t.TypedDict):
+    #: sqrt(252 x mean of min(return, 0)^2). A fraction.
+    downside_volatility: float
+    #: Mean return x 252 / downside volatility; null without a fall.
+    sortino_ratio: t.Optional[float]
+    #: Mean loss of the worst twentieth of the sessions, rounded up: positive for a loss. A fraction.
+    cvar_95: float
+    #: Third central moment over the population standard deviation cubed; null without variation.
+    skewness: t.Optional[float]
+    #: Share of the sessions with a return above 0. A fraction.
+    hit_rate: float
+    #: Best session. A fraction.
+    best_return: float
+    #: Worst session. A fraction.
+    worst_return: float
 
 
 class RiskDecomposition(t.TypedDict):

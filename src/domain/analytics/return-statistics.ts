@@ -1,0 +1,104 @@
+import { LIMITS } from '../limits.js';
+import { deviation, differences, drawdownOf, mean, returnsOf } from './series.js';
+
+/** How the returns of a level are distributed. Null where there is nothing to divide by. */
+export interface ReturnStatistics {
+  /** Annualised root mean square of the returns below 0, the others counted as 0. */
+  readonly downside_volatility: number;
+  readonly sortino_ratio: number | null;
+  /** Mean loss of the worst twentieth of the sessions, a positive number for a loss. */
+  readonly cvar_95: number;
+  readonly skewness: number | null;
+  /** Share of the sessions with a return above 0. */
+  readonly hit_rate: number;
+  readonly best_return: number;
+  readonly worst_return: number;
+}
+
+const WORST = 0.05;
+
+/** @param level at least two values */
+export function returnStatistics(level: Float64Array): ReturnStatistics {
+  const periods = LIMITS.PERIODS_PER_YEAR;
+  const returns = returnsOf(level);
+  const middle = mean(returns);
+  const downside = Math.sqrt(mean(returns.map((value) => Math.min(value, 0) ** 2)) * periods);
+  const ascending = returns.toSorted();
+  const spread = Math.sqrt(mean(returns.map((value) => (value - middle) ** 2)));
+  return {
+    downside_volatility: downside,
+    sortino_ratio: downside === 0 ? null : (middle * periods) / downside,
+    cvar_95: 0 - mean(ascending.subarray(0, Math.ceil(WORST * returns.length))),
+    skewness: spread < SPREAD_MIN ? null : mean(returns.map((value) => (value - middle) ** 3)) / spread ** 3,
+    hit_rate: returns.reduce((count, value) => count + (value > 0 ? 1 : 0), 0) / returns.length,
+    best_return: ascending.at(-1)!,
+    worst_return: ascending[0]!,
+  };
+}
+
+/** Below this a spread is rounding noise. */
+const SPREAD_MIN = 1e-15;
+
+/** A level against a benchmark on the same dates. */
+export interface BenchmarkStatistics {
+  /** Annualised mean of the active returns over their annualised standard deviation. */
+  readonly information_ratio: number | null;
+  /** Geometric mean return over that of the benchmark on its sessions above 0, and below. */
+  readonly up_capture: number | null;
+  readonly down_capture: number | null;
+}
+
+/** @param level and benchmark [n], n at least 2 */
+export function benchmarkStatistics(level: Float64Array, benchmark: Float64Array): BenchmarkStatistics {
+  const own = returnsOf(level);
+  const other = returnsOf(benchmark);
+  const active = differences(own, other);
+  const spread = deviation(active);
+  return {
+    information_ratio: spread < SPREAD_MIN ? null : (mean(active) / spread) * Math.sqrt(LIMITS.PERIODS_PER_YEAR),
+    up_capture: capture(own, other, (value) => value > 0),
+    down_capture: capture(own, other, (value) => value < 0),
+  };
+}
+
+function capture(own: Float64Array, other: Float64Array, isCounted: (value: number) => boolean): number | null {
+  let count = 0;
+  let growth = 1;
+  let reference = 1;
+  other.forEach((value, t) => {
+    if (!isCounted(value)) return;
+    count++;
+    growth *= 1 + own[t]!;
+    reference *= 1 + value;
+  });
+  return count === 0 ? null : (growth ** (1 / count) - 1) / (reference ** (1 / count) - 1);
+}
+
+/** A fall from a high until the level is back there. Positions of dates. */
+export interface Drawdown {
+  readonly peak: number;
+  readonly trough: number;
+  /** First date at or above the high again; null while it is below. */
+  readonly recovery: number | null;
+  /** Level of the trough over that of the peak, less 1. */
+  readonly depth: number;
+}
+
+/** The deepest falls, the deepest first; of equal ones the earlier. */
+export function drawdowns(level: Float64Array, most: number): Drawdown[] {
+  const depth = drawdownOf(level);
+  const found: Drawdown[] = [];
+  let peak = 0;
+  let trough = -1;
+  for (let t = 1; t <= level.length; t++) {
+    const isUnderWater = t < level.length && depth[t]! < 0;
+    if (isUnderWater) {
+      if (trough < 0 || depth[t]! < depth[trough]!) trough = t;
+      continue;
+    }
+    if (trough >= 0) found.push({ peak, trough, recovery: t < level.length ? t : null, depth: depth[trough]! });
+    peak = t;
+    trough = -1;
+  }
+  return found.sort((a, b) => a.depth - b.depth || a.peak - b.peak).slice(0, most);
+}

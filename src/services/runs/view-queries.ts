@@ -1,0 +1,25 @@
+import type { FactorModelName } from '#domain/risk/factor-risk.js';
+
+export interface DateWindow {
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+export interface WeightsQuery {
+  readonly as_of?: string | undefined;
+  readonly benchmark?: string | undefined;
+  readonly risk: boolean;
+}
+
+export interface GroupsQuery extends DateWindow {
+  /** Reference column. */
+  readonly by: string;
+  readonly benchmark?: string | undefined;
+}
+
+export interface FactorRiskQuery {
+  readonly as_of?: string | undefined;
+  readonly benchmark: string;
+  readonly model: FactorModelName;
+  readonly factors: number;
+}

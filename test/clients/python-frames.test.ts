@@ -1,9 +1,23 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasModule, pythonUser, tellMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
 const hasArrow = hasPandas && hasModule('pyarrow');
 tellMissing("the Python client's frames", { pandas: hasPandas, pyarrow: hasArrow });
+
+const NOTEBOOKS = resolve('data/notebooks');
+const hasJupyter = hasPandas && hasModule('nbclient, ipykernel');
+if (hasPandas && !hasJupyter) console.log('The notebooks are run as scripts: this machine has no nbclient.');
+
+interface Notebook {
+  readonly cells: readonly {
+    readonly cell_type: string;
+    readonly source: readonly string[];
+    readonly outputs?: readonly unknown[];
+  }[];
+}
 
 let user: PythonUser;
 beforeAll(async () => {
@@ -108,9 +122,10 @@ print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pand
 
   test('a large frame arrives whole, names and dates in columns, in the index or above them', async () => {
     const said = await outputOf(`
-import numpy, pandas
+import numpy, pandas, divisor.frames, divisor.parquet
+divisor.frames.LARGE_CELLS, divisor.parquet.GROUP_ROWS = 100, 1000
 d = Divisor()
-names, days = [f"N{i}" for i in range(60)], pandas.bdate_range("2021-01-04", periods=700, tz="Europe/London")
+names, days = [f"N{i}" for i in range(30)], pandas.bdate_range("2021-01-04", periods=80, tz="Europe/London")
 index = pandas.MultiIndex.from_product([days, names], names=["Date", "Ticker"])
 values = numpy.random.default_rng(7).uniform(1, 2, (len(index), 3))
 frame = pandas.DataFrame(values, index=index, columns=["CLOSE", "VOLUME", "SHARES"])
@@ -118,11 +133,11 @@ frame.iloc[5, 1] = numpy.nan
 wide = frame.unstack("Ticker")
 shapes = {"columns": frame.reset_index().rename(columns={"Date": "date", "Ticker": "identifier"}), "index": frame, "wide": wide}
 stores = [d.import_tables(name, {"market": shape}) for name, shape in shapes.items()]
-sectors = pandas.DataFrame({"SECTOR": ["Energy"] * 60}, index=pandas.Index(names, name="identifier"))
+sectors = pandas.DataFrame({"SECTOR": ["Energy"] * 30}, index=pandas.Index(names, name="identifier"))
 both = d.import_tables("both", {"reference": sectors, "market": frame}, activate=True)
 held = d.prices("N7", columns=["CLOSE"])["CLOSE"]
 try:
-    d.import_tables("torn", {"market": frame, "reference": sectors.assign(identifier=[""] * 60)})
+    d.import_tables("torn", {"market": frame, "reference": sectors.assign(identifier=[""] * 30)})
 except DivisorError as refused:
     torn = refused.code
 print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), both["rows"]["market"], both["rows"]["reference"],
@@ -130,6 +145,19 @@ print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), b
     [store["store_id"] for store in d.request("GET", "/data/stores")["stores"] if store["store_id"] == "torn"]]))
 `);
     await user.service.job('/data/stores/market/activate');
-    expect(said).toEqual([1, 42_000, 60, true, '2021-01-04', { N7: { SECTOR: 'Energy' } }, 'VALIDATION_FAILED', []]);
+    expect(said).toEqual([1, 2400, 30, true, '2021-01-04', { N7: { SECTOR: 'Energy' } }, 'VALIDATION_FAILED', []]);
+  });
+
+  test.each(readdirSync(NOTEBOOKS).filter((name) => name.endsWith('.ipynb')))('%s runs to its end', async (name) => {
+    const file = `${NOTEBOOKS}/${name}`;
+    const { cells } = JSON.parse(readFileSync(file, 'utf8')) as Notebook;
+    const code = cells.filter((cell) => cell.cell_type === 'code');
+    const script = hasJupyter
+      ? `import nbclient, nbformat\nnbclient.NotebookClient(nbformat.read(${JSON.stringify(file)}, 4), timeout=120).execute()`
+      : code.map(({ source }) => source.join('')).join('\n\n');
+    const { status, err } = await user.python(['-c', script]);
+    expect(status, err).toBe(0);
+    // What a cell answered is of the day it ran.
+    expect(code.filter(({ outputs }) => outputs!.length > 0)).toEqual([]);
   });
 });

@@ -37,6 +37,8 @@ export interface CommandLine {
     readonly dataRoots?: string | undefined;
     readonly out?: string | undefined;
     readonly json: boolean;
+    /** Records as CSV, of a command that shows any. */
+    readonly csv: boolean;
   };
 }
 
@@ -44,6 +46,7 @@ const COMMON_OPTIONS = {
   ...CONNECTION_OPTIONS,
   out: { type: 'string' },
   json: { type: 'boolean', default: false },
+  csv: { type: 'boolean', default: false },
 } as const;
 
 /** Reads the words and flags of a command. @throws UsageError */
@@ -76,6 +79,7 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
       dataRoots: text('data-roots'),
       out: text('out'),
       json: values['json'] === true,
+      csv: values['csv'] === true,
     },
   };
 }

@@ -1,6 +1,7 @@
 import { didYouMean } from '#domain/nearest-name.js';
-import { jobCommandHelp, runJobCommand } from './job-command.js';
+import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
+import { VIEW_COMMANDS } from './view-commands/table.js';
 
 /** One command: what it is for, and its code, loaded only when it is asked for. */
 interface Command {
@@ -9,6 +10,9 @@ interface Command {
   readonly help?: () => Promise<string>;
   readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
 }
+
+/** Commands that ask a service, or a home. */
+const SERVICE_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = { ...JOB_COMMANDS, ...VIEW_COMMANDS };
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: {
@@ -54,6 +58,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./export.js')).EXPORT_HELP,
     run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
   },
+  completion: {
+    summary: 'Print what makes a shell complete commands and flags: bash, zsh, fish.',
+    help: async () => (await import('./completion.js')).COMPLETION_HELP,
+    run: async (argv) => (await import('./completion.js')).completion(argv, completions()),
+  },
   demo: {
     summary: 'Run the main job end to end on a generated market, and keep serving it.',
     help: async () => (await import('./demo.js')).DEMO_HELP,
@@ -65,7 +74,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./bench/bench.js')).bench(argv, environment),
   },
   ...Object.fromEntries(
-    Object.entries(JOB_COMMANDS).map(([name, command]): [string, Command] => [
+    Object.entries(SERVICE_COMMANDS).map(([name, command]): [string, Command] => [
       name,
       {
         summary: command.summary,
@@ -84,8 +93,14 @@ const EXIT_PIPE = 141;
 
 /** Runs the command the words name. Resolves with the exit status; what goes wrong is said in one sentence. */
 export async function dispatch(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const [name, ...rest] = argv;
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(help());
+  const [first, ...others] = argv;
+  const family = first === undefined ? [] : Object.keys(COMMANDS).filter((each) => each.startsWith(`${first} `));
+  const isOfFamily = family.length > 0 && others[0] !== undefined && !others[0].startsWith('-');
+  const name = isOfFamily ? `${first} ${others[0]}` : first;
+  const rest = isOfFamily ? others.slice(1) : others;
+  if (family.length > 0 && !isOfFamily) return print(help(family));
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help')
+    return print(help(Object.keys(COMMANDS)));
   if (name === '--version' || name === '-v') return print(`${(await import('./version.js')).engineVersion()}\n`);
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) return fail(EXIT_USAGE, unknownCommand(name));
@@ -115,9 +130,23 @@ async function explain(failure: unknown): Promise<number> {
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 
-function help(): string {
-  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`);
+/** Every command with the flags that may follow it. */
+function completions(): Record<string, readonly string[]> {
+  const common = ['--help', '--url', '--home', '--data-roots', '--out', '--json'];
+  return Object.fromEntries(
+    Object.keys(COMMANDS).map((name) => {
+      const asked = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
+      return [
+        name,
+        asked === undefined ? ['--help'] : [...Object.keys(asked.flags).map((flag) => `--${flag}`), ...common],
+      ];
+    }),
+  );
+}
+
+function help(names: readonly string[]): string {
+  const width = Math.max(...names.map((name) => name.length));
+  const lines = names.map((name) => `  ${name.padEnd(width)}  ${COMMANDS[name]!.summary}\n`);
   return (
     `divisor: index construction and analytics as a service\n\nUsage: divisor <command> [flags]\n\n${lines.join('')}\n` +
     'divisor <command> --help explains its flags; divisor --version prints the version.\n'

@@ -1,5 +1,3 @@
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,6 +9,7 @@ import { readCommandLine, type FlagValues, type Grammar } from './command-line.j
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { table as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
+import { writeWhole } from './write-whole.js';
 
 const GRAMMAR: Grammar = {
   words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', ') }],
@@ -106,18 +105,4 @@ async function asked(
     query: { format, ...(start === undefined ? {} : { start }), ...(end === undefined ? {} : { end }) },
   });
   return { bytes, stale: headers.get('x-run-stale') };
-}
-
-/** Writes a file beside its name, and gives it the name when it is whole. @returns how many bytes */
-async function writeWhole(path: string, bytes: AsyncGenerator<Uint8Array>): Promise<number> {
-  const part = `${path}.part`;
-  const file = createWriteStream(part);
-  try {
-    await pipeline(Readable.from(bytes), file);
-  } catch (failure) {
-    await rm(part, { force: true });
-    throw failure;
-  }
-  await rename(part, path);
-  return file.bytesWritten;
 }

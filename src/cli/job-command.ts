@@ -1,10 +1,11 @@
-import { writeFile } from 'node:fs/promises';
 import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { jobScreen, type JobScreen } from './job-screen.js';
 import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
+import { UsageError } from './usage-error.js';
+import { writeWhole } from './write-whole.js';
 
 /** A command that submits one job, follows it, and shows what came of it; `R` is the result. */
 export interface JobCommand<R> extends Grammar {
@@ -21,6 +22,8 @@ export interface JobCommand<R> extends Grammar {
    * Records of the result that are lines of their own for a program, and what is left of it; the whole unless given.
    */
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
+  /** Records of the result as a table, for `--csv`. */
+  csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
   /** Bytes of the file `--out` names; the result as JSON unless given. */
   file?(client: DivisorClient, result: R): Promise<Uint8Array>;
 }
@@ -38,12 +41,22 @@ export async function runJobCommand<R>(
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
   const { words, flags, common } = readCommandLine(name, command, argv);
+  if (common.csv && command.csv === undefined)
+    throw new UsageError(`divisor ${name} shows no table that CSV could hold`);
   return connected(common, environment, async (client) => {
-    const screen = jobScreen(name, common.json);
+    const screen = jobScreen(name, common.json || common.csv);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
+    if (common.csv) {
+      const text = csvOf(command.csv!(result)); // checked above
+      if (common.out === undefined) process.stdout.write(text);
+      else await writeWhole(common.out, [Buffer.from(text)]);
+      return EXIT.done;
+    }
     if (common.out !== undefined)
-      await writeFile(common.out, (await command.file?.(client, result)) ?? `${JSON.stringify(result)}\n`);
+      await writeWhole(common.out, [
+        (await command.file?.(client, result)) ?? Buffer.from(`${JSON.stringify(result)}\n`),
+      ]);
     screen.done(common.out);
     if (!screen.asJson) process.stdout.write(command.show(result, flags));
     else if (common.out !== undefined) screen.line({ event: 'result', out: common.out });
@@ -58,6 +71,22 @@ function printLines(
 ): void {
   for (const record of records) line({ event, ...record });
   line({ event: 'result', result: rest });
+}
+
+/** A table as CSV (RFC 4180): numbers as they are, text that begins like a formula with an apostrophe before it. */
+function csvOf({
+  header,
+  rows,
+}: {
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly unknown[])[];
+}): string {
+  const cell = (value: unknown) => {
+    if (typeof value !== 'string') return value === null || value === undefined ? '' : String(value);
+    const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [header, ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('');
 }
 
 const CANCELLED = Symbol('cancelled');
@@ -124,6 +153,7 @@ export function jobCommandHelp<R>(name: string, command: JobCommand<R>): string 
   const common = [
     ['--out FILE', 'Write the result to a file.'],
     ['--json', 'One JSON object a line, as on a pipe.'],
+    ...(command.csv === undefined ? [] : [['--csv', 'One CSV record a row, on a terminal as in a pipe.']]),
     ...CONNECTION_HELP.map((row) => [...row]),
   ];
   return [

@@ -1,8 +1,11 @@
-import { writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Run, divisor, finished, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
-import { folder, home, file, linesOf, ending } from './set-up.js';
+import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
 
 export function describeAgainstAService(): void {
   describe('against a service', () => {
@@ -104,6 +107,85 @@ export function describeAgainstAService(): void {
       expect(err).toContain('error LOCATION_NOT_ALLOWED location: ');
       expect(err).toContain('(--data-roots, DIVISOR_DATA_ROOTS)');
       expect(err).not.toContain(folder);
+    });
+
+    test('views are a JSON object a row in a pipe, and CSV with the same values', async () => {
+      await asked(['backtest', 'EVEN', '--if-stale']);
+      const lines = linesOf((await asked(['levels', 'EVEN', '--start', '2022-12-01'])).out);
+      const csv = (await asked(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
+      expect(csv[0]).toBe('date,level,divisor');
+      const rows = lines
+        .slice(0, -1)
+        .map(({ date, level, divisor: unit }) => [date, level, unit].map((cell) => cell ?? '').join(','));
+      expect(csv.slice(1)).toEqual(rows);
+      expect(rows.length).toBeGreaterThan(15);
+    });
+
+    test('a definition goes to a file and back, and a difference is told at its place', async () => {
+      expect((await asked(['index', 'show', 'EVEN', '--out', file('shown.json')])).status).toBe(0);
+      expect(linesOf((await asked(['index', 'diff', 'EVEN', file('shown.json')])).out)).toHaveLength(1);
+      expect(linesOf((await asked(['index', 'diff', 'EVEN', file('even.json')])).out)).toHaveLength(1);
+      const changed = { ...INDEX, rebalance: { frequency: 'monthly' } };
+      await writeFile(file('changed.json'), JSON.stringify(changed));
+      expect(linesOf((await asked(['index', 'diff', 'EVEN', file('changed.json')])).out)[0]).toEqual({
+        event: 'row',
+        path: '/rebalance/frequency',
+        stored: '"quarterly"',
+        file: '"monthly"',
+      });
+    });
+
+    test('each view answers, and a word that is none of a family names what there is', async () => {
+      for (const words of [
+        ['stores'],
+        ['jobs'],
+        ['index', 'list'],
+        ['index', 'preview', 'EVEN'],
+        ['index', 'explain', 'EVEN', 'A'],
+        ['index', 'methodology', 'EVEN'],
+        ['weights', 'EVEN'],
+        ['rebalances', 'EVEN'],
+        ['attribution', 'EVEN'],
+        ['audit', 'desk'],
+      ]) {
+        const { status, out, err } = await asked(words);
+        expect([words, status, err, linesOf(out).at(-1)?.event]).toEqual([words, 0, '', 'result']);
+      }
+      expect(await asked(['index', 'shwo'])).toMatchObject({
+        status: 64,
+        err: expect.stringContaining('Did you mean index show?'),
+      });
+    });
+
+    test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {
+      const key = (
+        await finished(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data'])
+      ).out.trim();
+      await mkdir(file('night'));
+      await writeFile(
+        file('night.sh'),
+        `set -e
+cd ${file('night')}
+divisor() { '${process.execPath}' '${resolve('dist/src/main.js')}' "$@"; }
+divisor refresh desk > /dev/null || [ $? -eq 75 ]
+divisor backtest EVEN --if-stale --out run.json > /dev/null
+divisor export levels --index EVEN --out levels.csv > /dev/null
+divisor weights EVEN --csv --out weights.csv > /dev/null
+`,
+      );
+      const environment = { PATH: process.env['PATH'], DIVISOR_URL: service.url, DIVISOR_API_KEY: key };
+      const night = () => spawn('sh', [file('night.sh')], { env: environment, stdio: 'ignore', detached: true });
+      const statusOf = async (child: ReturnType<typeof night>) => ((await once(child, 'close')) as [number | null])[0];
+      const killed = night();
+      const both = [night(), night()].map(statusOf);
+      process.kill(-killed.pid!, 'SIGKILL'); // the shell and what it runs
+      expect(await Promise.all(both)).toEqual([0, 0]);
+      const { levels } = (await (
+        await fetch(`${service.url}/analytics/EVEN/levels`, { headers: { authorization: `Bearer ${key}` } })
+      ).json()) as { levels: { index: string[] } };
+      const rows = (await readFile(file('night/levels.csv'), 'utf8')).trim().split(/\r?\n/);
+      expect(rows).toHaveLength(levels.index.length + 1);
+      expect(JSON.parse(await readFile(file('night/run.json'), 'utf8'))).toHaveProperty('metrics');
     });
 
     test('Ctrl-C cancels the job and ends with 130', async () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { finished } from '../process.js';
 import { file } from './set-up.js';
@@ -14,6 +15,18 @@ export async function deadPort(): Promise<{ readonly port: number; close(): Prom
 
 export function describeWithoutAService(): void {
   describe('without a service', () => {
+    test.each([
+      ['index sho', 'show'],
+      ['impor', 'import'],
+      ['backtest EVEN --if-', '--if-stale'],
+    ])('bash completes %s', async (line, word) => {
+      const script = (await finished(['completion', 'bash'])).out;
+      const words = line.split(' ');
+      const asked = `${script}\nCOMP_WORDS=(divisor ${words.join(' ')}); COMP_CWORD=${words.length}; _divisor; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const { status, stdout } = spawnSync('bash', ['--norc', '-c', asked], { encoding: 'utf8' });
+      expect([status, stdout.trim().split('\n')]).toEqual([0, [word]]);
+    });
+
     test('nobody at the address ends with 69', async () => {
       const { port, close } = await deadPort();
       await close();

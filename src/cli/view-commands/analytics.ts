@@ -1,0 +1,74 @@
+import { viewCommand } from './view-command.js';
+
+const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
+const RANGE = {
+  start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
+  end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
+} as const;
+
+export const levels = viewCommand({
+  summary: 'The levels of a stored run.',
+  words: [INDEX],
+  flags: {
+    ...RANGE,
+    variant: {
+      type: 'string',
+      value: 'price|total|net',
+      choices: ['price', 'total', 'net'],
+      help: 'Return variant; that of the index unless given.',
+    },
+  },
+  examples: ['divisor levels CORE-100 --start 2024-01-01', 'divisor levels CORE-100 --csv > levels.csv'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getLevels', {
+      params: { index_id },
+      query: {
+        start: flags.text('start'),
+        end: flags.text('end'),
+        variant: flags.text<'price' | 'total' | 'net'>('variant'),
+      },
+    }),
+  records: ({ levels: { index, data }, divisor }) =>
+    index.map((date, t) => ({ date, level: data[t] ?? null, divisor: divisor.data[t] ?? null })),
+});
+
+export const weights = viewCommand({
+  summary: 'The names that a stored run holds, and their weights.',
+  words: [INDEX],
+  flags: { 'as-of': { type: 'string', value: 'DATE', help: 'Date; the last of the run unless given.' } },
+  examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getWeights', { params: { index_id }, query: { as_of: flags.text('as-of') } }),
+  records: (view) => view.weights,
+});
+
+export const compare = viewCommand({
+  summary: 'Stored runs side by side on their common dates.',
+  words: [{ name: 'INDICES', help: 'Ids with commas between them.' }],
+  flags: {},
+  examples: ['divisor compare CORE-100,EVEN-100'],
+  ask: (client, [ids = '']) => client.call('compareRuns', { query: { ids: ids.split(',') } }),
+  records: (view) => view.entries,
+});
+
+export const attribution = viewCommand({
+  summary: 'What each name contributed to the return of a stored run.',
+  words: [INDEX],
+  flags: RANGE,
+  examples: ['divisor attribution CORE-100 --start 2024-01-01'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getAttribution', {
+      params: { index_id },
+      query: { start: flags.text('start'), end: flags.text('end') },
+    }),
+  records: (view) => view.contributions,
+});
+
+export const rebalances = viewCommand({
+  summary: 'The rebalances of a stored run.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor rebalances CORE-100'],
+  ask: (client, [index_id = '']) => client.call('listRebalances', { params: { index_id } }),
+  records: (view) => view.rebalances,
+});

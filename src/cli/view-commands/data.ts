@@ -1,0 +1,101 @@
+import type { DataStore, ImportResult, RefreshResult } from '#clients/typescript/divisor.js';
+import type { JobCommand } from '../job-command.js';
+import { members } from '../job-commands/fields.js';
+import { UsageError } from '../usage-error.js';
+import { viewCommand } from './view-command.js';
+
+const STORE = { name: 'STORE', help: 'Id of a data store.' };
+
+export const stores = viewCommand({
+  summary: 'List the data stores.',
+  words: [],
+  flags: {},
+  examples: ['divisor stores'],
+  ask: (client) => client.call('listStores', {}),
+  records: (result) => result.stores,
+  columns: ['store_id', 'name', 'kind', 'active', 'status', 'identifiers', 'start', 'end'],
+});
+
+export const audit = viewCommand({
+  summary: 'List what is probably wrong in a data store, the most certain first.',
+  words: [STORE],
+  flags: {},
+  examples: ['divisor audit desk'],
+  ask: (client, [store_id = '']) => client.call('auditStore', { params: { store_id } }),
+  records: ({ doubts }) =>
+    doubts
+      .map(({ repair, ...doubt }) => ({ ...doubt, repair: repair?.kind ?? null }))
+      .toSorted((a, b) => b.confidence - a.confidence),
+  columns: ['id', 'confidence', 'repair', 'message'],
+});
+
+export const jobs = viewCommand({
+  summary: 'List jobs, the newest first.',
+  words: [],
+  flags: {
+    kind: { type: 'string', value: 'KIND', help: 'Only jobs of this kind.' },
+    limit: { type: 'number', value: 'N', help: 'At most so many; 50 unless given.' },
+  },
+  examples: ['divisor jobs --kind backtest'],
+  ask: (client, _words, flags) =>
+    client.call('listJobs', { query: { kind: flags.text('kind'), limit: flags.number('limit') ?? 50 } as never }), // the service says which kinds there are
+  records: (result) => result.jobs,
+  columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
+});
+
+export const activate: JobCommand<DataStore> = {
+  summary: 'Serve a data store; the one before is served until it is read.',
+  words: [STORE],
+  flags: {},
+  examples: ['divisor activate desk'],
+  submit: async (client, [store_id = '']) => ({ job: await client.call('activateStore', { params: { store_id } }) }),
+  show: (store) => members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
+};
+
+export const refresh: JobCommand<RefreshResult> = {
+  summary: 'Bring the served data store up to date from its source.',
+  words: [STORE],
+  flags: {
+    full: { type: 'boolean', help: 'Take every value again and report what was restated; only later dates otherwise.' },
+    until: { type: 'string', value: 'DATE', help: 'Last date to bring in; the latest otherwise.' },
+  },
+  examples: ['divisor refresh desk', 'divisor refresh desk --full'],
+  submit: async (client, [store_id = ''], flags) => ({
+    job: await client.call('refreshStore', {
+      params: { store_id },
+      body: { full: flags.isSet('full') ?? false, until: flags.text('until') ?? null },
+    }),
+  }),
+  show: (result) =>
+    members(result, ['store_id', 'dates_added', 'rows_added', 'rows_changed', 'identifiers_added', 'start', 'end']),
+};
+
+export const repair: JobCommand<ImportResult> = {
+  summary: 'Write a new data store with repairs of doubts applied; the old one stays as it is.',
+  words: [STORE],
+  flags: {
+    doubts: { type: 'string', value: 'IDS', help: 'Ids of divisor audit, with commas between them.' },
+    confidence: {
+      type: 'number',
+      value: 'C',
+      help: 'Instead: every doubt with a repair that is at least so certain, 0 to 1.',
+    },
+    id: { type: 'string', value: 'STORE', help: 'Id of the new store.' },
+    activate: { type: 'boolean', help: 'Serve it.' },
+  },
+  examples: ['divisor repair desk --confidence 0.95 --id desk-clean --activate'],
+  async submit(client, [store_id = ''], flags) {
+    const least = flags.number('confidence');
+    const given = flags.text('doubts');
+    if ((least === undefined) === (given === undefined))
+      throw new UsageError('divisor repair needs --doubts or --confidence, one of them');
+    const audited = least === undefined ? undefined : await client.call('auditStore', { params: { store_id } });
+    const doubts =
+      given?.split(',').map((id) => id.trim()) ??
+      audited!.doubts.filter((doubt) => doubt.repair !== null && doubt.confidence >= least!).map(({ id }) => id);
+    if (doubts.length === 0) throw new UsageError(`no doubt of ${store_id} has a repair that is so certain`);
+    const body = { doubts, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };
+    return { result: await client.call('repairStore', { params: { store_id }, body }) };
+  },
+  show: ({ store }) => members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
+};

@@ -1,0 +1,111 @@
+import type { IndexDocument, IndexDocumentBody, IndexExplanation, SavedIndex } from '#clients/typescript/divisor.js';
+import { readIndex } from '#domain/documents/validate-index.js';
+import { jsonFile } from '../command-line.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+import { UsageError } from '../usage-error.js';
+import { differences } from './differences.js';
+import { viewCommand } from './view-command.js';
+
+const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
+const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date; the latest unless given.' } } as const;
+
+export const list = viewCommand({
+  summary: 'List the stored indices.',
+  words: [],
+  flags: {},
+  examples: ['divisor index list'],
+  ask: (client) => client.call('listIndices', {}),
+  records: (result) => result.indices,
+});
+
+export const show: JobCommand<IndexDocument> = {
+  summary: 'Print the definition of an index as JSON.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor index show CORE-100 --out core.json'],
+  submit: async (client, [index_id = '']) => ({ result: await client.call('getIndex', { params: { index_id } }) }),
+  show: (document) => `${JSON.stringify(document, null, 2)}\n`,
+};
+
+export const put: JobCommand<SavedIndex> = {
+  summary: 'Store the definition of an index under its id.',
+  words: [{ name: 'FILE', help: 'Index document as JSON; - is standard input.' }],
+  flags: {},
+  examples: ['divisor index put core.json'],
+  async submit(client, [file = '']) {
+    const body = await jsonFile<IndexDocumentBody>(file);
+    return { result: await client.call('putIndex', { params: { index_id: String(body.id) }, body }) };
+  },
+  show: ({ index, findings }) =>
+    table([
+      ['stored', index.id],
+      ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
+    ]),
+};
+
+export const diff = viewCommand({
+  summary: 'Compare the stored definition of an index with one in a file.',
+  words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - is standard input.' }],
+  flags: {},
+  examples: ['divisor index diff CORE-100 core.json'],
+  async ask(client, [index_id = '', file = '']) {
+    const [stored, written] = await Promise.all([
+      client.call('getIndex', { params: { index_id } }),
+      jsonFile<unknown>(file),
+    ]);
+    const document = readIndex(written);
+    if (document === undefined)
+      throw new UsageError(`${file} is no index document; divisor index put says what is wrong with it`);
+    return differences(stored, document);
+  },
+  records: (changes) => changes,
+  columns: ['path', 'stored', 'file'],
+});
+
+export const preview = viewCommand({
+  summary: 'The names that an index would hold, and their weights.',
+  words: [INDEX],
+  flags: AS_OF,
+  examples: ['divisor index preview CORE-100 --as-of 2024-06-28'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('previewIndex', { params: { index_id }, body: { as_of: flags.text('as-of') ?? null } }),
+  records: ({ assets, weights }) =>
+    Object.entries(weights).map(([identifier, weight]) => ({
+      identifier,
+      weight,
+      ...scalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
+    })),
+});
+
+/** Members that are single values. */
+const scalars = (record: object) =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
+
+export const explain: JobCommand<IndexExplanation> = {
+  summary: 'Why a name is in an index, or is not.',
+  words: [INDEX, { name: 'NAME', help: 'Identifier of the name.' }],
+  flags: AS_OF,
+  examples: ['divisor index explain CORE-100 AAPL'],
+  submit: async (client, [index_id = '', identifier = ''], flags) => ({
+    result: await client.call('explainName', {
+      params: { index_id, identifier },
+      query: { as_of: flags.text('as-of') },
+    }),
+  }),
+  show: ({ rules, ...explained }) =>
+    table([
+      ...Object.entries(scalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
+      ...rules.map((rule) => Object.values(scalars(rule)).map((value) => String(value ?? '-'))),
+    ]),
+};
+
+export const methodology = viewCommand({
+  summary: 'The methodology of an index in numbered sentences.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor index methodology CORE-100'],
+  ask: (client, [index_id = '']) => client.call('getMethodology', { params: { index_id } }),
+  records: ({ sentences }) => sentences,
+  columns: ['number', 'text'],
+});

@@ -1,0 +1,26 @@
+import type { JobCommand } from '../job-command.js';
+import { attribution, compare, levels, rebalances, weights } from './analytics.js';
+import { activate, audit, jobs, refresh, repair, stores } from './data.js';
+import { diff, explain, list, methodology, preview, put, show } from './indices.js';
+
+/** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
+export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
+  stores,
+  activate,
+  refresh,
+  audit,
+  repair,
+  jobs,
+  'index list': list,
+  'index show': show,
+  'index put': put,
+  'index diff': diff,
+  'index preview': preview,
+  'index explain': explain,
+  'index methodology': methodology,
+  levels,
+  weights,
+  rebalances,
+  attribution,
+  compare,
+};

@@ -1,0 +1,55 @@
+import type { DivisorClient } from '#clients/typescript/divisor.js';
+import type { FlagValues, Grammar } from '../command-line.js';
+import type { JobCommand, Submitted } from '../job-command.js';
+import { right, table } from '../terminal.js';
+
+/** A value that a cell shows. */
+type Scalar = string | number | boolean | null;
+
+interface View<R> extends Grammar {
+  readonly summary: string;
+  readonly notes?: string;
+  readonly examples: readonly string[];
+  ask(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<R>;
+  /** What is a row each. */
+  records(result: R): readonly object[];
+  /** Members that are shown, in their order; all that are single values unless given. */
+  readonly columns?: readonly string[];
+}
+
+/** A command that shows a view of the service as a table: aligned on a terminal, a JSON object or a CSV record a row in a pipe. */
+export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {
+  const rowsOf = (result: R) => tableOf(records(result), columns);
+  return {
+    ...grammar,
+    submit: async (client, words, flags) => ({ result: await ask(client, words, flags) }) satisfies Submitted<R>,
+    show: (result) => {
+      const { header, rows } = rowsOf(result);
+      return rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(shown))]);
+    },
+    lines: (result) => ({ event: 'row', records: records(result), rest: { rows: records(result).length } }),
+    csv: rowsOf,
+  };
+}
+
+/** Records as a table: the members that hold single values. */
+function tableOf(
+  records: readonly object[],
+  columns: readonly string[] | undefined,
+): { readonly header: readonly string[]; readonly rows: readonly (readonly Scalar[])[] } {
+  const isScalar = (value: unknown) => value === null || typeof value !== 'object';
+  const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
+  const header =
+    columns ?? names.filter((name) => records.every((record) => isScalar((record as Record<string, unknown>)[name])));
+  const valueOf = (record: object, name: string) => ((record as Record<string, unknown>)[name] ?? null) as Scalar; // a scalar, just checked, or a column that was chosen as one
+  return { header, rows: records.map((record) => header.map((name) => valueOf(record, name))) };
+}
+
+/** Digits of a number that a person is shown. */
+const DIGITS = 6;
+
+function shown(value: Scalar) {
+  if (typeof value === 'number')
+    return right(Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS))));
+  return value === null || value === undefined ? '-' : String(value).replaceAll(/\s+/g, ' ');
+}

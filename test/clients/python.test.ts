@@ -176,6 +176,57 @@ print(json.dumps([codes, asked]))`);
     ]);
   });
 
+  test('a job is followed by its events, goes on from the last one after a break, and is asked for where none come', async () => {
+    const said = await outputOf(`
+import http.server, threading
+asked = []
+job = {"job_id": "risk:x", "kind": "risk", "status": "running", "progress": 0, "message": "", "error": None, "result": None}
+class Breaking(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        asked.append([self.path.split("?")[0], self.headers.get("Last-Event-ID")])
+        turn = sum(path == asked[-1][0] for path, _ in asked)
+        if self.path.endswith("/events"):
+            body = f"event: status\\nid: {turn}\\ndata: {json.dumps({**job, 'progress': turn / 10})}\\n\\n" if turn < 3 else "no events"
+            self.answer(200 if turn < 3 else 404, "text/event-stream", body)
+        elif turn == 1:
+            self.answer(200, "application/json", json.dumps({**job, "progress": 0.15}))
+        elif turn == 2:
+            self.answer(503, "application/json", json.dumps({"error": {"code": "DRAINING", "message": "", "detail": None}}))
+        else:
+            over = turn > 3
+            self.answer(200, "application/json", json.dumps({**job, "status": "succeeded" if over else "running", "result": 7 if over else None, "progress": 1 if over else 0.3}))
+    def answer(self, status, kind, body):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+    def log_message(self, *words): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Breaking)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+import divisor.transport
+divisor.transport.PAUSE_SECONDS = 0
+seen = []
+result = Job(Divisor(f"http://127.0.0.1:{server.server_port}").transport, job).wait(lambda status: seen.append(status["progress"]))
+print(json.dumps([result, seen, [last for path, last in asked if path.endswith("/events")]]))`);
+    expect(said).toEqual([7, [0, 0.1, 0.15, 0.2, 0.3, 1], [null, '1', '2']]);
+  });
+
+  test('a wait that takes too long is given up, and the job goes on', async () => {
+    const said = await outputOf(`
+job = d.api.start_backtest("PY", {"transaction_cost_bps": 9})
+given = []
+for progress in (None, lambda status: None):
+    try:
+        Job(d.transport, {**job.status, "status": "running", "result": None}).wait(progress, timeout=0)
+    except TimeoutError as late:
+        given.append(job.job_id in str(late))
+job.wait()
+print(json.dumps([given, job.status["status"]]))`);
+    expect(said).toEqual([[true, true], 'succeeded']);
+  });
+
   test('a body that is too large is called that', async () => {
     const said = await outputOf(`
 try:

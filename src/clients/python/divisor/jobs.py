@@ -61,14 +61,20 @@ class Job(Generic[R]):
 
     def follow(self) -> Iterator[Mapping[str, Any]]:
         """Its statuses as they change, by server-sent events; by polling where those do not come through."""
+        return self._statuses(None)
+
+    def _statuses(self, until: Optional[float]) -> Iterator[Mapping[str, Any]]:
+        """Its statuses up to a time of the clock: what comes at least every 15 seconds is a comment."""
         seen: Optional[str] = None
-        while not self.is_over:
+        while not self.is_over and not _is_past(until):
             try:
                 for event in self._transport.events("GET", f"/jobs/{word(self.job_id)}/events", last_event=seen):
                     seen = event.id or seen
                     if event.event == "status":
                         self._answer = event.data
                         yield event.data
+                    if _is_past(until):
+                        return
             except (Unreachable, DivisorError, ValueError):
                 pass  # asked below, with patience
             if not self.is_over:
@@ -86,10 +92,8 @@ class Job(Generic[R]):
         until = None if timeout is None else time.monotonic() + timeout
         if progress is not None and self._is_job:
             progress(self._answer)
-            for status in self.follow():
+            for status in self._statuses(until):
                 progress(status)
-                if until is not None and time.monotonic() > until:
-                    break
         while not self.is_over or (self._is_job and self._answer["status"] == "succeeded" and self._answer["result"] is None):
             left = POLL_SECONDS if until is None else min(POLL_SECONDS, until - time.monotonic())
             if left <= 0:
@@ -111,3 +115,7 @@ class Job(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<Job {self.job_id or 'done'}: {self._answer['status'] if self._is_job else 'succeeded'}>"
+
+
+def _is_past(until: Optional[float]) -> bool:
+    return until is not None and time.monotonic() > until

@@ -15,17 +15,25 @@ const MOCKING = ['durability/every-call.test.js'];
 /** The longest files begin first, so that no worker is left with one of them at the end. */
 const LONGEST = [
   'every-call.test.js',
-  'extend-decisions.test.js',
-  'extend-solved.test.js',
   'job-commands.test.js',
   'views.test.js',
   'guide.test.js',
-  'kill.test.js',
-  'folder-refresh.test.js',
-  'serve.test.js',
+  'append.test.js',
+  'stores.test.js',
+  'changed-history.test.js',
   'shared-sets.test.js',
-  'worker-count.test.js',
+  'synthetic-requests.test.js',
+  'folder-refresh.test.js',
+  'fuzz.test.js',
+  'home-commands.test.js',
+  'serve.test.js',
   'examples.test.js',
+  'kill.test.js',
+  'real-sets.test.js',
+  'worker-count.test.js',
+  'read-database.test.js',
+  'relaxations-by-class.test.js',
+  'render-report.test.js',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -47,8 +55,8 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    // By default one core is left free, which on a machine of two is half of it.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // One more than cores: a good part of the files wait for processes that they start, for disks and for limits of time.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     projects: [
       kind('mocking', { include: MOCKING }),

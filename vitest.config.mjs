@@ -7,7 +7,9 @@ import { BaseSequencer } from 'vitest/node';
  * Rooms that start no process, thread or service: their files share workers, in which the program is loaded and compiled
  * once instead of once a file. The others get a process a file.
  */
-const SHARED = ['contract', 'domain', 'http', 'kernels/!(engines)', 'views'].map((room) => `${room}/**/*.test.js`);
+const SHARED = ['contract', 'domain', 'http', 'kernels/!(engines)', 'market/!(process|sources)', 'views'].map(
+  (room) => `${room}/**/*.test.js`,
+);
 
 /** Puts a module of its own in place of one of the program's: for that the program is loaded by vitest, not by Node. */
 const MOCKING = ['durability/every-call.test.js'];

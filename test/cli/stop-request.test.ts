@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The requests that were begun and the status the process was ended with, after signals at these milliseconds. */
+/** The requests that started and the status the process was ended with, after signals at these milliseconds. */
 function after(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
   const statuses: unknown[] = [];
   vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);
@@ -22,7 +22,7 @@ function after(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[])
     clock = ms;
     process.emit(signal, signal);
   }
-  return { begun: started, statuses };
+  return { started, statuses };
 }
 
 test('the first signal asks for the stop', () => {

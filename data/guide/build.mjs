@@ -36,6 +36,8 @@ function toHtml(text) {
           page === null ? href : `/docs/guide${page[1] === 'README.md' ? '' : `/${nameOf(page[1])}`}${page[2] ?? ''}`;
         return `<a href="${address}">${this.parser.parseInline(tokens)}</a>`;
       },
+      image: ({ href, text }) =>
+        `<img src="/docs/guide/${href}" alt="${escape(text)}" width="1280" height="820" loading="lazy">`,
       codespan({ text }) {
         const id = operations.get(text);
         const code = `<code>${escape(text)}</code>`;

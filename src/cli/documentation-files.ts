@@ -16,6 +16,10 @@ export function documentationSources(): DocumentationSources {
   return {
     openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
     guide: readGuide,
+    picture(name) {
+      const file = new URL(name, PICTURES);
+      return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
+    },
     built(what) {
       const etags = builtEtags();
       if (etags === undefined) return undefined;
@@ -31,6 +35,7 @@ export function documentationSources(): DocumentationSources {
 }
 
 const BUILT = new URL('dist/documentation/', PACKAGE_ROOT);
+const PICTURES = new URL('data/guide/pictures/', PACKAGE_ROOT);
 
 /** What the contract, its reference and the guide are rendered from. */
 const RENDERED_FROM = [

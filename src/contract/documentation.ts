@@ -48,4 +48,19 @@ export const documentationRoutes = routes({
     success: { status: 200, description: 'The page.', media: ['text/html'] },
     errors: [],
   },
+  getGuidePicture: {
+    method: 'GET',
+    path: '/docs/guide/pictures/{picture}',
+    scope: 'read',
+    tag: 'service',
+    summary: 'A picture of the guide.',
+    params: z.strictObject({
+      picture: z
+        .string()
+        .regex(/^[a-z-]{1,64}\.webp$/, 'must be a name of small letters and dashes, ending in .webp')
+        .meta({ description: 'Its name.', example: 'home.webp' }),
+    }),
+    success: { status: 200, description: 'The picture.', media: ['image/webp'] },
+    errors: [],
+  },
 });

@@ -128,6 +128,7 @@ function namesOf(
       identifier,
       before: before && before[i]!,
       after: after[i]!,
+      change: before && after[i]! - before[i]!,
       target: target[i]!,
       uncapped: uncapped[i]!,
       capped: capped[i] === 1,

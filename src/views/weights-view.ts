@@ -84,6 +84,7 @@ export function weightsView({
           {
             identifier,
             weight: held[i]!,
+            decided_weight: target[i]!,
             raw_weight: raw[i]!,
             capped: capped[i] === 1,
             active_weight: benchmark === null ? null : held[i]! - (benchmark.get(identifier) ?? 0),

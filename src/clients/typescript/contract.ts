@@ -775,6 +775,8 @@ export interface ConstituentRow {
   readonly identifier: string;
   /** Held at as_of. */
   readonly weight: number;
+  /** At the rebalance in force, after capping. */
+  readonly decided_weight: number;
   /** Before capping, at the rebalance. */
   readonly raw_weight: number;
   /** Whether the name was cut to the cap. */
@@ -3809,6 +3811,8 @@ export interface RebalancedName {
   readonly before: number | null;
   /** Weight after the close. */
   readonly after: number;
+  /** Weight after the close less that before the trades. */
+  readonly change: number | null;
   /** Weight that was decided. */
   readonly target: number;
   /** Weight before capping. */
@@ -5970,6 +5974,11 @@ export interface Operations {
     request: { readonly params: { readonly page: string } };
     answer: string;
   };
+  /** A picture of the guide. */
+  getGuidePicture: {
+    request: { readonly params: { readonly picture: string } };
+    answer: Uint8Array;
+  };
   /** Jobs, newest first. */
   listJobs: {
     request: { readonly query?: { readonly kind?: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
@@ -6517,6 +6526,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getDocumentation: 'GET /docs',
   getGuide: 'GET /docs/guide',
   getGuidePage: 'GET /docs/guide/{page}',
+  getGuidePicture: 'GET /docs/guide/pictures/{picture}',
   listJobs: 'GET /jobs',
   followJobs: 'GET /jobs/events',
   getJob: 'GET /jobs/{job_id}',

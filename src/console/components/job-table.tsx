@@ -3,9 +3,8 @@ import { cancelJob } from '../state/actions.js';
 import { jobOf } from '../state/live.js';
 import { may } from '../state/principal.js';
 import { duration, moment, secondsBetween } from '../words/dates.js';
-import { jobAddress, jobIdent, kindWord, STATUS_KINDS } from '../words/jobs.js';
+import { jobAddress, jobIdent, jobSubject, kindWord, STATUS_KINDS } from '../words/jobs.js';
 import { percent } from '../words/numbers.js';
-import { isObject, type Json } from '../words/paths.js';
 import { Badge } from './badge.js';
 import { Button } from './button.js';
 import { Progress } from './progress.js';
@@ -43,16 +42,7 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
   );
 }
 
-const textOf = (job: JobStatus): string => `${job.job_id} ${subjectOf(job)} ${job.status} ${job.message}`;
-
-/** What the request is about, where that is not the id itself. */
-function subjectOf({ request }: JobStatus): string {
-  const asked = request as Json;
-  if (!isObject(asked)) return '';
-  return [asked['index_id'], asked['constraint_set_id'], asked['template_id']]
-    .filter((part) => typeof part === 'string')
-    .join(', ');
-}
+const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${job.status} ${job.message}`;
 
 const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
 
@@ -66,7 +56,8 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     value: jobIdent,
     show: (job) => (
       <>
-        <strong>{jobIdent(job)}</strong> <span class="quiet">{subjectOf(job)}</span>
+        <strong>{jobSubject(job) || jobIdent(job)}</strong>{' '}
+        {jobSubject(job) !== '' && <span class="quiet">{jobIdent(job)}</span>}
       </>
     ),
   },

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { parameter, withQuery } from '../state/place.js';
 import './tabs.css';
 
@@ -16,8 +17,15 @@ interface TabsProps {
 /** Parts of a page, each at an address of its own. */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   const open = openTab(tabs, name);
+  const list = useRef<HTMLElement>(null);
+  // Where the tabs are wider than the page, the open one is in sight.
+  useEffect(() => {
+    const { current } = list;
+    const tab = current?.querySelector<HTMLElement>('[aria-current]');
+    if (current && tab) current.scrollLeft = tab.offsetLeft - (current.clientWidth - tab.offsetWidth) / 2;
+  }, [open]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={list} class="tabs" aria-label={label}>
       {tabs.map(({ id, text }, i) => (
         <a key={id} href={withQuery({ [name]: i === 0 ? null : id })} aria-current={id === open ? 'page' : undefined}>
           {text}

@@ -1,4 +1,5 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
+import { isObject, type Json } from './paths.js';
 
 /** Kinds of jobs, in words. */
 export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
@@ -19,8 +20,18 @@ export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
 
 export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string => jobId.slice(jobId.indexOf(':') + 1);
 
-/** `Backtest of CORE-40`. */
-export const jobTitle = (job: Pick<JobStatus, 'job_id' | 'kind'>): string => `${KINDS[job.kind]} ${jobIdent(job)}`;
+/** What the request is about, where that is not the id itself. */
+export function jobSubject({ request }: Pick<JobStatus, 'request'>): string {
+  const asked = request as Json;
+  if (!isObject(asked)) return '';
+  return [asked['index_id'], asked['constraint_set_id'], asked['template_id']]
+    .filter((part) => typeof part === 'string')
+    .join(', ');
+}
+
+/** `Backtest CORE-40`. */
+export const jobTitle = (job: Pick<JobStatus, 'job_id' | 'kind' | 'request'>): string =>
+  `${KINDS[job.kind]} ${jobSubject(job) || jobIdent(job)}`;
 
 /** The page on which the result of a job is seen. */
 export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {

@@ -40,6 +40,7 @@ export const RebalancedName = z
     identifier: z.string(),
     before: z.number().nullable().meta({ description: 'Weight just before the trades; null before the run.' }),
     after: z.number().meta({ description: 'Weight after the close.' }),
+    change: z.number().nullable().meta({ description: 'Weight after the close less that before the trades.' }),
     target: z.number().meta({ description: 'Weight that was decided.' }),
     uncapped: z.number().meta({ description: 'Weight before capping.' }),
     capped: z.boolean(),

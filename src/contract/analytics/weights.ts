@@ -7,6 +7,7 @@ export const ConstituentRow = z
   .strictObject({
     identifier: z.string(),
     weight: z.number().meta({ description: 'Held at as_of.' }),
+    decided_weight: z.number().meta({ description: 'At the rebalance in force, after capping.' }),
     raw_weight: z.number().meta({ description: 'Before capping, at the rebalance.' }),
     capped: z.boolean(),
     active_weight: z.number().nullable(),

@@ -13,6 +13,8 @@ export interface DocumentationSources {
   readonly openApi: () => OpenApiDocument;
   /** Pages of the guide in reading order, the first one named by the empty word. */
   readonly guide: () => readonly GuidePage[];
+  /** A picture of the guide by its name; undefined where there is none. */
+  readonly picture: (name: string) => Uint8Array<ArrayBuffer> | undefined;
   /** What the build has made of the contract, undefined where it has made nothing of this one. */
   readonly built: (what: BuiltDocument) => Page | undefined;
   /** A page in a coding, by its etag; undefined where the build has not made it. */
@@ -65,11 +67,20 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
     return pageReply(page, request);
   }
 
+  const pictures = memoised(sources.picture);
+
+  function pictureReply(name: string): Reply {
+    const bytes = pictures(name);
+    if (bytes === undefined) throw new Refusal('ROUTE_NOT_FOUND', `The guide has no picture ${name}.`);
+    return { bytes, type: 'image/webp', etag: createHash('sha256').update(bytes).digest('hex') };
+  }
+
   return {
     getOpenApi: (request) => replyOf(json(), request),
     getDocumentation: (request) => pageReply(reference(), request),
     getGuide: (request) => guideReply('', request),
     getGuidePage: (request) => guideReply(request.params.page, request),
+    getGuidePicture: ({ params: { picture } }) => pictureReply(picture),
   };
 }
 
@@ -83,11 +94,15 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-function memoised(read: DocumentationSources['coded']): DocumentationSources['coded'] {
-  const known = new Map<string, Uint8Array<ArrayBuffer> | undefined>();
-  return (etag, coding) => {
-    const key = `${etag}.${coding}`;
-    if (!known.has(key)) known.set(key, read(etag, coding));
-    return known.get(key);
+/** Asks once for each combination of words. */
+function memoised<W extends readonly string[], T>(read: (...words: W) => T): (...words: W) => T {
+  const known = new Map<string, T>();
+  return (...words) => {
+    const key = words.join('.');
+    const found = known.get(key);
+    if (found !== undefined || known.has(key)) return found as T; // It was put in.
+    const value = read(...words);
+    known.set(key, value);
+    return value;
   };
 }

@@ -22,6 +22,7 @@ main { padding: 1.5rem 2rem 6rem; max-width: 82rem }
 main.guide { max-width: 64rem }
 main.guide > p, main.guide > ul { max-width: 46rem }
 main.guide > p { margin: 0.8rem 0 }
+main.guide img { display: block; max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px }
 main.guide pre + pre { margin-top: -0.35rem; border-top-style: dashed; background: none }
 h1 { margin: 0 0 0.5rem; font-size: 1.9rem; line-height: 1.2 }
 h2 { margin: 2.5rem 0 0.75rem; padding-bottom: 0.25rem; border-bottom: 1px solid var(--line); font-size: 1.35rem }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
 import type { Desk } from '../desk.js';
+import { picture } from '../picture.js';
 
 /** Weekdays of half a year. */
 const DAYS = Array.from({ length: 182 }, (_, t) => new Date(Date.UTC(2024, 0, 1 + t)))
@@ -36,6 +37,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByLabel('Name *').fill('Desk prices');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
+    await picture(page, 'import');
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Leave market.csv away' }).click();
     await files.setInputFiles([csv('market.csv', prices())]);
@@ -53,6 +55,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
     await page.getByLabel('Take this repair').check();
+    await picture(page, 'doubts');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Write a store with 1 repair' }).click();
     await page.getByRole('heading', { name: 'Desk prices, repaired' }).waitFor();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Desk } from '../desk.js';
+import { picture } from '../picture.js';
 
 /** An index designed, edited by two, run, and looked at. */
 export function describeIndices(desk: () => Desk): void {
@@ -18,6 +19,7 @@ export function describeIndices(desk: () => Desk): void {
     await funnel.waitFor();
     await page.getByRole('button', { name: 'Move history-filter up' }).click();
     await page.getByRole('button', { name: /^top-n TopN 30/ }).waitFor();
+    await picture(page, 'designer');
     await page.getByRole('radio', { name: 'JSON' }).check();
     const json = page.getByLabel('Definition as JSON');
     const document = JSON.parse(await json.inputValue()) as { pipeline: { selection: { type: string }[] } };
@@ -61,6 +63,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('application', { name: /Level of CORE/ }).waitFor();
     const { body } = await service.ask<{ metrics: { total_return: number } }>('GET', '/analytics/CORE/overview');
     const shown = await page.getByLabel(/^Figures from/).textContent();
+    await picture(page, 'index');
     expect(shown).toContain(`${(100 * body.metrics.total_return).toFixed(2)}%`);
     for (const [part, there] of [
       ['Constituents', 'Effective'],
@@ -83,6 +86,7 @@ export function describeIndices(desk: () => Desk): void {
       `Constituents${rebalance.body.constituents}`,
     );
     await page.getByRole('button', { name: /^Universe/ }).waitFor();
+    await picture(page, 'rebalance');
     expect(complaints).toEqual([]);
   });
 }

@@ -3,13 +3,14 @@ import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { Desk } from '../desk.js';
+import { picture } from '../picture.js';
 
 /** The checks of axe-core for WCAG 2.2 AA, and those it calls best practice. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Rules whose outcome depends on colours, and on widths; the others see the same page whatever the theme. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
-const OF_WIDTHS = ['target-size', 'scrollable-region-focusable', ...OF_COLOURS];
+const OF_WIDTHS = ['button-name', 'link-name', 'target-size', 'scrollable-region-focusable', ...OF_COLOURS];
 
 const NARROW = { width: 390, height: 844 };
 const WIDE = { width: 1280, height: 820 };
@@ -65,7 +66,7 @@ async function visit(page: Page, address: string): Promise<void> {
 async function settled(page: Page): Promise<void> {
   await page.evaluate(`new Promise((resolve, reject) => {
     const until = Date.now() + 10000;
-    const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait');
+    const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait, [aria-busy=true]');
     const look = (frames) => {
       if (frames === 0) return resolve();
       if (Date.now() > until) return reject(new Error('still waiting: ' + document.querySelector('main').textContent));
@@ -152,6 +153,7 @@ export function describePages(desk: () => Desk): void {
     const { page, service } = desk();
     await page.goto(service.url());
     await page.getByRole('row', { name: /^CORE / }).waitFor();
+    await picture(page, 'home');
     const open = async (typed: string, found: string) => {
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox', { name: 'Page, index or name' }).waitFor();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Desk } from '../desk.js';
+import { picture } from '../picture.js';
 
 /** Optimisation, comparison, sweeps. */
 export function describeStudies(desk: () => Desk): void {
@@ -9,6 +10,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
     await page.getByText('cannot hold together').waitFor();
+    await picture(page, 'optimise');
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel('Figures of the solution').waitFor();
     expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
@@ -22,6 +24,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Efficient frontier' }).waitFor();
     await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
     await page.getByRole('heading', { name: 'Point 3 of' }).waitFor();
+    await picture(page, 'frontier');
     const run = page.url().split('/').at(-1);
     const { body } = await service.ask<{ tracking_error: number }>('GET', `/optimise/runs/${run}`);
     expect(await page.getByLabel('Figures of the optimisation').textContent()).toContain(
@@ -39,6 +42,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('textbox', { name: 'weighting: cap' }).fill('0.05, 0.1, 1');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
+    await picture(page, 'sweep');
     const id = page.url().split('/').at(-1);
     const { body } = await service.ask<{ result: { rows: { patch: object }[] } }>('GET', `/jobs/sweep:${id}`);
     const best = Object.values(body.result.rows[0]!.patch)[0];

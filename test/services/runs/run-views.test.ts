@@ -117,7 +117,7 @@ test('rebalances are those of the record, name by name, with the trades of their
       const name = view.names.find(({ identifier }) => identifier === line[column('asset_id')])!;
       expect(Math.abs(name.trade!)).toBeCloseTo(Number(line[column('notional')]), 6);
     }
-    const moved = view.names.reduce((sum, { before, after }) => sum + Math.abs(after - before!), 0) / 2;
+    const moved = view.names.reduce((sum, { change }) => sum + Math.abs(change!), 0) / 2;
     expect(row.turnover).toBeCloseTo(moved, 12);
     if (r === 0) continue;
     // Ten basis points of what was bought and sold.

@@ -64,6 +64,13 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/{word(page)}").decode()
 
+    def get_guide_picture(self, picture: str) -> bytes:
+        """A picture of the guide.
+
+        :param picture: Its name.
+        """
+        return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
+
     def list_jobs(self, *, kind: Optional[Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 

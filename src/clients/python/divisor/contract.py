@@ -866,6 +866,8 @@ class ConstituentRow(t.TypedDict):
     identifier: str
     #: Held at as_of.
     weight: float
+    #: At the rebalance in force, after capping.
+    decided_weight: float
     #: Before capping, at the rebalance.
     raw_weight: float
     #: Whether the name was cut to the cap.
@@ -4260,6 +4262,8 @@ class RebalancedName(t.TypedDict):
     before: t.Optional[float]
     #: Weight after the close.
     after: float
+    #: Weight after the close less that before the trades.
+    change: Optional[float]
     #: Weight that was decided.
     target: float
     #: Weight before capping.

@@ -38,6 +38,8 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       axes: axesOf(options, style),
       series: [{}, ...drawn.map((line) => seriesOf(line, isStacked, style))],
       hooks: {
+        // After the first drawing, for who measures it.
+        ready: [() => performance.measure('chart', { start: started })],
         setCursor: [(u) => options.onCursor(u.cursor.idx ?? null)],
         setSelect: [(u) => tellRange(u, options)],
         draw: [(u) => drawMarks(u, options.marks, style)],
@@ -47,7 +49,6 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
     into,
   );
   enablePan(plot, options);
-  performance.measure('chart', { start: started });
   return plot;
 }
 

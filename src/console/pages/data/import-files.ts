@@ -10,8 +10,6 @@ export interface ImportFile {
   readonly table: TableName | null;
 }
 
-export const ACCEPTED = '.csv,.zip,.xlsx';
-
 const endingOf = ({ name }: File): string => /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
 /** The files as they would be imported; what a file of CSV is called says which table it is, and the first other one is the market. */

@@ -13,6 +13,7 @@ import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
+import { takeBrought } from '../../state/dropped.js';
 import { changed } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
@@ -21,7 +22,8 @@ import type { JsonObject } from '../../words/paths.js';
 import { rowMetrics } from './store-overview.js';
 import { activateStore } from './store-acts.js';
 import { elsewhere, StoreFields } from './store-fields.js';
-import { ACCEPTED, contentOf, nameFrom, TABLES, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
+import { ACCEPTED } from './file-kinds.js';
+import { contentOf, nameFrom, TABLES, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
 import './data.css';
 
 const ON_EXISTS: FieldSpec = {
@@ -43,9 +45,9 @@ interface Outcome {
 
 /** Files become a store: chosen or dropped, checked by the service, and kept when nothing in them is wrong. */
 export function ImportPage() {
-  const [files, setFiles] = useState<readonly ImportFile[]>([]);
+  const [files, setFiles] = useState<readonly ImportFile[]>(() => withFiles([], takeBrought()));
   const [header, setHeader] = useState<JsonObject>({
-    name: '',
+    name: files[0] === undefined ? '' : nameFrom(files[0].file),
     adjustment: 'none',
     on_exists: 'refuse',
     activate: true,
@@ -71,6 +73,7 @@ export function ImportPage() {
       <DropArea onFiles={add} />
       {files.length > 0 && <FileList files={files} onChange={setFiles} />}
       {trouble !== null && <Banner kind="warning" title={trouble} />}
+      {outcome !== null && <Refused outcome={outcome} />}
       {files.length > 0 && may('data') && (
         <form
           class="form-card"
@@ -89,7 +92,6 @@ export function ImportPage() {
           </div>
         </form>
       )}
-      {outcome !== null && <Refused outcome={outcome} />}
     </Page>
   );
 }

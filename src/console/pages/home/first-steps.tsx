@@ -1,10 +1,14 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
+import { useRef } from 'preact/hooks';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { start } from '../../state/actions.js';
+import { bring } from '../../state/dropped.js';
 import { liveJobs } from '../../state/live.js';
+import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
+import { ACCEPTED } from '../data/file-kinds.js';
 
 /** Seven years of 150 generated companies, as in the guide. */
 const MARKET = { store_id: 'market', name: 'Generated market', seed: 42, assets: 150, start: '2018-01-01' } as const;
@@ -22,7 +26,14 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
     <section class="first-steps" aria-label="Bring a market">
       <h2>Bring a market</h2>
       <p class="quiet">Everything else builds on prices. Three ways to them, each of which can be undone.</p>
-      <div class="ways">
+      <div
+        class="ways"
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          event.preventDefault();
+          importFiles(event.dataTransfer?.files);
+        }}
+      >
         <Way
           icon="spark"
           title="Generate a market"
@@ -41,7 +52,7 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
           title="Drop files"
           text="CSV, a zip of CSV files, or a workbook with prices. They are checked before anything is kept."
         >
-          <LinkButton href="/console/data/import">Choose files</LinkButton>
+          <ChooseFiles />
         </Way>
         <Way
           icon="data"
@@ -59,6 +70,30 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
       )}
     </section>
   );
+}
+
+/** Files as they are chosen go to the page that imports them. */
+function ChooseFiles() {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={input}
+        hidden
+        type="file"
+        multiple
+        accept={ACCEPTED}
+        onChange={(event) => importFiles(event.currentTarget.files)}
+      />
+      <Button onClick={() => input.current?.click()}>Choose files</Button>
+    </>
+  );
+}
+
+function importFiles(files: FileList | null | undefined): void {
+  if (!files || files.length === 0) return;
+  bring([...files]);
+  go('/console/data/import');
 }
 
 /** An id that no store has yet. */

@@ -151,8 +151,8 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 2,
     align: 'right',
-    value: ({ weight, delta_since_rebalance: delta }) => weight - (delta ?? 0),
-    show: ({ weight, delta_since_rebalance: delta }) => percent(weight - (delta ?? 0)),
+    value: ({ decided_weight: decided }) => decided,
+    show: ({ decided_weight: decided }) => percent(decided),
   },
   {
     id: 'drift',

@@ -217,9 +217,8 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 2,
     align: 'right',
-    value: ({ before, after }) => (before === null ? null : after - before),
-    show: ({ before, after }) =>
-      before === null ? '–' : <span class={signClass(after - before)}>{change(after - before)}</span>,
+    value: ({ change: moved }) => moved,
+    show: ({ change: moved }) => <span class={signClass(moved)}>{change(moved)}</span>,
   },
   {
     id: 'uncapped',

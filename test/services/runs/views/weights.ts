@@ -24,13 +24,16 @@ export function describeWeights(): void {
         0,
         10,
       );
+      for (const { weight, decided_weight: decided, delta_since_rebalance: delta } of body.weights)
+        expect(weight - decided).toBe(delta);
       expect([body.risk.window_start, body.risk.window_end]).toEqual(['2022-01-03', '2023-12-29']);
     });
 
     test('on a rebalance date have no drift', async () => {
       const { body } = await service.checked('getWeights', '/analytics/MAIN/weights?as_of=2023-06-30');
       expect([body.rebalance_date, body.drift, body.risk, body.active_risk]).toEqual(['2023-06-30', null, null, null]);
-      for (const row of body.weights) expect([row.delta_since_rebalance, row.active_weight]).toEqual([null, null]);
+      for (const row of body.weights)
+        expect([row.delta_since_rebalance, row.active_weight, row.decided_weight]).toEqual([null, null, row.weight]);
     });
 
     test('decompose into factors that sum', async () => {

@@ -1,0 +1,2 @@
+/** Endings of files that an import takes. */
+export const ACCEPTED = '.csv,.zip,.xlsx';

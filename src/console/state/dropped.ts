@@ -1,0 +1,15 @@
+import { signal } from '@preact/signals';
+
+/** Files that were dropped or chosen on another page, for the page that imports them. */
+const waiting = signal<readonly File[]>([]);
+
+export function bring(files: readonly File[]): void {
+  waiting.value = files;
+}
+
+/** Takes them, once. */
+export function takeBrought(): readonly File[] {
+  const files = waiting.peek();
+  waiting.value = [];
+  return files;
+}

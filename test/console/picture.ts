@@ -1,0 +1,19 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+
+const FOLDER = 'data/guide/pictures';
+/** Of 100; a page takes some 40 KB. */
+const QUALITY = 82;
+
+/** A picture of a page for the guide, where the run is asked to renew them by `PICTURES=1`; nothing otherwise. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env['PICTURES'] === undefined) return;
+  for (const note of await page.getByRole('button', { name: 'Dismiss' }).all()) await note.click();
+  await page.mouse.move(0, 0);
+  await page.evaluate('new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 600))');
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
+  await session.detach();
+  mkdirSync(FOLDER, { recursive: true });
+  writeFileSync(`${FOLDER}/${name}.webp`, Buffer.from(data, 'base64'));
+}

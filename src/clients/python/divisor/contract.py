@@ -4263,7 +4263,7 @@ class RebalancedName(t.TypedDict):
     #: Weight after the close.
     after: float
     #: Weight after the close less that before the trades.
-    change: Optional[float]
+    change: t.Optional[float]
     #: Weight that was decided.
     target: float
     #: Weight before capping.

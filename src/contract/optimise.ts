@@ -75,6 +75,7 @@ const optimisationBody = {
     .default(null)
     .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
   costs: CostsSpec.nullable().default(null),
+  risk_model: optimisationFields.risk_model.unwrap().default(null),
   candidates: optimisationFields.candidates.unwrap().default('parent'),
 };
 

@@ -1226,6 +1226,8 @@ export interface DerivationPayload {
   } | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
+  /** Covariance that objective, rows and results are measured by; null takes the default of the estimator. */
+  readonly risk_model?: RiskEstimator | null | undefined;
   /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
@@ -1247,6 +1249,8 @@ export interface DerivationPayloadInput {
   } | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
+  /** Covariance that objective, rows and results are measured by; null takes the default of the estimator. */
+  readonly risk_model?: RiskEstimatorInput | null | undefined;
   /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
@@ -3083,6 +3087,7 @@ export interface OptimisationRunRequest {
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
+  readonly risk_model?: RiskEstimatorInput | null | undefined;
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rebalance to target: the latest on or before this day; null takes the latest. */
   readonly as_of?: string | null | undefined;
@@ -3162,6 +3167,7 @@ export interface OptimiseRequest {
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
+  readonly risk_model?: RiskEstimatorInput | null | undefined;
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
@@ -4289,6 +4295,38 @@ export interface RiskDiagnosticsPayload {
   readonly smallest_eigenvalue: number;
   /** Structured target of the shrinkage. */
   readonly target: 'constant_correlation' | 'scaled_identity';
+}
+
+/** Settings of a risk model, as an estimate request has them. */
+export interface RiskEstimator {
+  /** A sample covariance, shrunk towards a target. */
+  readonly estimator: 'shrinkage';
+  /** What the sample covariance is shrunk towards. */
+  readonly target: 'constant_correlation' | 'scaled_identity';
+  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+  readonly intensity: number | null;
+  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+  readonly intensity_method: 'shape' | 'ledoit_wolf';
+  /** Sessions after which the weight of an observation halves; equal weights by default. */
+  readonly half_life: number | null;
+  /** Returns up to the decision; in a derived index 504 by default, in a run all of its window. */
+  readonly sessions: number | null;
+}
+
+/** Settings of a risk model, as an estimate request has them. */
+export interface RiskEstimatorInput {
+  /** A sample covariance, shrunk towards a target. */
+  readonly estimator?: 'shrinkage' | undefined;
+  /** What the sample covariance is shrunk towards. */
+  readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
+  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+  readonly intensity?: number | null | undefined;
+  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+  readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
+  /** Sessions after which the weight of an observation halves; equal weights by default. */
+  readonly half_life?: number | null | undefined;
+  /** Returns up to the decision; in a derived index 504 by default, in a run all of its window. */
+  readonly sessions?: number | null | undefined;
 }
 
 export interface RiskModelCollection {

@@ -1,8 +1,10 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { denseCovariance, lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/moments/rolling-gram.js';
 import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
 import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { RiskEstimator } from '../documents/risk-estimator.js';
 import { LIMITS } from '../limits.js';
 import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 
@@ -18,6 +20,14 @@ export interface RiskEstimate {
 
 /** Names per observation from which loadings are cheaper than the whole matrix. */
 const NAMES_PER_OBSERVATION = 1.8;
+
+/** What an estimate is made with. */
+export interface RiskTerms {
+  /** Of the estimate before, where the window rolls. */
+  readonly memory?: RiskMemory;
+  /** Null takes the default: constant correlation, by the shape of the panel. */
+  readonly estimator?: RiskEstimator | null | undefined;
+}
 
 /** What estimates of a rolling window hand on to each other. */
 export interface RiskMemory {
@@ -35,19 +45,28 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
  * weight.
  *
  * @param columns of the market, ascending, [N].
- * @param memory of the estimate before, where the window rolls.
  * @cost T N^2 / 2 multiply-adds, less the rows that the estimate before had already; T N while there are far more names
  *   than observations.
  */
 export function estimateRisk(
   engine: Engine,
-  window: ReturnWindow,
+  asked: ReturnWindow,
   columns: Int32Array,
-  memory: RiskMemory = createRiskMemory(engine),
+  { memory = createRiskMemory(engine), estimator = null }: RiskTerms = {},
 ): RiskEstimate {
+  const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
   const coverage = coverageOf(window, columns);
   if (coverage.columns.length === 0 || coverage.sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS) {
     return { metric: identity(columns.length), means: new Float64Array(columns.length), coverage, isIdentity: true };
+  }
+  if (estimator !== null) {
+    const estimate = engine.scope(() => asEstimated(engine, window, coverage, estimator));
+    return {
+      metric: spread(estimate.metric, coverage, columns),
+      means: spreadMeans(estimate.means, coverage, columns),
+      coverage,
+      isIdentity: false,
+    };
   }
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;
@@ -92,6 +111,38 @@ function fromLoadings(
     scale: LIMITS.PERIODS_PER_YEAR,
   });
   return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
+}
+
+/** The covariance that an estimator makes of the covered names. Run it inside an engine's scope. */
+function asEstimated(
+  engine: Engine,
+  window: ReturnWindow,
+  coverage: Coverage,
+  { target, intensity, intensity_method: method, half_life: halfLife }: RiskEstimator,
+): { readonly metric: Metric; readonly means: Float64Array } {
+  const n = coverage.columns.length;
+  const observations = coverage.sessions.length;
+  const panel = engine.allocate(observations * n);
+  readReturns(window, coverage, panel);
+  const means = columnMeans(panel, n);
+  const covariance = lowRankCovariance(engine, panel, n, {
+    target,
+    intensity,
+    method,
+    scale: LIMITS.PERIODS_PER_YEAR,
+    ...(halfLife === null ? {} : { weights: weightsOf(halfLife, observations) }),
+  });
+  if (n > NAMES_PER_OBSERVATION * observations && covariance.target.common >= 0)
+    return { metric: loadingsOf(covariance), means };
+  const matrix = new Float64Array(n * n);
+  denseCovariance(engine, covariance, matrix);
+  return { metric: denseMetric(matrix, n), means };
+}
+
+function weightsOf(halfLife: number, observations: number): Float64Array {
+  const weights = new Float64Array(observations);
+  halfLifeWeights(halfLife, weights);
+  return weights;
 }
 
 function identity(n: number): Metric {

@@ -135,7 +135,7 @@ export function createDerivedSolver({
         engine,
         { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision },
         columns,
-        memory,
+        { memory, estimator: document.derivation.risk_model },
       );
       const problem = statedProblem({
         spec: document.derivation,

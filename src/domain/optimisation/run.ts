@@ -155,7 +155,7 @@ function problemAt(
   const treatment = composer.treatment(indexId);
   const { currency } = composer.document(indexId);
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
-  const risk = estimateRisk(engine, { sm, growth, ...window }, columns);
+  const risk = estimateRisk(engine, { sm, growth, ...window }, columns, { estimator: spec.risk_model });
   if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length);
   const problem = statedProblem({
     spec,

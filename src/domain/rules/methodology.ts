@@ -7,6 +7,8 @@ import {
   type UniverseSpec,
 } from '../documents/index-document.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
+import type { RiskEstimator } from '../documents/risk-estimator.js';
+import { LIMITS } from '../limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 
@@ -74,8 +76,18 @@ function derivationSentences(derivation: NonNullable<IndexDocument['derivation']
     `Its constituents are ${derivation.candidates === 'universe' ? `chosen from the universe of the index ${source_index_id}` : `those of the index ${source_index_id}`}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
     ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}.`]),
     ...(costs === null || costs === undefined ? [] : [costsSentence(costs)]),
+    ...(derivation.risk_model ? [riskSentence(derivation.risk_model)] : []),
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),
   ];
+}
+
+function riskSentence({ target, intensity, intensity_method, half_life, sessions }: RiskEstimator): string {
+  const weight =
+    intensity === null
+      ? `the intensity of ${intensity_method === 'shape' ? 'names over names and observations' : 'Ledoit and Wolf'}`
+      : `intensity ${intensity}`;
+  const decay = half_life === null ? '' : `, their weights halving every ${half_life} sessions`;
+  return `Risk is a covariance of ${sessions ?? LIMITS.DERIVED_RISK_SESSIONS} returns up to the decision${decay}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weight}.`;
 }
 
 function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {

@@ -2,8 +2,10 @@ import { describeConstraintSets } from './optimise/constraint-sets.js';
 import { describeRuns } from './optimise/runs.js';
 import { describeDerivedIndex } from './optimise/derived-index.js';
 import { describeObjectives } from './optimise/objectives.js';
+import { describeRiskAndCandidates } from './optimise/risk-and-candidates.js';
 
 describeConstraintSets();
 describeRuns();
 describeDerivedIndex();
 describeObjectives();
+describeRiskAndCandidates();

@@ -1368,6 +1368,8 @@ class DerivationPayload(_DerivationPayload, total=False):
     expected_returns: t.Optional[DerivationPayloadExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
+    #: Covariance that objective, rows and results are measured by; null takes the default of the estimator.
+    risk_model: t.Optional[RiskEstimator]
     #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
 
@@ -1394,6 +1396,8 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
+    #: Covariance that objective, rows and results are measured by; null takes the default of the estimator.
+    risk_model: t.Optional[RiskEstimatorInput]
     #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
@@ -3484,6 +3488,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
+    risk_model: t.Optional[RiskEstimatorInput]
     candidates: t.Literal["parent", "universe"]
     #: Rebalance to target: the latest on or before this day; null takes the latest.
     as_of: t.Optional[Date]
@@ -3566,6 +3571,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
+    risk_model: t.Optional[RiskEstimatorInput]
     candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRowBody]
@@ -4762,6 +4768,40 @@ class RiskDiagnosticsPayload(t.TypedDict):
     smallest_eigenvalue: float
     #: Structured target of the shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
+
+
+class RiskEstimator(t.TypedDict):
+    """Settings of a risk model, as an estimate request has them."""
+
+    #: A sample covariance, shrunk towards a target.
+    estimator: t.Literal["shrinkage"]
+    #: What the sample covariance is shrunk towards.
+    target: t.Literal["constant_correlation", "scaled_identity"]
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    intensity: t.Optional[float]
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    intensity_method: t.Literal["shape", "ledoit_wolf"]
+    #: Sessions after which the weight of an observation halves; equal weights by default.
+    half_life: t.Optional[float]
+    #: Returns up to the decision; in a derived index 504 by default, in a run all of its window.
+    sessions: t.Optional[int]
+
+
+class RiskEstimatorInput(t.TypedDict, total=False):
+    """Settings of a risk model, as an estimate request has them."""
+
+    #: A sample covariance, shrunk towards a target.
+    estimator: t.Literal["shrinkage"]
+    #: What the sample covariance is shrunk towards.
+    target: t.Literal["constant_correlation", "scaled_identity"]
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    intensity: t.Optional[float]
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    intensity_method: t.Literal["shape", "ledoit_wolf"]
+    #: Sessions after which the weight of an observation halves; equal weights by default.
+    half_life: t.Optional[float]
+    #: Returns up to the decision; in a derived index 504 by default, in a run all of its window.
+    sessions: t.Optional[int]
 
 
 class RiskModelCollection(t.TypedDict):

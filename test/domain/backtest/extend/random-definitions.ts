@@ -155,6 +155,7 @@ export const randomDerivation = fc
     lag: fc.constantFrom(0, 0, 2),
     parentFrequency: fc.constantFrom('weekly', 'monthly', 'none'),
     candidates: fc.constantFrom('parent', 'universe'),
+    risk: fc.constantFrom(null, null, { target: 'scaled_identity', half_life: 12, sessions: 25 }),
     weighting: fc.constantFrom(
       { type: 'EqualWeight' },
       { type: 'MarketCapWeight', cap: 0.3 },
@@ -169,7 +170,7 @@ export const randomDerivation = fc
       { id: 'even', type: 'ActiveShare', params: { limit: 0.02, priority: 1 } },
     ]),
   })
-  .map(({ frequency, lag, parentFrequency, candidates, weighting, constraints }) => ({
+  .map(({ frequency, lag, parentFrequency, candidates, risk, weighting, constraints }) => ({
     parent: IndexDocument.parse({
       id: 'P',
       name: 'P',
@@ -190,7 +191,7 @@ export const randomDerivation = fc
       calendar: 'MAIN',
       base_date: '2024-02-08',
       rebalance: { frequency, effective_lag: lag },
-      derivation: { source_index_id: 'P', objective: 'min_tracking_error', candidates, constraints },
+      derivation: { source_index_id: 'P', objective: 'min_tracking_error', candidates, risk_model: risk, constraints },
     }),
   }));
 

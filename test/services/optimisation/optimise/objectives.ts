@@ -6,21 +6,21 @@ import type { ObjectiveTypes, OptimisationRunResult } from '#contract/optimise.j
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import type { JobStatus } from '#jobs/status.js';
-import { marketRows, service } from './set-up.js';
+import { marketRows, put, service } from './set-up.js';
 
 type Result = z.infer<typeof OptimisationRunResult>;
 
-const CAPS = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
+export const CAPS = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
 const CAPM = { type: 'capm', risk_aversion: 2.5 };
 
-async function finished(request: object): Promise<JobStatus> {
+export async function finished(request: object): Promise<JobStatus> {
   const body = { index_id: 'BROAD', constraint_set_id: 'caps', ...request };
   const { status, body: job } = await service.ask<JobStatus>('POST', '/optimise/runs', body);
   expect(status, JSON.stringify(job)).toBe(202);
   return service.finished(job.job_id);
 }
 
-async function solved(request: object): Promise<Result> {
+export async function solved(request: object): Promise<Result> {
   const { error, result } = await finished(request);
   expect(error, JSON.stringify(error)).toBeNull();
   return result as unknown as Result;
@@ -59,10 +59,10 @@ export function describeObjectives(): void {
 
     test('has the contributions of its budgets of risk', async () => {
       const budgets = { Energy: 0.5, Health: 0.2, N02: 0.3 };
+      await put('free', []);
       const { weights } = await solved({
         constraint_set_id: 'free',
         objective: { type: 'risk_parity', budgets },
-        ...(await free()),
       });
       const share = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
       expect(share('N02')).toBeCloseTo(0.3, 10);
@@ -70,12 +70,6 @@ export function describeObjectives(): void {
       expect(share('N03') + share('N06') + share('N09') + share('N00')).toBeCloseTo(0.5, 10);
       expect(share('N05')).toBeCloseTo(0, 10);
     });
-
-    async function free(): Promise<object> {
-      const set = { id: 'free', name: 'Free', constraints: [] };
-      expect((await service.ask('PUT', '/optimise/constraint-sets/free', set)).status).toBe(200);
-      return {};
-    }
 
     test('counts the costs of its trades from the index weights', async () => {
       const costs = { linear_bps: 20, impact_coefficient: 0.03 };
@@ -96,28 +90,6 @@ export function describeObjectives(): void {
       const held = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
       expect(held.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
-    });
-
-    test('among the names of the universe has an entrant with an index weight of 0, and is never better without it', async () => {
-      for (const request of [
-        { objective: 'min_variance' },
-        { objective: 'max_diversification' },
-        { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } },
-      ]) {
-        const few = await solved(request);
-        const many = await solved({ ...request, candidates: 'universe' });
-        expect([few.weights.length, many.weights.length]).toEqual([11, 12]);
-        const held = new Set(few.weights.map(({ identifier }) => identifier));
-        const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
-        expect(entrant.index_weight).toBe(0);
-        // The same risk model with the same names, of which one may not be held.
-        const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
-        const set = { id: 'without', name: 'Without', constraints: rows };
-        expect((await service.ask('PUT', '/optimise/constraint-sets/without', set)).status).toBe(200);
-        const without = await solved({ ...request, constraint_set_id: 'without', candidates: 'universe' });
-        const loss = many.objective_value - without.objective_value;
-        expect(request.objective === 'min_variance' ? loss : -loss).toBeLessThanOrEqual(1e-12);
-      }
     });
 
     test('that no weights can have what it asks for says so with the most there is', async () => {
@@ -269,6 +241,19 @@ export function describeObjectives(): void {
       // A floor of 2 % holds every candidate, more names than its parent has.
       expect(Object.keys(rebalances[0]!.weights).length).toBeLessThan(12);
       expect(Object.keys((await backtest('WIDER')).rebalances[0]!.weights)).toHaveLength(12);
+    });
+
+    test('has the risk of its estimator at every rebalance, and says so', async () => {
+      const risk_model = { target: 'scaled_identity', intensity: 1, sessions: 120 };
+      expect((await derive('EVEN', { objective: 'min_variance', risk_model })).status).toBe(200);
+      const { rebalances } = await backtest('EVEN');
+      expect(rebalances.length).toBeGreaterThan(2);
+      for (const { weights } of rebalances)
+        for (const weight of Object.values(weights)) expect(weight).toBeCloseTo(1 / 11, 10);
+      const { body } = await service.ask('GET', '/indices/EVEN/methodology');
+      expect(JSON.stringify(body)).toContain(
+        'Risk is a covariance of 120 returns up to the decision, shrunk towards a scaled identity with intensity 1.',
+      );
     });
 
     test('has its objective in the sentences of its methodology', async () => {

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { CAPS, solved } from './objectives.js';
+import { put, service } from './set-up.js';
+
+interface RiskModel {
+  readonly covariance: { readonly index: readonly string[]; readonly data: readonly (readonly number[])[] };
+}
+
+export function describeRiskAndCandidates(): void {
+  describe('a run', () => {
+    test('among the names of the universe has an entrant with an index weight of 0, and is never better without it', async () => {
+      await put('caps', CAPS);
+      for (const request of [
+        { objective: 'min_variance' },
+        { objective: 'max_diversification' },
+        { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } },
+      ]) {
+        const few = await solved(request);
+        const many = await solved({ ...request, candidates: 'universe' });
+        expect([few.weights.length, many.weights.length]).toEqual([11, 12]);
+        const held = new Set(few.weights.map(({ identifier }) => identifier));
+        const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
+        expect(entrant.index_weight).toBe(0);
+        // The same risk model with the same names, of which one may not be held.
+        const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
+        await put('without', rows);
+        const without = await solved({ ...request, constraint_set_id: 'without', candidates: 'universe' });
+        const loss = many.objective_value - without.objective_value;
+        expect(request.objective === 'min_variance' ? loss : -loss).toBeLessThanOrEqual(1e-12);
+      }
+    });
+
+    test('is measured by the estimator that it names', async () => {
+      await put('free', []);
+      const wide = { constraint_set_id: 'free', objective: 'min_variance' };
+      // All variances alike, and no correlation: nothing is better than equal weights.
+      const identity = { target: 'scaled_identity', intensity: 1 };
+      const equal = await solved({ ...wide, risk_model: identity });
+      for (const { weight } of equal.weights) expect(weight).toBeCloseTo(1 / 11, 10);
+      expect((await service.ask('POST', '/analytics/BROAD/backtest', {})).status).toBe(202);
+      await service.finished('backtest:BROAD');
+      // The same settings as a risk model of its own, over the same window.
+      for (const settings of [
+        { target: 'constant_correlation', intensity: 0 },
+        { target: 'scaled_identity', intensity: null, intensity_method: 'ledoit_wolf' },
+        { target: 'constant_correlation', intensity: 0.4, half_life: 60 },
+      ]) {
+        const run = await solved({ ...wide, risk_model: settings });
+        const body = { index_id: 'BROAD', start: run.start, end: run.end, ...settings };
+        expect((await service.ask('POST', '/risk-models/same/estimate', body)).status).toBe(202);
+        expect(await service.finished('risk:same')).toMatchObject({ status: 'succeeded' });
+        const { body: model } = await service.ask<RiskModel>('GET', '/risk-models/same');
+        const { index, data } = model.covariance;
+        const weights = index.map((name) => run.weights.find(({ identifier }) => identifier === name)!.weight);
+        const variance = weights.reduce(
+          (sum, w, i) => sum + w * weights.reduce((row, v, j) => row + v * data[i]![j]!, 0),
+          0,
+        );
+        expect(run.volatility ** 2 / variance).toBeCloseTo(1, 10);
+      }
+      const short = await solved({ ...wide, risk_model: { sessions: 60 } });
+      expect(short.volatility).not.toBe((await solved(wide)).volatility);
+      for (const settings of [{ sessions: 505 }, { half_life: 0.5 }, { target: 'none' }]) {
+        const body = { index_id: 'BROAD', constraint_set_id: 'free', risk_model: settings };
+        expect((await service.ask('POST', '/optimise/runs', body)).status).toBe(422);
+      }
+    });
+  });
+}

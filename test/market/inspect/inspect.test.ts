@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/content/problems.js';
@@ -8,6 +9,7 @@ import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { inspect } from '#market/inspect/inspect.js';
 import { folderFiles } from '#market/sources/folder.js';
+import { readSource } from '#market/sources/read-source.js';
 import { createLocations } from '#market/sources/locations.js';
 import { places, writeFiles } from '../store-folder.js';
 
@@ -284,4 +286,34 @@ test('a zip of files is looked at as a folder of them is', async () => {
     mapping,
   } = await inspect({ kind: 'csv', content: Buffer.from(writeZip(files)).toString('base64') });
   expect([count, rows_read, mapping.identifier_from]).toEqual([2, 2, 'file:{identifier}_data.csv']);
+});
+
+describe('hostile files', () => {
+  test('a gzip of zeros, a zip that inflates without end and a formula are refused, looked at or read', async () => {
+    const folder = join(root, 'hostile');
+    await mkdir(folder);
+    await writeFile(join(folder, 'x.csv.gz'), gzipSync(Buffer.alloc(64 << 20)));
+    const problems = createProblems();
+    const mapping = Mapping.parse({ identifier_from: 'file:{identifier}.csv.gz' });
+    const files = await folderFiles(folder, { tables: {}, mapping }, createLocations([folder]), problems);
+    expect((await inspect({ kind: 'files', files })).findings[0]).toMatchObject({ code: 'UNREADABLE_FILE' });
+    expect(await readSource(files, problems, () => {}, { terms: { mapping, adjustment: 'none' } })).toBeUndefined();
+    expect(places(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
+    const bomb = writeZip([{ name: 'x.csv', text: '0'.repeat(32 << 20) }]);
+    const looked = await inspect({ kind: 'csv', content: Buffer.from(bomb).toString('base64') }).catch(
+      (fault: Error) => fault.message,
+    );
+    expect(typeof looked === 'string' || looked.confidence === 'unsure').toBe(true);
+    const { findings } = await inspectedSheets([
+      {
+        name: 'x',
+        rows: [
+          ['Date', 'Ticker', 'Close'],
+          ['2024-01-02', '=1+1', 10],
+          ['2024-01-02', 'A', 10],
+        ],
+      },
+    ]);
+    expect(findings.every(({ severity }) => severity !== 'error')).toBe(true); // text that begins like a formula is text
+  });
 });

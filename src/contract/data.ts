@@ -192,7 +192,7 @@ export const FieldList = z
         }),
       )
       .meta({ description: 'Columns and derived datapoints, by name.' }),
-    universes: z.array(z.string()).meta({ description: 'Names of the universes that the store tells members of.' }),
+    universes: z.array(z.string()).meta({ description: 'Names of the universes of the store.' }),
   })
   .meta({ id: 'FieldList' });
 export type FieldList = z.infer<typeof FieldList>;

@@ -93,12 +93,9 @@ export const jobRoutes = routes({
     summary: 'Status of every job as server-sent events.',
     description: `One event \`status\` on connect for each unfinished job, the newest ${LIMITS.MAX_LISTED_JOBS} of them, its data the JobStatus with a null result; then an event \`caught-up\`; then an event \`status\` for every change of any job. A comment comes every 15 seconds.`,
     query: z.strictObject({
-      seconds: z
-        .int()
-        .min(0)
-        .max(LIMITS.MAX_STREAM_SECONDS)
-        .default(LIMITS.MAX_STREAM_SECONDS)
-        .meta({ description: 'The stream ends after so many seconds; at 0 once the unfinished jobs have been told.' }),
+      seconds: z.int().min(0).max(LIMITS.MAX_STREAM_SECONDS).default(LIMITS.MAX_STREAM_SECONDS).meta({
+        description: 'The stream ends after so many seconds; at 0 once the unfinished jobs have been reported.',
+      }),
     }),
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
     errors: ['OVERLOADED'],

@@ -1628,7 +1628,7 @@ export interface FieldList {
     /** What its values are. */
     readonly kind: 'number' | 'string' | 'boolean';
   })[];
-  /** Names of the universes that the store tells members of. */
+  /** Names of the universes of the store. */
   readonly universes: readonly string[];
 }
 
@@ -3684,7 +3684,7 @@ export interface RebalancePricingPayload {
 export interface RebalanceRow {
   /** Date the weights took effect. */
   readonly date: string;
-  /** Session whose data decided the weights; null of a run that does not tell. */
+  /** Session whose data decided the weights; null where the run does not store it. */
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
@@ -3778,7 +3778,7 @@ export interface RebalanceView {
   readonly requested_date: string;
   /** Date the weights took effect. */
   readonly date: string;
-  /** Session whose data decided the weights; null of a run that does not tell. */
+  /** Session whose data decided the weights; null where the run does not store it. */
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
   readonly traded_on: string | null;
@@ -3825,7 +3825,7 @@ export interface RebalancedName {
   readonly uncapped: number;
   /** Whether the name was cut to the cap. */
   readonly capped: boolean;
-  /** Money bought, negative for a sale; null where the run does not tell, 0 where nothing was traded. */
+  /** Money bought, negative for a sale; null where the run does not store it, 0 without a trade. */
   readonly trade: number | null;
   /** Price of the trade; null without one. */
   readonly price: number | null;

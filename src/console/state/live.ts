@@ -156,5 +156,5 @@ async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
 export const connectionTrouble = computed(() =>
   isReached.value || (keyWanted.value !== null && !hasKey.value)
     ? null
-    : 'The service does not answer. What is shown is as it was; the page goes on by itself when the service is back.',
+    : 'The service does not answer. What is shown is as it was; the page resumes when the service is back.',
 );

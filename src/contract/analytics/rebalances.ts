@@ -6,7 +6,7 @@ import { UnfilledOrderPayload } from './record.js';
 const figures = {
   date: z.string().meta({ description: 'Date the weights took effect.' }),
   decision_date: z.string().nullable().meta({
-    description: 'Session whose data decided the weights; null of a run that does not tell.',
+    description: 'Session whose data decided the weights; null where the run does not store it.',
   }),
   traded_on: z.string().nullable().meta({
     description: 'Session of the trades; null of a composition that was in force before the run.',
@@ -45,7 +45,7 @@ export const RebalancedName = z
     uncapped: z.number().meta({ description: 'Weight before capping.' }),
     capped: z.boolean(),
     trade: z.number().nullable().meta({
-      description: 'Money bought, negative for a sale; null where the run does not tell, 0 where nothing was traded.',
+      description: 'Money bought, negative for a sale; null where the run does not store it, 0 without a trade.',
     }),
     price: z.number().nullable().meta({ description: 'Price of the trade; null without one.' }),
   })

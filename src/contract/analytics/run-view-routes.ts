@@ -80,7 +80,7 @@ export const runViewRoutes = routes({
         .min(1)
         .max(GROUPS_MAX)
         .default(20)
-        .meta({ description: 'Most groups told; the others together are OTHERS.' }),
+        .meta({ description: 'Most groups listed; the others together are OTHERS.' }),
       interval: z
         .enum(EXPOSURE_INTERVALS)
         .default('native')

@@ -14,7 +14,7 @@ export const EXPORT_FORMATS = {
   xlsx: {
     media: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
     extension: 'xlsx',
-    help: 'an Excel workbook with typed cells below a frozen header; rows beyond 1,048,576 go on in another sheet',
+    help: 'an Excel workbook with typed cells below a frozen header; rows beyond 1,048,576 continue in another sheet',
   },
 } as const satisfies Readonly<
   Record<string, { readonly media: string; readonly extension: string; readonly help: string }>

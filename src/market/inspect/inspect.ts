@@ -174,7 +174,7 @@ function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: str
   if (proposal.adjustment !== null) return proposal.adjustment;
   if (read?.derived == null) return 'none';
   if (read.derived.splits > 0) return 'none';
-  questions.push('Adjusted closes tell no split that closes have not: closes are taken to be adjusted for splits.');
+  questions.push('Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.');
   return 'splits';
 }
 

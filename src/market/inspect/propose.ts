@@ -320,7 +320,7 @@ function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (found.others.length > 0)
     unsure(
       draft,
-      `Days may be written ${[found.format, ...found.others].join(' or ')}: no day tells which. The first is taken.`,
+      `Days may be written ${[found.format, ...found.others].join(' or ')}: no day decides it. The first is taken.`,
     );
 }
 

@@ -84,7 +84,7 @@ class Operations:
     def follow_jobs(self, *, seconds: Optional[int] = None) -> Iterator[Event]:
         """Status of every job as server-sent events.
 
-        :param seconds: The stream ends after so many seconds; at 0 once the unfinished jobs have been told.
+        :param seconds: The stream ends after so many seconds; at 0 once the unfinished jobs have been reported.
         """
         return self._transport.events("GET", "/jobs/events", query={"seconds": seconds})
 
@@ -310,7 +310,7 @@ class Operations:
         """Weights by group through time, with concentration.
 
         :param by: Reference column to group by; IDENTIFIER for the names themselves.
-        :param groups: Most groups told; the others together are OTHERS.
+        :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.

@@ -1829,7 +1829,7 @@ class FieldListFieldsNumber(t.TypedDict):
 class FieldList(t.TypedDict):
     #: Columns and derived datapoints, by name.
     fields: t.Sequence[FieldListFieldsNumber]
-    #: Names of the universes that the store tells members of.
+    #: Names of the universes of the store.
     universes: t.Sequence[str]
 
 
@@ -4135,7 +4135,7 @@ class RebalancePricingPayload(t.TypedDict):
 class RebalanceRow(t.TypedDict):
     #: Date the weights took effect.
     date: str
-    #: Session whose data decided the weights; null of a run that does not tell.
+    #: Session whose data decided the weights; null where the run does not store it.
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
@@ -4229,7 +4229,7 @@ class RebalanceView(t.TypedDict):
     requested_date: str
     #: Date the weights took effect.
     date: str
-    #: Session whose data decided the weights; null of a run that does not tell.
+    #: Session whose data decided the weights; null where the run does not store it.
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
     traded_on: t.Optional[str]
@@ -4276,7 +4276,7 @@ class RebalancedName(t.TypedDict):
     uncapped: float
     #: Whether the name was cut to the cap.
     capped: bool
-    #: Money bought, negative for a sale; null where the run does not tell, 0 where nothing was traded.
+    #: Money bought, negative for a sale; null where the run does not store it, 0 without a trade.
     trade: t.Optional[float]
     #: Price of the trade; null without one.
     price: t.Optional[float]

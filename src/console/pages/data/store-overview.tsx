@@ -35,7 +35,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         ]}
       />
       {findings.length > 0 && (
-        <Section title="To look at" aside={`told when it was read, ${moment(store.last_loaded_at)}`}>
+        <Section title="To look at" aside={`reported when it was read, ${moment(store.last_loaded_at)}`}>
           <FindingTable label="Findings about the data" findings={findings} />
         </Section>
       )}

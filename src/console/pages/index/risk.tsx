@@ -167,7 +167,7 @@ function Factors({ id }: { readonly id: string }) {
                 {
                   term: 'Covered',
                   value: percent(view.covered_weight),
-                  help: 'Share of the gross active weight that is told of',
+                  help: 'Share of the gross active weight that is covered',
                 },
               ]}
             />

@@ -64,7 +64,7 @@ export async function readCsv(
   let delimiter = 0;
   let columns = 0;
   let records = 0;
-  let isBegun = false;
+  let isStarted = false;
   let skipped = 0;
   let onRecord: ((record: CsvRecord) => void) | undefined;
 
@@ -73,8 +73,8 @@ export async function readCsv(
     let position = 0;
     record.bytes = bytes;
     if (delimiter === 0) {
-      position = isBegun ? 0 : startOfText(bytes);
-      isBegun = true;
+      position = isStarted ? 0 : startOfText(bytes);
+      isStarted = true;
       for (; skipped < skip; skipped += 1) {
         const next = afterLine(bytes, position);
         if (next < 0) return position;

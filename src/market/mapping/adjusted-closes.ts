@@ -56,14 +56,14 @@ interface Closes {
   readonly adjusted: readonly number[];
 }
 
-/** A stretch of days on which the adjusted close is one multiple of the close. */
-interface Stretch {
+/** A plateau: days on which the adjusted close is one multiple of the close. */
+interface Plateau {
   /** Position of its first day. */
   readonly from: number;
   readonly factor: Range;
 }
 
-/** Panels without their adjusted closes, and what those told. */
+/** Panels without their adjusted closes, and what was derived from them. */
 export interface DerivedMarket {
   readonly panels: Panels;
   readonly actions: readonly CorporateAction[];
@@ -110,7 +110,7 @@ function actionsOf(
   adjustment: MarketData['adjustment'],
   problems: Problems,
 ): CorporateAction[] {
-  const stretches = stretchesOf(closes, adjustment);
+  const plateaus = plateausOf(closes, adjustment);
   const actions: CorporateAction[] = [];
   const add = (type: 'DIVIDEND' | 'SPLIT', value: number, exDay: Day) =>
     actions.push({
@@ -124,8 +124,8 @@ function actionsOf(
       related: null,
       subscriptionPrice: null,
     });
-  let factor = middle(stretches[0]?.factor ?? { low: 1, high: 1 });
-  for (const { from, factor: range } of stretches.slice(1)) {
+  let factor = middle(plateaus[0]?.factor ?? { low: 1, high: 1 });
+  for (const { from, factor: range } of plateaus.slice(1)) {
     const rise = { low: range.low / factor, high: range.high / factor };
     const day = closes.days[from]!;
     const split = adjustment === 'none' ? splitIn(rise) : 1;
@@ -152,51 +152,51 @@ function actionsOf(
 }
 
 /**
- * The stretches of a name, at the smallest rounding that leaves the fewest multiples that fall for no reason: dividends
+ * The plateaus of a name, at the smallest rounding that leaves the fewest multiples that fall for no reason: dividends
  * only raise them, rounding does both.
  */
-function stretchesOf(closes: Closes, adjustment: MarketData['adjustment']): Stretch[] {
+function plateausOf(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
   const unit = unitOf(closes.adjusted);
-  let best: Stretch[] = [];
+  let best: Plateau[] = [];
   let fewest = Number.POSITIVE_INFINITY;
   for (const { relative, units } of ROUNDINGS) {
-    const stretches = constantStretches(closes, relative, { unit, closeUnit: units * unitOf(closes.close) });
-    const falls = stretches.filter((_, i) => isFall(stretches, i, adjustment)).length;
+    const plateaus = plateausWithin(closes, relative, { unit, closeUnit: units * unitOf(closes.close) });
+    const falls = plateaus.filter((_, i) => isFall(plateaus, i, adjustment)).length;
     if (falls >= fewest) continue;
-    best = stretches;
+    best = plateaus;
     fewest = falls;
     if (falls === 0) break;
   }
   return best;
 }
 
-const isFall = (stretches: readonly Stretch[], i: number, adjustment: MarketData['adjustment']) =>
-  i > 0 && stretches[i]!.factor.high < stretches[i - 1]!.factor.low && !isSplit(stretches, i, adjustment);
+const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
+  i > 0 && plateaus[i]!.factor.high < plateaus[i - 1]!.factor.low && !isSplit(plateaus, i, adjustment);
 
-const isSplit = (stretches: readonly Stretch[], i: number, adjustment: MarketData['adjustment']) =>
+const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
   adjustment === 'none' &&
   splitIn({
-    low: stretches[i]!.factor.low / stretches[i - 1]!.factor.high,
-    high: stretches[i]!.factor.high / stretches[i - 1]!.factor.low,
+    low: plateaus[i]!.factor.low / plateaus[i - 1]!.factor.high,
+    high: plateaus[i]!.factor.high / plateaus[i - 1]!.factor.low,
   }) !== 1;
 
-/** Days on which one multiple fits, each stretch as long as it can be. */
-function constantStretches(
+/** Days on which one multiple fits, each plateau as long as it can be. */
+function plateausWithin(
   { close, adjusted }: Closes,
   relative: number,
   { unit, closeUnit }: { readonly unit: number; readonly closeUnit: number },
-): Stretch[] {
-  const stretches: { from: number; factor: Range }[] = [];
+): Plateau[] {
+  const plateaus: { from: number; factor: Range }[] = [];
   for (let t = 0; t < close.length; t++) {
     const slack = adjusted[t]! * (relative + closeUnit / 2 / close[t]!) + unit / 2;
     const own = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
-    const last = stretches.at(-1);
+    const last = plateaus.at(-1);
     const low = Math.max(own.low, last?.factor.low ?? 0);
     const high = Math.min(own.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
-    if (last === undefined || low > high) stretches.push({ from: t, factor: own });
+    if (last === undefined || low > high) plateaus.push({ from: t, factor: own });
     else last.factor = { low, high };
   }
-  return stretches;
+  return plateaus;
 }
 
 /** Unit of the last digit that prices are written with. */

@@ -9,7 +9,7 @@ const DATES = ['2021-11-10', '2022-03-15', '2022-08-30', '2022-09-01', '2023-03-
 /** The first two hold the same names, over different dates. */
 const RUNS = ['ALL', 'LATER', 'SOME'] as const;
 
-/** What is measured of names is kept by threads and by the service: an answer may not depend on what was asked before. */
+/** Threads and service cache measurements of names: an answer may not depend on earlier requests. */
 describe('what was measured for one question', () => {
   let asked: LiveService;
   let fresh: LiveService;

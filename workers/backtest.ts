@@ -10,7 +10,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import type { Task, TaskInput, TaskOutput } from '#jobs/tasks.js';
+import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { RunStamp } from '#views/provenance-json.js';
@@ -27,7 +27,7 @@ import { openedCalendars } from './opened-calendars.js';
  */
 export const backtest: Task<'backtest'> = (input, control) => onEngine((engine) => runOn(engine, input, control));
 
-function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
+function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
   const { stored = null } = input;
   if (stored === null || typeof stored === 'string') return wholeRun(engine, input, control, stored);
   try {
@@ -40,7 +40,7 @@ function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskContro
 
 function wholeRun(
   engine: Engine,
-  input: TaskInput<'backtest'>,
+  input: ThreadInput<'backtest'>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): TaskOutput<'backtest'> {
@@ -78,7 +78,7 @@ function wholeRun(
 
 function extendedRun(
   engine: Engine,
-  { market: handle, plan, engineVersion, stored }: TaskInput<'backtest'> & { readonly stored: ResumableRun },
+  { market: handle, plan, engineVersion, stored }: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
 ): TaskOutput<'backtest'> {
   const run = resumeStored({ engine, handle, plan, engineVersion, run: stored }, control);
@@ -104,7 +104,7 @@ function extendedRun(
 }
 
 /** A run to be made, stamped as new unless a stamp is given. */
-export type RunOrder = Omit<TaskInput<'backtest'>, 'stored'> & {
+export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored'> & {
   readonly stamp?: RunStamp;
   readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
 };

@@ -8,6 +8,7 @@ import { nodeLimits } from '#jobs/node-limits.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
+import { createNodePool } from '#jobs/resolve-task.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { TaskName } from '#jobs/tasks.js';
 import { openHome } from '#store/home/home.js';
@@ -45,7 +46,9 @@ const folder = await mkdtemp(join(tmpdir(), 'bench-'));
 async function open(workers: number) {
   const home = await openHome(folder);
   const store = await openStore({ home, onFailure: console.error });
-  const pool = createPool({ workers: Math.max(workers, 1), door });
+  const threads = createPool({ workers: Math.max(workers, 1), door });
+  const none = async () => Promise.reject(new Error('no task reads files or a market'));
+  const pool = createNodePool(threads, { file: none, market: none });
   const limits = { ...nodeLimits({ workers, memoryBytes: 1e12 }), queueMax: 2 * JOBS };
   const clock = systemClock;
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: quiet });

@@ -16,6 +16,7 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { nodeLimits } from '#jobs/node-limits.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
+import { createNodePool } from '#jobs/resolve-task.js';
 import type { TaskName } from '#jobs/tasks.js';
 import { createJobsService } from '#services/operations/jobs.js';
 import { openHome } from '#store/home/home.js';
@@ -45,7 +46,10 @@ const limits = nodeLimits({ workers: WORKERS, memoryBytes: 1e12 });
 const engine = createJobSystem({
   queue: createLocalQueue({ store: store.documents, clock, limits, log: silent }),
   artifacts: store.artifacts,
-  pool: createPool({ workers: WORKERS, door: new URL('../../test/jobs/hostile-worker.js', import.meta.url) }),
+  pool: createNodePool(
+    createPool({ workers: WORKERS, door: new URL('../../test/jobs/hostile-worker.js', import.meta.url) }),
+    { file: async () => '', market: async () => Promise.reject(new Error('no task reads a market')) },
+  ),
   clock,
   limits,
   log: silent,

@@ -1,4 +1,4 @@
-import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
+import type { TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
 
 export type Lane = 'heavy' | 'light';
 
@@ -15,6 +15,16 @@ export interface ComputePool {
   load(lane: Lane): number;
   /** Ends every thread. */
   close(): Promise<void>;
+}
+
+/** Threads that work on files and memory of this process. */
+export interface ThreadPool extends Omit<ComputePool, 'run'> {
+  /** As `ComputePool.run`. */
+  run<N extends TaskName>(order: ThreadOrder<N>): TaskRun<TaskOutput<N>>;
+}
+
+export interface ThreadOrder<N extends TaskName> extends Omit<TaskOrder<N>, 'input'> {
+  readonly input: ThreadInput<N>;
 }
 
 /** Reasons for the early end of a thread. */

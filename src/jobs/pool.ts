@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina';
 import { Refusal } from '#domain/refusal.js';
-import { TaskStopped, WorkerLost, type ComputePool, type Lane, type TaskRun, type ThreadLoss } from './compute-pool.js';
+import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
 import type { ControlCells, TaskMessage, TaskOutcome, ThreadData } from './thread-messages.js';
 
@@ -64,7 +64,7 @@ interface Errand {
  * The pool of threads: one Piscina a lane. Tasks wait here and not in Piscina, so that each lane has its bound,
  * a waiting task costs nothing to take out, and a thread that dies never leaves a queue behind it.
  */
-export function createPool(options: PoolOptions): ComputePool {
+export function createPool(options: PoolOptions): ThreadPool {
   const {
     workers,
     lightWorkers = LIGHT_WORKERS,

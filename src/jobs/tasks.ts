@@ -34,18 +34,29 @@ import type {
   SweepPartOutput,
 } from './tasks/runs.js';
 import type { RollingRiskInput, RunViewInput } from './tasks/views.js';
+import type {
+  BacktestOrder,
+  EstimateRiskModelOrder,
+  OnMarket,
+  PlanSimulationOrder,
+  RenderOrder,
+  ReplayOrder,
+} from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
-/** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */
+/**
+ * Every task a worker can run: the one list that services, the pool and `workers/` agree on. `input` is what a thread
+ * works on, in memory and files of its process. Tasks with an `order` are portable: whoever asks for one gives that.
+ */
 export interface Tasks {
   /** A whole backtest: bytes to store, and the little that listings need. */
-  backtest: { input: BacktestInput; output: BacktestOutput };
+  backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
   /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
-  replay: { input: ReplayInput; output: OutputBytes };
+  replay: { order: ReplayOrder; input: ReplayInput; output: OutputBytes };
   /** Some variants of a sweep. */
-  'sweep-part': { input: SweepPartInput; output: SweepPartOutput };
+  'sweep-part': { order: OnMarket<SweepPartInput>; input: SweepPartInput; output: SweepPartOutput };
   /** All variants of a sweep ranked: a SweepView as JSON. */
-  'sum-sweep': { input: SumSweepInput; output: OutputBytes };
+  'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: OutputBytes };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: AnswerBytes };
   /** The record of a stored run: a BacktestResultSummary as JSON. */
@@ -72,7 +83,7 @@ export interface Tasks {
   /** Trades that bring accounts to an index: a RebalancePack as JSON. */
   rebalancePack: { input: RebalancePackQuestion; output: AnswerBytes };
   /** A report as a PDF. */
-  render: { input: RenderInput; output: RenderOutput };
+  render: { order: RenderOrder; input: RenderInput; output: RenderOutput };
   /** Prices of one name as the bytes of an answer. */
   prices: { input: PricesInput; output: AnswerBytes };
   /** Names with a price through time: a CoverageHistoryResponse as JSON. */
@@ -86,7 +97,7 @@ export interface Tasks {
   /** How risk moved along a stored run: a RollingRiskView as JSON. */
   'rolling-risk': { input: RollingRiskInput; output: OutputBytes };
   /** The common inputs of all parts of a simulation. */
-  'plan-simulation': { input: PlanSimulationInput; output: SimulationStart };
+  'plan-simulation': { order: PlanSimulationOrder; input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */
   'simulate-paths': {
     input: { readonly plan: SimulationPlan; readonly part: number; readonly memory: SharedArrayBuffer };
@@ -95,9 +106,13 @@ export interface Tasks {
   /** A SimulationView as JSON. */
   'sum-simulation': { input: SumSimulationInput; output: OutputBytes };
   /** A covariance model: its matrix to store, and its diagnostics. */
-  'estimate-risk-model': { input: EstimateRiskModelInput; output: RiskModelOutput };
+  'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
   /** Weights near an index under constraints: an OptimisationRunResult as JSON, and one sentence that sums it up. */
-  optimise: { input: OptimiseInput; output: { readonly result: OutputBytes; readonly message: string } };
+  optimise: {
+    order: OnMarket<OptimiseInput>;
+    input: OptimiseInput;
+    output: { readonly result: OutputBytes; readonly message: string };
+  };
   /** A part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
   /** A share of the hashes that a reconciliation needs: of the files that nobody has taken yet. */
@@ -113,11 +128,22 @@ export interface Tasks {
 
 export type TaskName = keyof Tasks;
 
-export type TaskInput<N extends TaskName> = Tasks[N]['input'];
+/** Tasks whose order names artifacts and markets, so that any process that has them may run it. */
+export type PortableTaskName = {
+  [N in TaskName]: Tasks[N] extends { readonly order: unknown } ? N : never;
+}[TaskName];
+
+/** What is given to have a task run. */
+export type TaskInput<N extends TaskName> = Tasks[N] extends { readonly order: infer Order }
+  ? Order
+  : Tasks[N]['input'];
+
+/** What a thread works on. */
+export type ThreadInput<N extends TaskName> = Tasks[N]['input'];
 
 export type TaskOutput<N extends TaskName> = Tasks[N]['output'];
 
 export type Task<N extends TaskName> = (
-  input: TaskInput<N>,
+  input: ThreadInput<N>,
   control: TaskControl,
 ) => TaskOutput<N> | Promise<TaskOutput<N>>;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
-import type { ComputePool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.js';
+import type { ThreadPool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.js';
 import { createPool } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 
@@ -8,7 +8,7 @@ import type { TaskName } from '#jobs/tasks.js';
 function openHostilePool(
   options: { workers?: number; queueMax?: Record<Lane, number>; onThreadLost?: (cause: ThreadLoss) => void } = {},
 ) {
-  const pool: ComputePool = createPool({
+  const pool: ThreadPool = createPool({
     workers: 2,
     heapMegabytes: 64,
     door: new URL('hostile-worker.js', import.meta.url),

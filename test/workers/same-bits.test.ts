@@ -1,17 +1,19 @@
 import { createHash } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
-import { shareMarket } from '#domain/market/handle.js';
+import { identityOf, shareMarket } from '#domain/market/handle.js';
 import { planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
 import { createPool } from '#jobs/pool.js';
-import type { ComputePool } from '#jobs/compute-pool.js';
+import { createNodePool } from '#jobs/resolve-task.js';
+import type { TaskInput } from '#jobs/tasks.js';
+import type { ThreadPool } from '#jobs/compute-pool.js';
 import { randomPanel } from '../kernels/engines/random-matrices.js';
 import { market, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
 
 const never = new AbortController().signal;
-const pools: ComputePool[] = [];
-const pool = (workers: number): ComputePool => {
+const pools: ThreadPool[] = [];
+const pool = (workers: number): ThreadPool => {
   const opened = createPool({ workers });
   pools.push(opened);
   return opened;
@@ -52,6 +54,21 @@ describe('one, two and four workers give the same bits of', () => {
     const alone = await estimates(1);
     expect(await estimates(2)).toEqual(alone);
     expect(await estimates(4)).toEqual(alone);
+  });
+
+  test('a stored model whose market is named and whose order went through JSON', async () => {
+    const request = RiskModelRequest.parse({ identifiers });
+    const order = { universe: { kind: 'names', identifiers } as const, request };
+    const on = pool(1);
+    const node = createNodePool(on, { file: async ({ artifact }) => artifact, market: async () => handle });
+    const task = { lane: 'heavy', task: 'estimate-risk-model', signal: never } as const;
+    const held = await on.run({ ...task, input: { ...order, market: handle } }).output;
+    const portable = JSON.parse(
+      JSON.stringify({ ...order, market: identityOf(handle) }),
+    ) as TaskInput<'estimate-risk-model'>;
+    const named = await node.run({ ...task, input: portable }).output;
+    expect(sha(named.covariance.bytes)).toBe(sha(held.covariance.bytes));
+    expect(named.diagnostics).toEqual(held.diagnostics);
   });
 
   test('a model so large that free threads share its eigenvalues', { timeout: 300_000 }, async () => {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
@@ -10,6 +11,7 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
 import type { EndedJob } from '#jobs/queue.js';
+import { createNodePool } from '#jobs/resolve-task.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
@@ -75,6 +77,7 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
   });
   let warmUp: WarmUp | undefined;
   const { pool, jobs } = openWork({
+    handleOf: (identity) => market.markets.handleOf(identity),
     settings,
     log,
     store,
@@ -109,6 +112,8 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
 }
 
 interface WorkInput {
+  /** The memory of a market, which threads of this process share. */
+  readonly handleOf: (identity: MarketIdentity) => MarketHandle;
   readonly settings: Settings;
   readonly log: Logger;
   readonly store: Store;
@@ -117,18 +122,22 @@ interface WorkInput {
 }
 
 /** The threads, and the jobs that run on them. */
-function openWork({ settings, log, store, onThreadLost, onEnded }: WorkInput): {
+function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: WorkInput): {
   readonly pool: ComputePool;
   readonly jobs: JobSystem;
 } {
   const { workers } = settings;
   const memoryBytes = memoryBudget();
-  const pool = createPool({
+  const threads = createPool({
     workers,
     numerics: settings.numerics,
     heapMegabytes: heapMegabytes(memoryBytes, workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
     onThreadLost,
+  });
+  const pool = createNodePool(threads, {
+    file: async ({ artifact }) => store.artifacts.path({ name: artifact }), // All of them lie in one folder.
+    market: async (identity) => handleOf(identity),
   });
   const limits = nodeLimits({ workers, memoryBytes });
   const clock = systemClock;

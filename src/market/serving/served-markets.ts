@@ -1,6 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommitEvent, CommitEvents } from '#domain/commit-events.js';
-import { identityOf, marketKey, openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
+import {
+  identityOf,
+  marketKey,
+  openMarketGently,
+  reopenMarket,
+  type MarketHandle,
+  type MarketIdentity,
+} from '#domain/market/handle.js';
 import { datasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, type ErrorDetail } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
@@ -23,6 +30,11 @@ export interface ServedMarkets extends Markets {
   activate(event: CommitEvents['market-activated']): void;
   /** Serves the same content with what its dataset declares of it now, where it is the served one. */
   declare(event: CommitEvents['market-declared']): void;
+  /**
+   * The memory of a market of this process by its identity: whoever holds an identity of `served` finds it.
+   * @throws Refusal NO_DATA_SOURCE when it has been replaced since and nothing else holds it
+   */
+  handleOf(identity: MarketIdentity): MarketHandle;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /**
@@ -77,6 +89,11 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     activation(market) {
       contents.add(market);
       return { type: 'market-activated', market: market.identity, loaded_at: market.loadedAt };
+    },
+    handleOf(identity) {
+      const found = contents.find(identity);
+      if (found !== undefined) return found.handle;
+      throw new Refusal('NO_DATA_SOURCE', `The market of the data store ${identity.datasetId} has been replaced.`);
     },
     activate({ market }) {
       const content = contents.find(market);

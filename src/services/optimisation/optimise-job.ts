@@ -11,9 +11,9 @@ export interface OptimisationJobDependencies {
 export function createOptimisationJob({ markets }: OptimisationJobDependencies): JobKind<OptimisationPayload> {
   return jobKind('optimise', async ({ run_id, documents, constraints, request }, attempt) => {
     await markets.settled(); // An optimisation of the last process waits for the data that is on its way.
-    const { handle } = markets.require();
+    const { identity } = markets.require();
     const { result, message } = await attempt.compute('optimise', {
-      market: handle,
+      market: identity,
       runId: run_id,
       documents,
       constraints,
@@ -24,7 +24,7 @@ export function createOptimisationJob({ markets }: OptimisationJobDependencies):
       run_id,
       index_id: request.index_id,
       constraint_set_id: request.constraint_set_id,
-      store_content_hash: handle.contentHash,
+      store_content_hash: identity.contentHash,
       artifact,
     };
     return {

@@ -1,22 +1,22 @@
 import type { RenderResult } from '#contract/reports.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
-import type { RenderedRun, RenderOutput } from '#jobs/tasks/outputs.js';
+import type { RenderOutput } from '#jobs/tasks/outputs.js';
+import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { requireRun } from '../runs/run-documents.js';
+import type { DocumentStore } from '#store/port.js';
+import { columnsOf, referenceTo, requireRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
   /** The served market, which risk is estimated from. */
   readonly markets: Markets;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
@@ -29,7 +29,6 @@ const READS_MAX = 3;
 /** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
 export function createRenderJob({
   documents,
-  artifacts,
   markets,
   states,
   timestamp,
@@ -55,21 +54,20 @@ export function createRenderJob({
     }
   }
 
-  async function marketFor(template: ReportTemplateDocument): Promise<MarketHandle | null> {
+  async function marketFor(template: ReportTemplateDocument): Promise<MarketIdentity | null> {
     if (!boundIndices(template).some((indexId) => needsRisk(template, indexId))) return null;
     await markets.settled(); // A render of the last process waits for the data that is on its way.
-    return markets.served()?.handle ?? null;
+    return markets.served()?.identity ?? null;
   }
 
   function runsOf(template: ReportTemplateDocument): Promise<RunDocument[]> {
     return Promise.all(boundIndices(template).map(requireRunNow));
   }
 
-  async function toRendered(run: RunDocument): Promise<RenderedRun> {
-    const { overview, columns } = run.artifacts;
+  async function toRendered(run: RunDocument): Promise<RenderedRunOrder> {
     const state = { stale: await states.staleOf(run), isOtherDataset: await states.isOtherDataset(run) };
-    const paths = { overview: artifacts.path(overview), columns: artifacts.path(columns) };
-    return { indexId: run.run_id, terms: termsOf(run), ...paths, ...state };
+    const files = { overview: referenceTo(run.artifacts.overview), columns: columnsOf(run) };
+    return { indexId: run.run_id, terms: termsOf(run), ...files, ...state };
   }
 
   async function requireRunNow(indexId: string): Promise<RunDocument> {

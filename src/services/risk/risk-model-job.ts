@@ -2,34 +2,29 @@ import type { RiskModelDocument } from '#domain/documents/risk-model-document.js
 import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
-import type { RiskUniverse } from '#jobs/tasks/indices.js';
+import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { requireRun } from '../runs/run-documents.js';
+import type { DocumentStore } from '#store/port.js';
+import { columnsOf, requireRun } from '../runs/run-documents.js';
 
 export interface RiskModelJobDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
   readonly markets: Markets;
 }
 
 /** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
-export function createRiskModelJob({
-  documents,
-  artifacts,
-  markets,
-}: RiskModelJobDependencies): JobKind<RiskModelPayload> {
-  async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverse> {
+export function createRiskModelJob({ documents, markets }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
+  async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // one of the two was given
-    return { kind: 'run', columns: artifacts.path((await requireRun(documents, run_id)).artifacts.columns), ...terms };
+    return { kind: 'run', columns: columnsOf(await requireRun(documents, run_id)), ...terms };
   }
 
   return jobKind('risk', async (payload, attempt) => {
     await markets.settled(); // An estimate of the last process waits for the data that is on its way.
-    const { handle } = markets.require();
+    const { identity } = markets.require();
     const output = await attempt.compute('estimate-risk-model', {
-      market: handle,
+      market: identity,
       universe: await universeOf(payload),
       request: payload.request,
     });
@@ -43,7 +38,7 @@ export function createRiskModelJob({
       observed_end: output.observedEnd,
       content_hash: output.contentHash,
       precision: output.precision,
-      store_content_hash: handle.contentHash,
+      store_content_hash: identity.contentHash,
       covariance: await attempt.keep(output.covariance),
     };
     return {

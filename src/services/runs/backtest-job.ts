@@ -4,15 +4,15 @@ import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput, TaskOutput } from '#jobs/tasks.js';
-import type { ResumableRun } from '#jobs/tasks/runs.js';
+import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
-import { earlierFiles, readRun } from './run-documents.js';
+import { columnsOf, earlierFiles, readRun, referenceTo } from './run-documents.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
@@ -34,7 +34,7 @@ interface Continuable {
   readonly columns: readonly ArtifactRef[];
   /** Snapshots that its result shares with that of the extended run. */
   readonly snapshots: ArtifactInset;
-  readonly run: ResumableRun;
+  readonly run: StoredRunReferences;
 }
 
 /** Files that an extended run shares with the stored one, under names of its own. */
@@ -106,7 +106,7 @@ async function resumed(attempt: Attempt, { artifacts, stored, task }: ResumeStor
 }
 
 /** Whether a run was made from what the market holds and its store declares now. */
-function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketHandle): boolean {
+function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketIdentity): boolean {
   return (
     run.store_content_hash === contentHash &&
     run.adjustment === adjustment &&
@@ -126,7 +126,7 @@ export function createBacktestJob({
    */
   async function storedRun(
     payload: BacktestPayload,
-    market: MarketHandle,
+    market: MarketIdentity,
   ): Promise<Continuable | FullRunReason | null> {
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
@@ -136,15 +136,15 @@ export function createBacktestJob({
     if (reason !== null) return reason;
     const { columns, checkpoint, result } = run.artifacts;
     const files = [...earlierFiles(run), columns];
-    const paths = {
-      columns: artifacts.path(columns),
-      checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 },
-      result: artifacts.path(result),
+    const references = {
+      columns: columnsOf(run),
+      checkpoint: { ...referenceTo(checkpoint), sha256: checkpoint.sha256 },
+      result: referenceTo(result),
     };
     return {
       columns: files,
       snapshots: run.artifacts.result.inset,
-      run: { ...paths, fileNames: files.map(() => artifacts.newName()) },
+      run: { ...references, fileNames: files.map(() => artifacts.newName()) },
     };
   }
 
@@ -155,7 +155,7 @@ export function createBacktestJob({
   async function planReasonOf(
     run: RunDocument,
     { plan, asked, engine_version: engineVersion }: BacktestPayload,
-    market: MarketHandle,
+    market: MarketIdentity,
   ): Promise<FullRunReason | null> {
     if (run.engine_version !== engineVersion) return 'definition_changed';
     const before = await readPlan(run);
@@ -179,9 +179,9 @@ export function createBacktestJob({
   return jobKind('backtest', async (payload, attempt) => {
     const { plan, asked, engine_version: engineVersion } = payload;
     await markets.settled(); // A run of the last process waits for the data that is on its way.
-    const { handle } = markets.require();
-    const task = { market: handle, plan, engineVersion };
-    const stored = await storedRun(payload, handle);
+    const { identity } = markets.require();
+    const task = { market: identity, plan, engineVersion };
+    const stored = await storedRun(payload, identity);
     const isContinuable = stored !== null && typeof stored !== 'string';
     const { output, before } = isContinuable
       ? await resumed(attempt, { artifacts, stored, task })
@@ -208,10 +208,10 @@ export function createBacktestJob({
       start: output.start,
       end: output.end,
       run_hash: output.runHash,
-      store_id: handle.datasetId,
-      adjustment: handle.adjustment,
+      store_id: identity.datasetId,
+      adjustment: identity.adjustment,
       store_content_hash: output.storeContentHash,
-      declared_currency: handle.currency ?? null,
+      declared_currency: identity.currency ?? null,
       engine_version: engineVersion,
       extended_from: output.extendedFrom,
       full_run_reason: output.fullRunReason,

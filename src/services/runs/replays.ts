@@ -5,7 +5,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { provenanceOf, requireRun } from './run-documents.js';
+import { columnsOf, provenanceOf, referenceTo, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { storedPlan } from './stored-plans.js';
 
@@ -32,22 +32,22 @@ export function createReplayJob({
 }: ReplayJobDependencies): JobKind<ReplayPayload> {
   return jobKind('replay', async ({ run_id: runId, engine_version: engineVersion }, attempt) => {
     await markets.settled();
-    const { handle } = markets.require();
+    const { identity } = markets.require();
     await assertNotDeleted(documents, runId, 'replay');
     const run = await requireRun(documents, runId);
     const plan = await storedPlan(artifacts, run);
-    const { result, overview, columns } = run.artifacts;
+    const { result, overview } = run.artifacts;
     const view = await attempt.compute('replay', {
-      market: handle,
+      market: identity,
       plan,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
       stored: { ...provenanceOf(run), runAt: run.run_at },
-      paths: {
-        result: artifacts.path(result),
-        snapshots: result.inset ? { path: artifacts.path(result.inset), at: result.inset.at } : null,
-        overview: artifacts.path(overview),
-        columns: artifacts.path(columns),
+      files: {
+        result: referenceTo(result),
+        snapshots: result.inset ? { ...referenceTo(result.inset), at: result.inset.at } : null,
+        overview: referenceTo(overview),
+        columns: columnsOf(run),
       },
     });
     return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };

@@ -1,5 +1,6 @@
 import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
+import type { ArtifactReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, DocumentStore, DocumentTransaction } from '#store/port.js';
 
@@ -49,4 +50,13 @@ export async function assertSubject(reader: Reader, runId: string): Promise<void
   if ((await reader.get('index', runId)) === undefined && (await reader.get('strategy', runId)) === undefined) {
     throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
   }
+}
+
+/** An artifact by its name, for a task. */
+export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
+
+/** The columns of a run by name, for a task. */
+export function columnsOf(run: RunDocument): ArtifactReference {
+  const beside = earlierFiles(run).map(({ name }) => name);
+  return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }

@@ -8,15 +8,14 @@ import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { requireRun } from './run-documents.js';
+import { columnsOf, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { findIndex } from '../indices/stored-indices.js';
 
 export interface SimulationsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
   readonly jobs: Jobs;
   readonly markets: Markets;
   readonly states: Pick<RunStates, 'requireMarket'>;
@@ -41,16 +40,15 @@ const SUMMING = 0.05;
 /** The kind of job that simulates: paths are drawn in parts that share one piece of memory, then summed up. */
 export function createSimulationJob({
   documents,
-  artifacts,
   markets,
   states,
-}: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets' | 'states'>): JobKind<SimulationPayload> {
+}: Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'>): JobKind<SimulationPayload> {
   return jobKind('simulate', async ({ run_id: runId, request, calendar, dates }, attempt) => {
     await assertNotDeleted(documents, runId, 'simulation');
     const run = await requireRun(documents, runId);
-    const columns = artifacts.path(run.artifacts.columns);
+    const columns = columnsOf(run);
     if (request.method === 'gaussian_factor') await markets.settled();
-    const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).handle : null;
+    const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).identity : null;
     const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
     const { plan } = start;
     const memory = new SharedArrayBuffer(tallyBytes(plan));

@@ -36,7 +36,7 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
       attempt,
     ) => {
       await markets.settled();
-      const { handle: market } = markets.require();
+      const { identity: market } = markets.require();
       const outcomes: VariantOutcome[] = [];
       const parts = partsOf(patches);
       const runParts = async (): Promise<void> => {

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import type { Attempt } from '#jobs/job-kind.js';
-import type { RenderInput } from '#jobs/tasks/outputs.js';
+import type { RenderOrder } from '#jobs/tasks/references.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { createRenderJob } from '#services/reports/render-job.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { DocumentStore } from '#store/port.js';
 
 const template = builtInTemplate('FACTSHEET-A4', 'CORE');
 const payload: RenderPayload = { render_id: 'r', template, index_id: 'CORE' };
@@ -40,7 +40,7 @@ interface World {
 
 async function render({ runs, hasIndex = true, draws }: World) {
   let looked = 0;
-  const drawn: RenderInput[] = [];
+  const drawn: RenderOrder[] = [];
   const documents = {
     get(kind: string) {
       if (kind === 'run') {
@@ -51,7 +51,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
     },
   } as unknown as DocumentStore;
   const attempt = {
-    async compute(_: string, input: RenderInput) {
+    async compute(_: string, input: RenderOrder) {
       drawn.push(input);
       if (draws[Math.min(drawn.length, draws.length) - 1] === 'unreadable')
         throw new Refusal('DOCUMENT_UNREADABLE', 'The file is not there.');
@@ -61,7 +61,6 @@ async function render({ runs, hasIndex = true, draws }: World) {
   } as unknown as Attempt;
   const job = createRenderJob({
     documents,
-    artifacts: { path: ({ name }: { name: string }) => `/${name}` } as unknown as ArtifactStore,
     markets: {
       served: () => undefined,
       current: () => undefined,
@@ -79,7 +78,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
 test('a render is made from the run that is the latest when it starts, and written with the end of its job', async () => {
   const { completion, drawn } = await render({ runs: [run(1)], draws: ['drawn'] });
   expect(drawn[0]).toMatchObject({
-    runs: [{ indexId: 'CORE', overview: '/overview-1', columns: '/columns-1' }],
+    runs: [{ indexId: 'CORE', overview: { artifact: 'overview-1' }, columns: { artifact: 'columns-1' } }],
     market: null,
     renderedAt: '2026-11-20T03:05:40.123456+00:00',
   });
@@ -104,7 +103,7 @@ test('a render is made from the run that is the latest when it starts, and writt
 
 test('a run that is replaced while it is read is read again', async () => {
   const { drawn } = await render({ runs: [run(1), run(2)], draws: ['unreadable', 'drawn'] });
-  expect(drawn.map(({ runs }) => runs[0]!.columns)).toEqual(['/columns-1', '/columns-2']);
+  expect(drawn.map(({ runs }) => runs[0]!.columns.artifact)).toEqual(['columns-1', 'columns-2']);
 });
 
 test('a run whose files are gone though it is still the latest fails the render', async () => {

@@ -57,7 +57,7 @@ function worldWith(isThere: () => boolean) {
     read: async () => Buffer.from('{}'),
     newName: () => 'n',
   } as unknown as ArtifactStore;
-  const market = { handle: {}, market: {} } as never;
+  const market = { handle: {}, identity: {}, market: {} } as never;
   const markets = {
     served: () => market,
     current: () => market,
@@ -81,7 +81,7 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
-      kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }),
+      kind: createSimulationJob({ documents, markets, states: { requireMarket: async () => market } }),
       payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
     },
     sweep: {

@@ -1,0 +1,117 @@
+import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { ComputePool, TaskRun, ThreadPool } from './compute-pool.js';
+import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
+import type { ArtifactReference, RiskUniverseOrder, StoredRunReferences } from './tasks/references.js';
+import type { RiskUniverse } from './tasks/indices.js';
+import type { ResumableRun } from './tasks/runs.js';
+
+/** What a node has under the names in an order. */
+export interface TaskResources {
+  /** Path of a file with the bytes of an artifact, those that it refers to beside it. */
+  file(reference: ArtifactReference): Promise<string>;
+  /** @throws Refusal NO_DATA_SOURCE when the node does not have the market */
+  market(identity: MarketIdentity): Promise<MarketHandle>;
+}
+
+type Resolvers = {
+  readonly [N in PortableTaskName]: (order: TaskInput<N>, resources: TaskResources) => Promise<ThreadInput<N>>;
+};
+
+/** Each portable task on the files and in the memory of a node. */
+const RESOLVERS: Resolvers = {
+  backtest: async ({ stored, ...order }, resources) => ({
+    ...(await onMarket(order, resources)),
+    ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
+  }),
+  async replay({ files: { snapshots, result, overview, columns }, ...order }, resources) {
+    const paths = {
+      result: await resources.file(result),
+      overview: await resources.file(overview),
+      columns: await resources.file(columns),
+      snapshots: snapshots && { path: await resources.file(snapshots), at: snapshots.at },
+    };
+    return { ...(await onMarket(order, resources)), paths };
+  },
+  'sweep-part': onMarket,
+  'sum-sweep': onMarket,
+  optimise: onMarket,
+  'plan-simulation': async (order, resources) => ({
+    ...order,
+    columns: await resources.file(order.columns),
+    market: order.market && (await resources.market(order.market)),
+  }),
+  'estimate-risk-model': async ({ universe, ...order }, resources) => ({
+    ...(await onMarket(order, resources)),
+    universe: await riskUniverse(universe, resources),
+  }),
+  render: async (order, resources) => ({
+    ...order,
+    market: order.market && (await resources.market(order.market)),
+    runs: await Promise.all(
+      order.runs.map(async (run) => ({
+        ...run,
+        overview: await resources.file(run.overview),
+        columns: await resources.file(run.columns),
+      })),
+    ),
+  }),
+};
+
+async function onMarket<I extends { readonly market: MarketIdentity }>(
+  order: I,
+  resources: TaskResources,
+): Promise<Omit<I, 'market'> & { readonly market: MarketHandle }> {
+  return { ...order, market: await resources.market(order.market) };
+}
+
+const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRunReferences =>
+  typeof stored === 'object' && stored !== null;
+
+async function storedRun(
+  { columns, checkpoint, result, fileNames }: StoredRunReferences,
+  { file }: TaskResources,
+): Promise<ResumableRun> {
+  return {
+    columns: await file(columns),
+    checkpoint: { path: await file(checkpoint), sha256: checkpoint.sha256 },
+    result: await file(result),
+    fileNames,
+  };
+}
+
+async function riskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {
+  return universe.kind === 'names' ? universe : { ...universe, columns: await file(universe.columns) };
+}
+
+/** The input of a task on the files and in the memory of a node. */
+export async function resolveTask<N extends TaskName>(
+  task: N,
+  input: TaskInput<N>,
+  resources: TaskResources,
+): Promise<ThreadInput<N>> {
+  // Tasks without a resolver take what they are given; the map pairs the others with orders of their own.
+  const resolve = (
+    RESOLVERS as Partial<Record<TaskName, (order: never, resources: TaskResources) => Promise<unknown>>>
+  )[task];
+  return (resolve === undefined ? input : await resolve(input as never, resources)) as ThreadInput<N>;
+}
+
+/** The threads of a node with what it has: orders are resolved before a thread takes them. */
+export function createNodePool(pool: ThreadPool, resources: TaskResources): ComputePool {
+  return {
+    run({ input, ...order }) {
+      let run: TaskRun<TaskOutput<typeof order.task>> | undefined;
+      const output = resolveTask(order.task, input, resources).then((resolved) => {
+        run = pool.run({ ...order, input: resolved });
+        return run.output;
+      });
+      return {
+        output,
+        progress: () => run?.progress() ?? { fraction: 0, message: undefined },
+        isAlive: () => run?.isAlive() ?? true,
+      };
+    },
+    load: pool.load,
+    close: pool.close,
+  };
+}

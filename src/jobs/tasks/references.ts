@@ -1,0 +1,65 @@
+import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { EstimateRiskModelInput, RiskUniverse } from './indices.js';
+import type { RenderedRun, RenderInput } from './outputs.js';
+import type { BacktestInput, PlanSimulationInput, ReplayInput } from './runs.js';
+
+/**
+ * Inputs of the tasks of jobs as a node is given them: plain JSON, in which artifacts and markets are named and not
+ * held. `resolve-task.ts` replaces the names by what the node has under them.
+ */
+
+/** An artifact by its name. */
+export interface ArtifactReference {
+  readonly artifact: string;
+  /** Names of artifacts that the file refers to: the node has them in the same folder. */
+  readonly beside?: readonly string[];
+}
+
+/** An input that names its market by its identity. */
+export type OnMarket<I> = {
+  readonly [K in keyof I]: K extends 'market'
+    ? I[K] extends MarketHandle
+      ? MarketIdentity
+      : MarketIdentity | null
+    : I[K];
+};
+
+/** An input that names some of its files. */
+export type OnArtifacts<I, F extends keyof I> = {
+  readonly [K in keyof I]: K extends F ? ArtifactReference : I[K];
+};
+
+export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored'>> & {
+  /** The stored run to extend where that gives the same, or why there is none. */
+  readonly stored?: StoredRunReferences | FullRunReason | null;
+};
+
+/** Files of a stored run that can be extended; as `ResumableRun`. */
+export interface StoredRunReferences {
+  readonly columns: ArtifactReference;
+  readonly checkpoint: ArtifactReference & { readonly sha256: string };
+  readonly result: ArtifactReference;
+  readonly fileNames: readonly string[];
+}
+
+export type ReplayOrder = OnMarket<Omit<ReplayInput, 'paths'>> & {
+  /** Files of the stored run. */
+  readonly files: Readonly<Record<'result' | 'overview' | 'columns', ArtifactReference>> & {
+    readonly snapshots: (ArtifactReference & { readonly at: number }) | null;
+  };
+};
+
+export type PlanSimulationOrder = OnMarket<OnArtifacts<PlanSimulationInput, 'columns'>>;
+
+export type RiskUniverseOrder =
+  | Extract<RiskUniverse, { readonly kind: 'names' }>
+  | OnArtifacts<Extract<RiskUniverse, { readonly kind: 'run' }>, 'columns'>;
+
+export type EstimateRiskModelOrder = OnMarket<Omit<EstimateRiskModelInput, 'universe'>> & {
+  readonly universe: RiskUniverseOrder;
+};
+
+export type RenderedRunOrder = OnArtifacts<RenderedRun, 'overview' | 'columns'>;
+
+export type RenderOrder = OnMarket<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };

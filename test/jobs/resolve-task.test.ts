@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ThreadPool } from '#jobs/compute-pool.js';
+import { createNodePool, resolveTask } from '#jobs/resolve-task.js';
+import type { PortableTaskName, TaskInput } from '#jobs/tasks.js';
+
+const market: MarketIdentity = { datasetId: 'm', contentHash: 'c0ffee', adjustment: 'none', currency: null };
+const handle = { ...market, dates: new SharedArrayBuffer(4) } as MarketHandle;
+const named = (artifact: string) => ({ artifact });
+const columns = { artifact: 'columns', beside: ['earlier'] };
+const resources = {
+  file: async ({ artifact, beside = [] }: { readonly artifact: string; readonly beside?: readonly string[] }) =>
+    [`/node/${artifact}`, ...beside].join('+'),
+  market: async () => handle,
+};
+
+/** Orders with every kind of reference, and what a thread has to be given instead of those. */
+const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; readonly located: object } } = {
+  backtest: {
+    order: {
+      market,
+      plan: { runId: 'I' },
+      engineVersion: '1',
+      stored: {
+        columns,
+        checkpoint: { artifact: 'check', sha256: 'ab' },
+        result: named('result'),
+        fileNames: ['next'],
+      },
+    },
+    located: {
+      stored: {
+        columns: '/node/columns+earlier',
+        checkpoint: { path: '/node/check', sha256: 'ab' },
+        result: '/node/result',
+        fileNames: ['next'],
+      },
+    },
+  },
+  replay: {
+    order: {
+      market,
+      definitionChanged: true,
+      files: {
+        result: named('result'),
+        overview: named('overview'),
+        columns,
+        snapshots: { artifact: 'snapshots', at: 7 },
+      },
+    },
+    located: {
+      files: undefined,
+      paths: {
+        result: '/node/result',
+        overview: '/node/overview',
+        columns: '/node/columns+earlier',
+        snapshots: { path: '/node/snapshots', at: 7 },
+      },
+    },
+  },
+  'sweep-part': { order: { market, patches: [{ '/request/start': { artifact: 'not a reference' } }] }, located: {} },
+  'sum-sweep': { order: { market, sweepId: 's' }, located: {} },
+  optimise: { order: { market, runId: 'o' }, located: {} },
+  'plan-simulation': {
+    order: { market, columns, calendar: 'XNYS' },
+    located: { columns: '/node/columns+earlier' },
+  },
+  'estimate-risk-model': {
+    order: { market, universe: { kind: 'run', columns, calendar: 'XNYS' } },
+    located: { universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' } },
+  },
+  render: {
+    order: { market, runs: [{ indexId: 'I', overview: named('overview'), columns }] },
+    located: { runs: [{ indexId: 'I', overview: '/node/overview', columns: '/node/columns+earlier' }] },
+  },
+};
+const names = Object.keys(ORDERS) as PortableTaskName[];
+
+describe.each(names)('an order of %s', (name) => {
+  const { order, located } = ORDERS[name];
+
+  test('is the same after its way to another process, and resolved there', async () => {
+    const arrived = JSON.parse(JSON.stringify(order)) as TaskInput<typeof name>;
+    expect(arrived).toEqual(order);
+    const input = await resolveTask(name, arrived, resources);
+    expect(input).toEqual({ ...order, market: handle, ...located });
+  });
+
+  test('is given the memory of the market itself', async () => {
+    const input = await resolveTask(name, order as TaskInput<typeof name>, resources);
+    expect(input.market).toBe(handle);
+  });
+});
+
+test.each(['plan-simulation', 'render'] as const)('%s without a market asks for none', async (name) => {
+  const order = { ...ORDERS[name].order, market: null } as TaskInput<typeof name>;
+  const refuse = async () => Promise.reject(new Error('asked for a market'));
+  expect((await resolveTask(name, order, { ...resources, market: refuse })).market).toBeNull();
+});
+
+test('an order whose market a node does not have is refused and reaches no thread', async () => {
+  const reached: string[] = [];
+  const threads = { run: ({ task }: { task: string }) => reached.push(task) } as unknown as ThreadPool;
+  const gone = new Refusal('NO_DATA_SOURCE', 'The market has been replaced.');
+  const node = createNodePool(threads, { ...resources, market: async () => Promise.reject(gone) });
+  const run = node.run({ lane: 'heavy', task: 'optimise', input: { market } as TaskInput<'optimise'> });
+  await expect(run.output).rejects.toBe(gone);
+  expect(reached).toEqual([]);
+  expect(run.isAlive()).toBe(true);
+});

@@ -2,7 +2,7 @@ import type { ArtifactLink, ArtifactRef, DocumentTransaction } from '#store/port
 import type { Origin } from './origin.js';
 import { JOB_KIND_CATALOGUE, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from './status.js';
-import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
+import type { PortableTaskName, TaskInput, TaskName, TaskOutput } from './tasks.js';
 
 /**
  * What the engine must know to run one kind of job, before and after a restart. Services declare their kinds;
@@ -24,8 +24,16 @@ export interface JobKind<P> {
 /** The handler of each kind. */
 export type JobHandlers = { readonly [K in JobKindName]: JobKind<JobPayload<K>> };
 
+/** Tasks that an attempt of a kind may run. */
+type TasksOf<K extends JobKindName> = (typeof JOB_KIND_CATALOGUE)[K]['sharedMemory'] extends null
+  ? PortableTaskName
+  : TaskName;
+
 /** A kind of the catalogue with what runs its attempts. */
-export function jobKind<K extends JobKindName>(kind: K, run: JobKind<JobPayload<K>>['run']): JobKind<JobPayload<K>> {
+export function jobKind<K extends JobKindName>(
+  kind: K,
+  run: (payload: JobPayload<K>, attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
+): JobKind<JobPayload<K>> {
   // The entry of a kind is that of its payload; the compiler does not follow this through a name it does not know.
   const { key, payload } = JOB_KIND_CATALOGUE[kind] as unknown as {
     key(payload: JobPayload<K>): string;
@@ -34,13 +42,14 @@ export function jobKind<K extends JobKindName>(kind: K, run: JobKind<JobPayload<
   return { kind, key, decode: (stored) => payload.safeParse(stored).data, run };
 }
 
-export interface Attempt {
+/** @template T tasks that it may run: portable ones, unless the kind is tied to the memory of one process */
+export interface Attempt<T extends TaskName = TaskName> {
   readonly jobId: string;
   /**
    * Runs a task in the pool under this job's cancel flag.
    * @param share of the job's progress that the task's own progress fills; 1 for a job of one task, 1/n for one of n.
    */
-  compute<N extends TaskName>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
+  compute<N extends T>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
   /** Progress of work that runs outside the pool (a child process that reads a store), besides the shares of tasks. */
   report(fraction: number, message?: string): void;
   /** Aborted when the job is cancelled, times out or the service stops. */

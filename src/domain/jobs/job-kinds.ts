@@ -13,7 +13,7 @@ import {
 } from './payloads.js';
 
 /** What every part of the service has to know of one kind of job. Its handler is made by `jobKind` with its name. */
-interface JobKindEntry<P> {
+interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   /** `light` jobs are answered while `heavy` ones run: each lane has its own queue and threads. */
   readonly lane: 'heavy' | 'light';
   /**
@@ -30,10 +30,10 @@ interface JobKindEntry<P> {
    * What ties an attempt to the memory of one process: its tasks work on one piece of it, or it replaces the market that
    * the process serves. Null: each of its tasks may run wherever the artifacts and the market are.
    */
-  readonly sharedMemory: 'tasks' | 'served-market' | null;
+  readonly sharedMemory: M;
 }
 
-const entry = <P>(given: JobKindEntry<P>): JobKindEntry<P> => given;
+const entry = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
 /** Kinds that change the served market. */
 const ofStore = { lane: 'light', subject: null, sharedMemory: 'served-market' } as const;
 
@@ -98,7 +98,7 @@ export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
 
 /** What an attempt of a kind is given. */
 export type JobPayload<K extends JobKindName> =
-  (typeof JOB_KIND_CATALOGUE)[K] extends JobKindEntry<infer P> ? P : never;
+  (typeof JOB_KIND_CATALOGUE)[K] extends JobKindEntry<infer P, 'tasks' | 'served-market' | null> ? P : never;
 
 // Object.keys forgets that the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];

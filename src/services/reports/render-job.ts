@@ -8,6 +8,7 @@ import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
+import type { PortableTaskName } from '#jobs/tasks.js';
 import type { RenderOutput } from '#jobs/tasks/outputs.js';
 import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -33,7 +34,11 @@ export function createRenderJob({
   states,
   timestamp,
 }: RenderJobDependencies): JobKind<RenderPayload> {
-  async function render({ template }: RenderPayload, renderedAt: string, attempt: Attempt): Promise<RenderOutput> {
+  async function render(
+    { template }: RenderPayload,
+    renderedAt: string,
+    attempt: Attempt<PortableTaskName>,
+  ): Promise<RenderOutput> {
     const market = await marketFor(template);
     for (let read = 1; ; read++) {
       const runs = await runsOf(template);

@@ -8,7 +8,7 @@ import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
-import type { TaskInput, TaskOutput } from '#jobs/tasks.js';
+import type { PortableTaskName, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
@@ -52,7 +52,7 @@ interface ShareInput {
 
 /** Links the files that an extended run shares with the stored one; undefined when one has gone. */
 async function shared(
-  attempt: Attempt,
+  attempt: Attempt<PortableTaskName>,
   { artifacts, stored: { columns, snapshots, run }, earlierFiles: count }: ShareInput,
 ): Promise<SharedFiles | undefined> {
   const { name, bytes, sha256 } = snapshots;
@@ -84,7 +84,10 @@ interface ResumedRun {
  * A stored run extended where that gives the same, else a whole one. Files of it are compared with their hashes
  * meanwhile, by other threads: what is copied of a damaged one would have a hash of its own, whatever it had become.
  */
-async function resumed(attempt: Attempt, { artifacts, stored, task }: ResumeStoredInput): Promise<ResumedRun> {
+async function resumed(
+  attempt: Attempt<PortableTaskName>,
+  { artifacts, stored, task }: ResumeStoredInput,
+): Promise<ResumedRun> {
   const { snapshots, columns, run } = stored;
   const intact = Promise.all([snapshots, columns.at(-1)!].map((file) => artifacts.isIntact(file)));
   const areIntact = async (): Promise<boolean> => (await intact).every((isIntact) => isIntact);

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { jobKind, type Attempt } from '#jobs/job-kind.js';
+
+const done = { result: { value: null } };
+const ran: string[] = [];
+const attempt = { compute: async (task: string) => void ran.push(task) } as unknown as Attempt;
+
+test('a task on the memory of one process compiles only in kinds that are tied to it', async () => {
+  const tied = jobKind('simulate', async (_, { compute }) => {
+    await compute('simulate-paths', {} as never);
+    return done;
+  });
+  const portable = jobKind('optimise', async (_, { compute }) => {
+    await compute('optimise', {} as never);
+    // @ts-expect-error -- the catalogue does not tie optimisations to the memory of a process
+    await compute('simulate-paths', {} as never);
+    return done;
+  });
+  for (const kind of [tied, portable]) await kind.run({} as never, attempt);
+  expect(ran).toEqual(['simulate-paths', 'optimise', 'simulate-paths']);
+});
+
+test('a kind takes its key and the reading of its payloads from the catalogue', () => {
+  const { key, decode } = jobKind('replay', async () => done);
+  const payload = { run_id: 'I', run_hash: 'h', engine_version: '1' };
+  expect(decode(payload)).toEqual(payload);
+  expect(decode({ run_id: 'I' })).toBeUndefined();
+  expect(key(payload)).toBe('I');
+});

@@ -33,7 +33,7 @@ export function describeData(desk: () => Desk): void {
     const files = page.locator('input[type=file]');
     const wrong = prices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
     await files.setInputFiles([csv('market.csv', wrong), csv('names.csv', 'identifier,NAME\nAAA,First\n')]);
-    expect(await page.getByLabel('Table of names.csv').inputValue()).toBe('reference');
+    await page.getByLabel('Table of names.csv').selectOption('reference');
     await page.getByLabel('Name *').fill('Desk prices');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
@@ -48,9 +48,32 @@ export function describeData(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
+  test('tables as a vendor writes them are read by the mapping that is proposed', async () => {
+    const { page, service, complaints } = desk();
+    await page.goto(`${service.url()}/console/data/import`);
+    const vendor = ['AAA', 'BBB'].map((name, n) =>
+      csv(`${name}_data.csv`, `Date,Close,Adj Close\n01/02/2024,${100 + n},${98 + n}\n01/16/2024,98,98\n`),
+    );
+    await page.locator('input[type=file]').setInputFiles(vendor);
+    const mapping = page.getByRole('textbox', { name: 'Mapping' });
+    await mapping.waitFor();
+    expect(JSON.parse(await mapping.inputValue())).toMatchObject({
+      identifier_from: 'file:{identifier}_data.csv',
+      adjusted_close: 'Adj Close',
+    });
+    await page.getByLabel('First bars').getByText('2024-01-16').first().waitFor();
+    await page.getByLabel('Name *').fill('Vendor');
+    await page.getByLabel('Serve it at once').selectOption('false');
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    const { body } = await service.ask<DataStore>('GET', '/data/stores/vendor');
+    expect([body.identifiers, body.start, body.end]).toEqual([2, '2024-01-02', '2024-01-16']);
+    expect(complaints).toEqual([]);
+  });
+
   test('a doubt is seen in its prices, and its repair is taken into a new store', async () => {
     const { page, service, complaints } = desk();
-    await page.getByRole('link', { name: 'Open the store' }).click();
+    await page.goto(`${service.url()}/console/data/stores/desk-prices`);
     await page.getByRole('link', { name: 'Doubts' }).click();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();

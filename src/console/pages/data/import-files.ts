@@ -12,16 +12,13 @@ export interface ImportFile {
 
 const endingOf = ({ name }: File): string => /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
-/** The files as they would be imported; what a file of CSV is called says which table it is, and the first other one is the market. */
+/** The files as they would be imported; a file of CSV is the table it is called like, and of the market where it is called otherwise. */
 export function withFiles(before: readonly ImportFile[], added: readonly File[]): readonly ImportFile[] {
-  const files = [...before];
-  for (const file of added) {
+  const files = added.map((file): ImportFile => {
     const base = file.name.replace(/\.[^.]*$/, '').toLowerCase();
-    const free = TABLES.filter((table) => !files.some((one) => one.table === table));
-    const named = free.find((table) => table === base) ?? free.find((table) => base.includes(table));
-    files.push({ file, table: endingOf(file) === '.csv' ? (named ?? free[0] ?? 'market') : null });
-  }
-  return files;
+    return { file, table: endingOf(file) === '.csv' ? (TABLES.find((table) => base === table) ?? 'market') : null };
+  });
+  return [...before, ...files];
 }
 
 /** Why the files cannot be imported together; null where they can. */
@@ -33,7 +30,7 @@ export function troubleOfFiles(files: readonly ImportFile[], bytesMax: number): 
       : `${odd.file.name} is none of CSV, zip and xlsx.`;
   const whole = files.filter(({ table }) => table === null);
   if (whole.length > 0 && files.length > 1) return `${whole[0]!.file.name} holds every table: it comes alone.`;
-  const twice = TABLES.find((table) => files.filter((one) => one.table === table).length > 1);
+  const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
   if (twice !== undefined) return `Two files are ${twice}.`;
   if (whole.length === 0 && files.length > 0 && !files.some(({ table }) => table === 'market'))
     return 'One of the files has to be market: prices by identifier and date.';
@@ -50,8 +47,8 @@ export interface ImportContent {
   readonly content: string;
 }
 
-/** What the service is sent: a workbook or an archive as it is, files of CSV packed together. */
-export async function contentOf(files: readonly ImportFile[]): Promise<ImportContent> {
+/** What the service is sent: a workbook or an archive as it is, files of CSV packed together. @param isMapped whether those of the market keep their names, which a mapping reads */
+export async function contentOf(files: readonly ImportFile[], isMapped: boolean): Promise<ImportContent> {
   const [first] = files;
   const isWhole = first?.table === null;
   const blob = isWhole
@@ -59,7 +56,7 @@ export async function contentOf(files: readonly ImportFile[]): Promise<ImportCon
     : await zipOf(
         await Promise.all(
           files.map(async ({ file, table }) => ({
-            name: `${table}.csv`,
+            name: isMapped && table === 'market' ? file.name : `${table}.csv`,
             bytes: new Uint8Array(await file.arrayBuffer()),
           })),
         ),

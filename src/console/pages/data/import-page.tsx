@@ -20,6 +20,8 @@ import { storeAddress } from '../../words/addresses.js';
 import { bytes, count } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { rowMetrics } from './store-overview.js';
+import { Inspection } from './inspection.js';
+import { useInspection } from './use-inspection.js';
 import { activateStore } from './store-acts.js';
 import { elsewhere, StoreFields } from './store-fields.js';
 import { ACCEPTED } from './file-kinds.js';
@@ -36,6 +38,8 @@ const ON_EXISTS: FieldSpec = {
 };
 
 const ABOVE = [{ address: '/console/data', text: 'Data' }];
+
+const NO_FILES: readonly ImportFile[] = [];
 
 /** What an import came to. */
 interface Outcome {
@@ -60,9 +64,15 @@ export function ImportPage() {
     setFiles(withFiles(files, added));
     if (header['name'] === '' && added[0] !== undefined) setHeader({ ...header, name: nameFrom(added[0]) });
   };
+  const { inspected, isLooking, mapping, setMapping } = useInspection(
+    trouble === null ? files : NO_FILES,
+    ({ adjustment }) => setHeader((now) => ({ ...now, adjustment })),
+  );
+  // Without a mapping each table is one file.
+  const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
   const send = async () => {
     setSending(true);
-    setOutcome(await imported(files, header));
+    setOutcome(await imported(files, header, mapping));
     setSending(false);
     changed();
   };
@@ -74,6 +84,13 @@ export function ImportPage() {
       {files.length > 0 && <FileList files={files} onChange={setFiles} />}
       {trouble !== null && <Banner kind="warning" title={trouble} />}
       {outcome !== null && <Refused outcome={outcome} />}
+      {hasSeveral && (
+        <Banner
+          kind="warning"
+          title="Several files are market: choose which table each is, or read them by a mapping."
+        />
+      )}
+      <Inspection inspected={inspected} isLooking={isLooking} mapping={mapping} onChange={setMapping} />
       {files.length > 0 && may('data') && (
         <form
           class="form-card"
@@ -85,7 +102,11 @@ export function ImportPage() {
         >
           <StoreFields more={[ON_EXISTS]} value={header} findings={findings} onChange={setHeader} />
           <div class="form-actions">
-            <Button kind="main" type="submit" disabled={trouble !== null || isSending || header['name'] === ''}>
+            <Button
+              kind="main"
+              type="submit"
+              disabled={trouble !== null || hasSeveral || isLooking || isSending || header['name'] === ''}
+            >
               Import
             </Button>
             {isSending && <Wait what="the service, which checks every row" />}
@@ -96,9 +117,13 @@ export function ImportPage() {
   );
 }
 
-async function imported(files: readonly ImportFile[], header: JsonObject): Promise<Outcome> {
+async function imported(
+  files: readonly ImportFile[],
+  header: JsonObject,
+  mapping: JsonObject | null,
+): Promise<Outcome> {
   try {
-    const body = { ...header, ...(await contentOf(files)) } as unknown as ImportRequest; // The service says what is wrong with it.
+    const body = { ...header, mapping, ...(await contentOf(files, mapping !== null)) } as unknown as ImportRequest; // The service says what is wrong with it.
     return { result: await service.value.call('importStore', { body }), trouble: null };
   } catch (thrown) {
     return { result: null, trouble: troubleOf(thrown) };

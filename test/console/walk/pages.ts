@@ -178,8 +178,9 @@ export function describePages(desk: () => Desk): void {
     await page.keyboard.press('Enter');
     const panel = page.getByRole('complementary', { name: /./ }).last();
     await panel.waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('ASIDE');
     await page.keyboard.press('Escape');
-    expect(await page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
+    await expect.poll(() => page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
     await visit(page, '/console/indices/CORE/edit');
     const ruleOrder = () => page.locator('#main .row > header strong').allTextContents();
     await expect.poll(async () => (await ruleOrder()).length).toBeGreaterThan(1);

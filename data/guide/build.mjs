@@ -37,7 +37,7 @@ function toHtml(text) {
         return `<a href="${address}">${this.parser.parseInline(tokens)}</a>`;
       },
       image: ({ href, text }) =>
-        `<img src="/docs/guide/${href}" alt="${escape(text)}" width="1280" height="820" loading="lazy">`,
+        `<img src="/docs/guide/${href.replace('.webp', '')}" alt="${escape(text)}" width="1280" height="820" loading="lazy">`,
       codespan({ text }) {
         const id = operations.get(text);
         const code = `<code>${escape(text)}</code>`;

@@ -17,7 +17,7 @@ export function documentationSources(): DocumentationSources {
     openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
     guide: readGuide,
     picture(name) {
-      const file = new URL(name, PICTURES);
+      const file = new URL(`${name}.webp`, PICTURES);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
     built(what) {

@@ -54,12 +54,7 @@ export const documentationRoutes = routes({
     scope: 'read',
     tag: 'service',
     summary: 'A picture of the guide.',
-    params: z.strictObject({
-      picture: z
-        .string()
-        .regex(/^[a-z-]{1,64}\.webp$/, 'must be a name of small letters and dashes, ending in .webp')
-        .meta({ description: 'Its name.', example: 'home.webp' }),
-    }),
+    params: z.strictObject({ picture: Id.meta({ description: 'Its name.', example: 'home' }) }),
     success: { status: 200, description: 'The picture.', media: ['image/webp'] },
     errors: [],
   },

@@ -12,6 +12,7 @@ import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
+import { failureText } from '#market/serving/served-markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
@@ -107,7 +108,7 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
     jobs,
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
-    checks: [disk.check, numerics, awaitedMarket(markets)],
+    checks: [disk.check, numerics, awaitedMarket(markets), readMarket(markets)],
   };
 }
 
@@ -164,6 +165,17 @@ function openWarmUp({ settings, log, store, markets, pool }: WarmUpInput): WarmU
     clock: systemClock,
     onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),
   });
+}
+
+/** The active data store was read. The service is ready without: it says in every refusal what could not be read. */
+function readMarket(markets: MarketRooms['markets']): Check {
+  return {
+    name: 'active_store',
+    look() {
+      const failure = markets.failure();
+      return failure === undefined ? undefined : failureText(failure);
+    },
+  };
 }
 
 /** The service is not ready while the data store of before a restart is being read. */

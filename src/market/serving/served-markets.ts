@@ -44,6 +44,8 @@ export interface ServedMarkets extends Markets {
   expect(datasetId: string): void;
   /** Id of that store until then. */
   awaited(): string | undefined;
+  /** The active store that could not be read, until another is served. */
+  failure(): FailedLoad | undefined;
   /** Reports that the first load is over, and why the store of before could not be read. */
   settle(failure?: FailedLoad): void;
 }
@@ -82,6 +84,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       return served;
     },
     awaited,
+    failure: () => failed,
     settled: () => settled,
     expect(datasetId) {
       expected = datasetId;
@@ -124,11 +127,12 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 function noDataSource(failed: FailedLoad | undefined): Refusal {
   if (failed === undefined) return new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
   const { datasetId, error } = failed;
-  return new Refusal(
-    'NO_DATA_SOURCE',
-    `The active data store ${datasetId} could not be read: ${error.message} Mend its source and activate it again, or activate another.`,
-    { store_id: datasetId, error },
-  );
+  return new Refusal('NO_DATA_SOURCE', failureText(failed), { store_id: datasetId, error });
+}
+
+/** What is wrong with an active store, and what to do. */
+export function failureText({ datasetId, error }: FailedLoad): string {
+  return `The active data store ${datasetId} could not be read: ${error.message} Mend its source and activate it again, or activate another.`;
 }
 
 /**

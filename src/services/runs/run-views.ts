@@ -66,6 +66,9 @@ export interface RunViews {
   scenarios(runId: string, request: ScenarioRequest, signal: AbortSignal): Promise<AnswerBytes>;
 }
 
+/** Column of groups and proxies of scenarios where none is asked for: without it all names are one group. */
+const DEFAULT_GROUPS = 'SECTOR';
+
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
 
@@ -146,7 +149,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
     async scenarios(runId, request, signal) {
       const run = await requireRun(documents, runId);
       const { handle, market } = await states.requireMarket(run);
-      assertReferenceColumn(market, request.by);
+      if (request.by !== DEFAULT_GROUPS) assertReferenceColumn(market, request.by);
       const columns = maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'scenarios', columns, request, market: handle }, signal));
     },

@@ -7,9 +7,9 @@ import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
-import { exportPart } from '#views/exports/export-part.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { cut, extend, filesAfter, opened } from './extend/extended.js';
+import { eventsOf } from './exported-events.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
@@ -43,26 +43,6 @@ const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 /** Of a unit of C from its first close to its last; the special dividend is reinvested in every variant. */
 const held = (paid: number): number =>
   ((11 + 0.25 * paid) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * paid) / 10) * (10 / 9);
-
-function eventsOf(columns: RunColumns): Record<string, unknown>[] {
-  const pieces: Uint8Array[] = [];
-  exportPart({
-    columns,
-    table: 'events',
-    format: 'json',
-    bytes: Infinity,
-    from: { at: 0, rows: 0 },
-    sink: { append: (piece) => void pieces.push(piece.slice()) },
-    window: { start: null, end: null },
-    market: null,
-    tick: () => {},
-  });
-  const { columns: names, data } = JSON.parse(Buffer.concat(pieces).toString()) as {
-    readonly columns: readonly string[];
-    readonly data: readonly (readonly unknown[])[];
-  };
-  return data.map((row) => Object.fromEntries(row.map((cell, i) => [names[i]!, cell])));
-}
 
 describe.each([
   ['price', { dividends: 'price' }, held(0)],

@@ -75,6 +75,11 @@ describe('after a restart', () => {
     });
     expect(refusal.message).toContain(`The active data store held could not be read: ${store.body.error.message}`);
     expect((await service.ask('GET', '/health/ready')).status).toBe(200);
+    const check = { name: 'active_store', ok: false, message: refusal.message };
+    expect((await service.ask<Health>('GET', '/health')).body).toMatchObject({
+      status: 'degraded',
+      checks: expect.arrayContaining([check]) as unknown[],
+    });
     await rename(away, body.location);
     expect((await service.ask('POST', '/data/stores/held/activate')).status).toBeLessThan(300);
     await service.finished('load:held');

@@ -60,7 +60,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const held = holdings(columns);
   const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
   const actions = grouped(runEffects(columns).filter(within), ({ at }) => at);
-  const exits = grouped(leavers(columns).filter(within), ({ at }) => at);
+  const exits = grouped(freeTrades(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((at) => {
@@ -76,14 +76,18 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
     );
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
     const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
-    const exited = (exits.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
+    const after = held.before(at + 1).weights;
+    // A merger into a name that is held sells some of it: only what is closed, and gone at the close, has left.
+    const exited = (exits.get(at) ?? []).filter(
+      ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
+    );
     const total = exited.reduce((sum, { name }) => sum + before.weights[name]!, 0);
     const leaving = exited.map(({ name }): EventRow => ({
       at,
       name,
       type: 'exit',
       value: Number.NaN,
-      effect: before.isIndex ? (left * before.weights[name]!) / total : Number.NaN,
+      effect: before.isIndex ? (total === 0 ? 0 : (left * before.weights[name]!) / total) : Number.NaN,
     }));
     return [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
   });
@@ -161,16 +165,23 @@ function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 
   };
 }
 
-/** Names that left at a close at their price. */
-function leavers(columns: RunColumns): { readonly at: number; readonly name: number }[] {
+interface FreeTrade {
+  readonly at: number;
+  readonly name: number;
+  /** Bought, or sold below 0. */
+  readonly notional: number;
+}
+
+/** Trades without cost: of names that left at a close, and of those that took their place. */
+function freeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
   const { identifiers, transactions } = recordParts(columns);
   const places = new Map(columns.header.names.map((name, place) => [name, place]));
   const { at, columns: named, notional, isFree } = transactions();
-  const rows: { readonly at: number; readonly name: number }[] = [];
+  const rows: FreeTrade[] = [];
   for (let i = 0; i < at.length; i++) {
     const name = places.get(identifiers[named[i]!]!);
-    if (isFree[i] === 1 && notional[i]! < 0 && name !== undefined) rows.push({ at: at[i]!, name });
+    if (isFree[i] === 1 && name !== undefined) rows.push({ at: at[i]!, name, notional: notional[i]! });
   }
   return rows;
 }

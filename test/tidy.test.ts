@@ -15,7 +15,7 @@ const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'wor
 function references(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   const specifiers = [
-    ...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g),
+    ...text.matchAll(/(?<![\w/-])(?:from|import)\s*\(?\s*'([^']+)'/g),
     ...text.matchAll(/new URL\(\s*'([^']+)'/g),
     ...text.matchAll(/\bbundled\([^)]*\) \?\? '([^']+)'/g),
   ].map((match) => match[1]!);

@@ -75,8 +75,12 @@ const optimisationBody = {
     .default(null)
     .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
   costs: CostsSpec.nullable().default(null),
-  risk_model: optimisationFields.risk_model.unwrap().default(null),
-  candidates: optimisationFields.candidates.unwrap().default('parent'),
+  risk_model: optimisationFields.risk_model.unwrap().default(null).meta({
+    description: 'A stored model by its id, or an estimator; null estimates as always.',
+  }),
+  candidates: optimisationFields.candidates.unwrap().default('parent').meta({
+    description: 'Names that may be held: those of the parent, or of the universe that it is chosen from.',
+  }),
 };
 
 export const ObjectiveTypes = z

@@ -3087,7 +3087,9 @@ export interface OptimisationRunRequest {
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
+  /** A stored model by its id, or an estimator; null estimates as always. */
   readonly risk_model?: RiskEstimatorInput | null | undefined;
+  /** Names that may be held: those of the parent, or of the universe that it is chosen from. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rebalance to target: the latest on or before this day; null takes the latest. */
   readonly as_of?: string | null | undefined;
@@ -3167,7 +3169,9 @@ export interface OptimiseRequest {
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
+  /** A stored model by its id, or an estimator; null estimates as always. */
   readonly risk_model?: RiskEstimatorInput | null | undefined;
+  /** Names that may be held: those of the parent, or of the universe that it is chosen from. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;

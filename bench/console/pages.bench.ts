@@ -11,6 +11,8 @@ import { finished, settled, startService, type RunningService } from '../http/se
 const LOADS = 7;
 const MOVES = 120;
 const NAMES = 3000;
+/** After which a page asks for nothing more, and its charts are drawn for the last time. */
+const SETTLED_MS = 1000;
 
 const service = await startService();
 const browser = await openBrowser();
@@ -34,7 +36,7 @@ async function send(method: string, path: string, body: unknown): Promise<void> 
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
 }
 
-/** Twenty years of as many names as a table is to hold, few of them with a long history: an index of all, and its run. */
+/** Twenty years of a hundred names, three indices on them, and their runs. */
 async function prepare(running: RunningService): Promise<void> {
   const market = { store_id: 'market', seed: 7, assets: 100, start: '2005-01-03', end: '2024-12-31' };
   await send('POST', '/data/synthetic', market);
@@ -57,8 +59,9 @@ async function marking(page: Page, selector: string): Promise<void> {
   }).observe(document, { childList: true, subtree: true });`);
 }
 
-const usableAt = async (page: Page): Promise<number> =>
-  page.evaluate<number>(`performance.getEntriesByName('usable')[0].startTime`);
+async function usableAt(page: Page): Promise<number> {
+  return page.evaluate<number>(`performance.getEntriesByName('usable')[0].startTime`);
+}
 
 async function measureLoads(): Promise<void> {
   const times: number[] = [];
@@ -106,6 +109,7 @@ async function measureChart(): Promise<void> {
   await page.goto(`${service.url}/console/indices/LARGE?from=2010-01-04&to=2015-12-31`);
   const over = page.locator('.u-over').first();
   await over.waitFor();
+  await page.waitForTimeout(SETTLED_MS);
   const box = (await over.boundingBox())!; // It is on the page.
   await page.keyboard.down('Shift');
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
@@ -131,6 +135,7 @@ async function measureTable(): Promise<void> {
   await page.goto(`${service.url}/console/indices/CROWD?tab=constituents`);
   const grid = page.getByRole('grid', { name: 'constituents of CROWD' });
   await grid.getByRole('row').nth(2).waitFor();
+  await page.waitForTimeout(SETTLED_MS);
   await report(`scrolled ${NAMES}`, page, async (k) => {
     await grid.evaluate((element, top) => {
       (element as unknown as { scrollTop: number }).scrollTop = top;

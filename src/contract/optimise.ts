@@ -69,18 +69,19 @@ function pascal(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** A schema with the words of the one that it is made from. */
+function described<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
+  return description === undefined ? schema : schema.meta({ description });
+}
+
 const optimisationBody = {
   objective: ObjectiveBody.default('min_tracking_error'),
   expected_returns: ReturnsBody.nullable()
     .default(null)
     .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
   costs: CostsSpec.nullable().default(null),
-  risk_model: optimisationFields.risk_model.unwrap().default(null).meta({
-    description: 'A stored model by its id, or an estimator; null estimates as always.',
-  }),
-  candidates: optimisationFields.candidates.unwrap().default('parent').meta({
-    description: 'Names that may be held: those of the parent, or of the universe that it is chosen from.',
-  }),
+  risk_model: described(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
+  candidates: described(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
 };
 
 export const ObjectiveTypes = z

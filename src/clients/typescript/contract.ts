@@ -3087,9 +3087,9 @@ export interface OptimisationRunRequest {
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** A stored model by its id, or an estimator; null estimates as always. */
+  /** Covariance that objective, rows and results are measured by; null takes the default of the estimator. */
   readonly risk_model?: RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the parent, or of the universe that it is chosen from. */
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rebalance to target: the latest on or before this day; null takes the latest. */
   readonly as_of?: string | null | undefined;
@@ -3169,9 +3169,9 @@ export interface OptimiseRequest {
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** A stored model by its id, or an estimator; null estimates as always. */
+  /** Covariance that objective, rows and results are measured by; null takes the default of the estimator. */
   readonly risk_model?: RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the parent, or of the universe that it is chosen from. */
+  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;

@@ -3488,9 +3488,9 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: A stored model by its id, or an estimator; null estimates as always.
+    #: Covariance that objective, rows and results are measured by; null takes the default of the estimator.
     risk_model: t.Optional[RiskEstimatorInput]
-    #: Names that may be held: those of the parent, or of the universe that it is chosen from.
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Rebalance to target: the latest on or before this day; null takes the latest.
     as_of: t.Optional[Date]
@@ -3573,9 +3573,9 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     expected_returns: t.Optional[ExpectedReturns]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: A stored model by its id, or an estimator; null estimates as always.
+    #: Covariance that objective, rows and results are measured by; null takes the default of the estimator.
     risk_model: t.Optional[RiskEstimatorInput]
-    #: Names that may be held: those of the parent, or of the universe that it is chosen from.
+    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRowBody]

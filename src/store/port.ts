@@ -49,7 +49,10 @@ export type BodyReader<T> = (body: unknown, id: string) => T | undefined;
 /** A document as it is now, why it cannot be read, or undefined where there is none. */
 export type FoundDocument = StoredDocument | UnreadableDocument | undefined;
 
-/** Reads of documents, inside a transaction and outside. */
+/**
+ * Reads of documents, inside a transaction and outside. Nothing is found under a name that can be no id
+ * (`isDocumentId`), and writing under one is a defect.
+ */
 export interface DocumentReader {
   get(kind: DocumentKind, id: string): Promise<FoundDocument>;
   /** Ids of a kind in code-point order, readable or not. */
@@ -83,6 +86,7 @@ export interface DocumentStore extends DocumentReader {
    * @returns how to stop
    */
   subscribe<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
+  /** Waits for what is under way. Later reads and writes are refused: Refusal STORE_UNAVAILABLE. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { isDocumentId } from '../document-id.js';
 import { DOCUMENT_KINDS, type DocumentKind } from '../port.js';
 
 /**
@@ -6,8 +7,6 @@ import { DOCUMENT_KINDS, type DocumentKind } from '../port.js';
  */
 const TENANT = 'main';
 const SEPARATOR = '\u0000';
-/** The engine takes keys of up to 1,978 bytes; the wire's ids are far shorter. */
-const ID_BYTES_MAX = 512;
 
 /**
  * `tenant NUL kind NUL id`, as a string of bytes (one character each): its order is the engine's, and code-point order
@@ -16,11 +15,6 @@ const ID_BYTES_MAX = 512;
 export function documentKey(kind: DocumentKind, id: string): string {
   if (!isDocumentId(id)) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
   return Buffer.from(`${TENANT}${SEPARATOR}${kind}${SEPARATOR}${id}`).toString('latin1');
-}
-
-/** Whether an id can be a key; nothing is ever stored under others. */
-export function isDocumentId(id: string): boolean {
-  return id !== '' && !id.includes(SEPARATOR) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }
 
 /** The range of keys of a kind: from `start`, before `end`. */

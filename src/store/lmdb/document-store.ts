@@ -4,10 +4,11 @@ import { mkdir } from 'node:fs/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from '../files/artifact-owners.js';
 import { createCommitListeners } from '../commit-listeners.js';
+import { isDocumentId } from '../document-id.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
-import { documentKey, isDocumentId, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
+import { documentKey, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
 import type {
   BodyReader,
   DocumentKind,

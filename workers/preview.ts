@@ -28,7 +28,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, indexId, a
         ? previewFirst({ composerUntil, indexId, engine })
         : previewDerived(composer, indexId, { asOf: day, engine });
     const answer = isDerivedDocument(composer.document(indexId))
-      ? toDerivedPreview(derived(), { indexId, asOf })
+      ? toDerivedPreview(derived(), { indexId, asOf: asked })
       : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf });
     const assumptions = assumptionFindings({
       document: composer.document(indexId),

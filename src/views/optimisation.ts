@@ -79,10 +79,10 @@ function solverMessage({ solution, isConverged }: OptimisationRun): string {
   return `${how}${choice}${isConverged ? '' : ' The conditions of optimality do not hold within tolerance.'}`;
 }
 
-/** The preview of a derived index on the wire. */
+/** The preview of a derived index on the wire. @param asOf null for the first rebalance, whose session is told then */
 export function toDerivedPreview(
   preview: DerivedPreview,
-  { indexId, asOf }: { readonly indexId: string; readonly asOf: string },
+  { indexId, asOf }: { readonly indexId: string; readonly asOf: string | null },
 ): Served<PreviewResponse> {
   const { sm, document, session, parent, candidates, held, sides, relaxed } = preview;
   const solved = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
@@ -103,7 +103,7 @@ export function toDerivedPreview(
   });
   return {
     index_id: indexId,
-    as_of: asOf,
+    as_of: asOf ?? formatDay(sm.sessions[session]!),
     resolved_date: formatDay(sm.sessions[session]!),
     assets: assets.toSorted(
       (a, b) => (b.weight ?? -Infinity) - (a.weight ?? -Infinity) || compareText(a.identifier, b.identifier),

@@ -43,8 +43,6 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
   const decisions = readDecisions(columns);
   const around = aroundOf(columns)(r);
   const row = rowOf(columns, around, decisions);
-  const { staleFills } = decisions?.snapshot(dayFrom(row.date)) ?? { staleFills: null };
-  const identifiers = decisions?.identifiers ?? [];
   return {
     index_id: header.run_id,
     requested_date: asked,
@@ -52,11 +50,6 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
     previous: header.rebalances[r - 1]?.date ?? null,
     next: header.rebalances[r + 1]?.date ?? null,
     names: namesOf(columns, around, decisions),
-    stale_fills: Array.from(staleFills?.columns ?? [], (column, i) => ({
-      identifier: identifiers[column]!,
-      last_bar: formatDay(staleFills!.lastBars[i]!),
-      sessions_old: staleFills!.ages[i]!,
-    })),
     unfilled: (decisions?.unfilled ?? [])
       .filter(({ day }) => formatDay(day) === row.traded_on)
       .map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
@@ -99,8 +92,11 @@ function rowOf(columns: RunColumns, around: Around, decisions: RecordedDecisions
   const decided = decisions?.decidedOn(dayFrom(date));
   const has = (weights: Float64Array | null, i: number): boolean => weights !== null && weights[i] !== 0;
   const names = Array.from(target, (_, i) => i);
+  const snapshot = decisions?.snapshot(dayFrom(date));
   return {
     date,
+    schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
+    stale_fills: fillsOf(snapshot, decisions?.identifiers ?? []),
     decision_date: decided === undefined ? null : formatDay(decided),
     traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
     constituents: names.filter((i) => has(target, i)).length,
@@ -112,6 +108,18 @@ function rowOf(columns: RunColumns, around: Around, decisions: RecordedDecisions
     turnover: before && drift(after, before).turnover,
     cost: at < 1 ? null : columns.f64('costs', at, at + 1)[0]! / columns.f64('value', at - 1, at)[0]!,
   };
+}
+
+function fillsOf(
+  snapshot: ReturnType<RecordedDecisions['snapshot']>,
+  identifiers: readonly string[],
+): RebalanceRow['stale_fills'] {
+  const fills = snapshot?.staleFills ?? null;
+  return Array.from(fills?.columns ?? [], (column, i) => ({
+    identifier: identifiers[column]!,
+    last_bar: formatDay(fills!.lastBars[i]!),
+    sessions_old: fills!.ages[i]!,
+  }));
 }
 
 function namesOf(

@@ -3688,6 +3688,10 @@ export interface RebalancePricingPayload {
 export interface RebalanceRow {
   /** Date the weights took effect. */
   readonly date: string;
+  /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
+  readonly schedule_dates: readonly string[];
+  /** Names traded at the price of an earlier session. */
+  readonly stale_fills: readonly StaleFillPayload[];
   /** Session whose data decided the weights; null where the run does not store it. */
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
@@ -3782,6 +3786,10 @@ export interface RebalanceView {
   readonly requested_date: string;
   /** Date the weights took effect. */
   readonly date: string;
+  /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
+  readonly schedule_dates: readonly string[];
+  /** Names traded at the price of an earlier session. */
+  readonly stale_fills: readonly StaleFillPayload[];
   /** Session whose data decided the weights; null where the run does not store it. */
   readonly decision_date: string | null;
   /** Session of the trades; null of a composition that was in force before the run. */
@@ -3808,8 +3816,6 @@ export interface RebalanceView {
   readonly next: string | null;
   /** Names held before or after, by weight, then identifier. */
   readonly names: readonly RebalancedName[];
-  /** Names traded at the price of an earlier session. */
-  readonly stale_fills: readonly StaleFillPayload[];
   /** Orders of the session that could not be filled. */
   readonly unfilled: readonly UnfilledOrderPayload[];
 }

@@ -5,6 +5,11 @@ import { UnfilledOrderPayload } from './record.js';
 
 const figures = {
   date: z.string().meta({ description: 'Date the weights took effect.' }),
+  schedule_dates: z.array(z.string()).meta({
+    description:
+      'Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.',
+  }),
+  stale_fills: z.array(StaleFillPayload).meta({ description: 'Names traded at the price of an earlier session.' }),
   decision_date: z.string().nullable().meta({
     description: 'Session whose data decided the weights; null where the run does not store it.',
   }),
@@ -59,7 +64,6 @@ export const RebalanceView = z
     previous: z.string().nullable().meta({ description: 'Date of the rebalance before; null at the first.' }),
     next: z.string().nullable().meta({ description: 'Date of the rebalance after; null at the last.' }),
     names: z.array(RebalancedName).meta({ description: 'Names held before or after, by weight, then identifier.' }),
-    stale_fills: z.array(StaleFillPayload).meta({ description: 'Names traded at the price of an earlier session.' }),
     unfilled: z.array(UnfilledOrderPayload).meta({ description: 'Orders of the session that could not be filled.' }),
   })
   .meta({ id: 'RebalanceView' });

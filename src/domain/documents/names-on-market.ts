@@ -96,7 +96,7 @@ function strangers(names: readonly ListedName[], market: MarketData): Finding[] 
     code: 'UNKNOWN_IDENTIFIER',
     path,
     row_id: rowId,
-    message: `The store has no ${identifier}.${i < NAMES_COMPARED_MAX ? didYouMean(identifier, held) : ''}`,
+    message: messageOf(identifier, i < NAMES_COMPARED_MAX ? held : [], market),
     value: identifier,
   }));
   const rest = new Map<string, number>();
@@ -110,4 +110,10 @@ function strangers(names: readonly ListedName[], market: MarketData): Finding[] 
       message: `${count} further ${count === 1 ? 'identifier is' : 'identifiers are'} not in the store.`,
     })),
   ];
+}
+
+function messageOf(identifier: string, held: Iterable<string>, { series }: MarketData): string {
+  return series?.has(identifier) === true
+    ? `${identifier} is a series of the store, which is never a constituent.`
+    : `The store has no ${identifier}.${didYouMean(identifier, held)}`;
 }

@@ -4,10 +4,12 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
+import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
+import { columnsOf } from './shorts-case.js';
 import { WEEK, simulate, STAMP, weightsOf, close, flat } from './event-case.js';
 
 describe('the schedule', () => {
@@ -69,6 +71,12 @@ describe('the schedule', () => {
       ['2024-03-04'],
       both,
     ]);
+    const columns = columnsOf(run);
+    expect(rebalancesView(columns).rebalances.map(({ schedule_dates }) => schedule_dates)).toEqual([
+      ['2024-03-04'],
+      both,
+    ]);
+    expect(rebalanceView(columns, both[1]!)).toMatchObject({ date: both[0], schedule_dates: both });
     expect(result.rebalance_pricing).toEqual([
       { date: '2024-03-04', priced_from: '2024-03-04' },
       { date: '2024-03-09', priced_from: '2024-03-08' },
@@ -96,6 +104,10 @@ describe('a target without a bar on the day of the rebalance', () => {
     expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
     const result = JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP)));
     expect(result.rebalances.map((snapshot: { stale_fills: unknown }) => snapshot.stale_fills)).toEqual([
+      [],
+      [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
+    ]);
+    expect(rebalancesView(columnsOf(run)).rebalances.map(({ stale_fills }) => stale_fills)).toEqual([
       [],
       [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
     ]);

@@ -88,3 +88,11 @@ test('names beyond twenty are counted by their list', () => {
     ['constraints[2].params.identifiers', '1 further identifier is not in the store.'],
   ]);
 });
+
+test('a series is told to be one', () => {
+  const rate = { identifier: 'RATE', name: null, currency: null, days: Int32Array.of(1), closes: Float64Array.of(1) };
+  const row = { id: '', type: 'Exclude', params: { identifiers: ['RATE'] } };
+  expect(unknownRowNames([row], { ...MARKET, series: new Map([['RATE', rate]]) }, 'c')).toMatchObject([
+    { code: 'UNKNOWN_IDENTIFIER', message: 'RATE is a series of the store, which is never a constituent.' },
+  ]);
+});

@@ -4139,6 +4139,10 @@ class RebalancePricingPayload(t.TypedDict):
 class RebalanceRow(t.TypedDict):
     #: Date the weights took effect.
     date: str
+    #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
+    schedule_dates: t.Sequence[str]
+    #: Names traded at the price of an earlier session.
+    stale_fills: t.Sequence[StaleFillPayload]
     #: Session whose data decided the weights; null where the run does not store it.
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
@@ -4233,6 +4237,10 @@ class RebalanceView(t.TypedDict):
     requested_date: str
     #: Date the weights took effect.
     date: str
+    #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
+    schedule_dates: t.Sequence[str]
+    #: Names traded at the price of an earlier session.
+    stale_fills: t.Sequence[StaleFillPayload]
     #: Session whose data decided the weights; null where the run does not store it.
     decision_date: t.Optional[str]
     #: Session of the trades; null of a composition that was in force before the run.
@@ -4259,8 +4267,6 @@ class RebalanceView(t.TypedDict):
     next: t.Optional[str]
     #: Names held before or after, by weight, then identifier.
     names: t.Sequence[RebalancedName]
-    #: Names traded at the price of an earlier session.
-    stale_fills: t.Sequence[StaleFillPayload]
     #: Orders of the session that could not be filled.
     unfilled: t.Sequence[UnfilledOrderPayload]
 

@@ -18,15 +18,21 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 /** Two-digit years from here on are of the last century, as POSIX has it. */
 const CENTURY_FROM = 69;
 
-const PARTS: Readonly<Record<string, { readonly part: 'year' | 'month' | 'day'; readonly pattern: string }>> = {
-  YYYY: { part: 'year', pattern: '(\\d{4})' },
-  YY: { part: 'year', pattern: '(\\d{2})' },
-  MMM: { part: 'month', pattern: '([A-Za-z]{3,9})\\.?' },
-  MM: { part: 'month', pattern: '(\\d{2})' },
-  M: { part: 'month', pattern: '(\\d{1,2})' },
-  DD: { part: 'day', pattern: '(\\d{2})' },
-  D: { part: 'day', pattern: '(\\d{1,2})' },
+type Part = 'year' | 'month' | 'day';
+
+/** Digits of a part, at least and at most; a month in letters has none. */
+const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: readonly [number, number] | null }>> = {
+  YYYY: { part: 'year', digits: [4, 4] },
+  YY: { part: 'year', digits: [2, 2] },
+  MMM: { part: 'month', digits: null },
+  MM: { part: 'month', digits: [2, 2] },
+  M: { part: 'month', digits: [1, 2] },
+  DD: { part: 'day', digits: [2, 2] },
+  D: { part: 'day', digits: [1, 2] },
 };
+
+/** Longest text that can be a day with its time: what is longer is none. */
+const TEXT_MAX = 80;
 
 /** Formats that may be proposed, the most usual first; where two fit, only the data can say which it is. */
 export const USUAL_FORMATS = [
@@ -69,25 +75,61 @@ function epochReader(units: number): (text: string) => Day | undefined {
 }
 
 function patternReader(format: string): (text: string) => Day | undefined {
-  const parts: ('year' | 'month' | 'day')[] = [];
-  const pattern = format.replace(/YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9\s]|\s/g, (token) => {
-    const known = PARTS[token];
-    if (known === undefined) return /\s/.test(token) ? '\\s+' : `\\${token}`;
-    parts.push(known.part);
-    return known.pattern;
-  });
-  const whole = new RegExp(`^${pattern}(?:[T\\s]+\\d{1,2}:\\d{2}.*)?$`);
+  const tokens = format.match(/YYYY|YY|MMM|MM|M|DD|D|\s+|[^\s]/g) ?? [];
   return (text) => {
-    const match = whole.exec(text);
-    if (match === null) return undefined;
-    const at = (part: 'year' | 'month' | 'day') => match[parts.indexOf(part) + 1]!;
-    const year = yearOf(at('year'));
-    const month = monthOf(at('month'));
-    const day = Number(at('day'));
-    if (month < 1 || month > 12) return undefined;
-    const found = dayOf({ year, month, day });
-    return parseDay(formatDay(found)) === found && isOn(found, { year, month, day }) ? found : undefined;
+    if (text.length > TEXT_MAX) return undefined;
+    const parts: Partial<Record<Part, string>> = {};
+    let at = 0;
+    for (const token of tokens) {
+      const length = tokenLength(token, text, at);
+      if (length === 0) return undefined;
+      const known = PARTS[token];
+      if (known !== undefined) parts[known.part] = text.slice(at, at + length);
+      at += length;
+    }
+    if (at < text.length && !/^[T\s]\s*\d{1,2}:\d{2}/.test(text.slice(at))) return undefined;
+    return dayOfParts(parts);
   };
+}
+
+/** Characters of a text that a token of a format takes, as many as it can; 0 where the text has another there. */
+function tokenLength(token: string, text: string, at: number): number {
+  const known = PARTS[token];
+  if (known === undefined) {
+    if (/\s/.test(token)) return run(text, at, TEXT_MAX, isSpace);
+    return text[at] === token ? 1 : 0;
+  }
+  if (known.digits === null) {
+    const letters = run(text, at, 9, isLetter);
+    if (letters < 3) return 0;
+    return text[at + letters] === '.' ? letters + 1 : letters;
+  }
+  const [least, most] = known.digits;
+  const digits = run(text, at, most, isDigit);
+  return digits < least ? 0 : digits;
+}
+
+const isSpace = (character: string): boolean => /\s/.test(character);
+const isLetter = (character: string): boolean => /[A-Za-z]/.test(character);
+const isDigit = (character: string): boolean => character >= '0' && character <= '9';
+
+function run(text: string, from: number, most: number, is: (character: string) => boolean): number {
+  let length = 0;
+  while (length < most && from + length < text.length && is(text[from + length]!)) length++;
+  return length;
+}
+
+function dayOfParts({
+  year: years = '',
+  month: months = '',
+  day: days = '',
+}: Partial<Record<Part, string>>): Day | undefined {
+  const year = yearOf(years);
+  const month = monthOf(months);
+  const day = Number(days);
+  if (month < 1 || month > 12) return undefined;
+  const found = dayOf({ year, month, day });
+  return parseDay(formatDay(found)) === found && isOn(found, { year, month, day }) ? found : undefined;
 }
 
 /** Whether a day is the date it was made of: a 30 February is another one. */

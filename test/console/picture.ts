@@ -8,12 +8,14 @@ const QUALITY = 82;
 /** A picture of a page for the guide, where the run is asked to renew them by `PICTURES=1`; nothing otherwise. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (process.env['PICTURES'] === undefined) return;
-  for (const note of await page.getByRole('button', { name: 'Dismiss' }).all()) await note.click();
+  const notes = (display: string) => `document.querySelector('.toasts').style.display = '${display}'`;
+  await page.evaluate(notes('none'));
   await page.mouse.move(0, 0);
   await page.evaluate('new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 600))');
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
   await session.detach();
+  await page.evaluate(notes(''));
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(`${FOLDER}/${name}.webp`, Buffer.from(data, 'base64'));
 }

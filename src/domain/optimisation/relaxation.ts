@@ -162,8 +162,8 @@ export interface Move {
 
 /** Moves rounded outward to whole steps, a few more where needed, so that solving with all of them succeeds. */
 export function roundedOutward(solvers: Solvers, problem: Problem, moves: readonly Move[]): Moved[] | undefined {
-  for (const extra of OUTWARD) {
-    const rounded = moves.map(({ movable, to }) => ({ movable, to: outward(movable.from, to, extra) }));
+  for (const roundedBy of [plainly, ...OUTWARD.map((extra) => outwardBy(extra))]) {
+    const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     // Solved as the client's own request will be: where rows leave a single point, the last bit of a bound decides.
@@ -172,6 +172,16 @@ export function roundedOutward(solvers: Solvers, problem: Problem, moves: readon
   }
   return undefined;
 }
+
+/** Distance to a number of few digits that is rounding of the solver, relative to the number: seven names, not 7.00000005. */
+const SOLVER_ROUNDING = 1e-8;
+
+function plainly(from: number, to: number): number {
+  const plain = Number(to.toPrecision(6));
+  return Math.abs(plain - to) <= SOLVER_ROUNDING * Math.abs(to) ? plain : outward(from, to, 0);
+}
+
+const outwardBy = (extra: number) => (from: number, to: number) => outward(from, to, extra);
 
 function outward(from: number, to: number, extra: number): number {
   const side = to >= from ? 1 : -1;

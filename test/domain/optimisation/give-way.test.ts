@@ -181,3 +181,13 @@ describe('by hand', () => {
     ).toBeNull();
   });
 });
+
+test.each([6, 7, 8])(
+  'an effective number of more than %i names gives way to that number, which is the most there is',
+  (names) => {
+    const rows = [row('EffectiveNumber', { minimum: 9, priority: 1 })];
+    expect(given(smallProblem({ names, seed: 3, rows }))!.moves).toEqual([
+      { row: 0, parameter: 'minimum', from: 9, to: names },
+    ]);
+  },
+);

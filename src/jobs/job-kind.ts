@@ -112,8 +112,8 @@ export interface Jobs {
    */
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
   /**
-   * Lets an idle thread of the heavy lane take a share of a query's work. Nothing when none is idle, and no word of
-   * what became of it: who answers the query does what nobody took.
+   * Lets an idle thread of the heavy lane take a share of a query's work. Does nothing if no thread is idle, and
+   * returns no result: the caller does whatever was not picked up.
    */
   help<N extends TaskName>(task: N, input: TaskInput<N>): void;
 }

@@ -5,7 +5,7 @@ import { openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/serving/panels.js';
+import { emptyPanel, withoutEmptyLines } from '#market/serving/panels.js';
 import { handedOver } from '../market/process/handed-over.js';
 import { refreshMarket } from '#workers/refresh-market.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
@@ -31,13 +31,17 @@ function contentOf(
       if ((t + n) % 5 !== 0) volume[cell] = t * 100 + n;
     }
   }
-  return {
+  // A source has no name without a bar: whoever reads one leaves it out.
+  const panels = withoutEmptyLines({
     identifiers: names,
     dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
     fields: new Map([
       ['CLOSE', close],
       ['VOLUME', volume],
     ]),
+  });
+  return {
+    ...panels,
     reference: { columns: [], rows: new Map() },
     universes: [],
     actions: Array.from({ length: options.dividends }, (_, i) => ({

@@ -33,6 +33,8 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   /** Unit of its slack. */
   readonly unit: 'fraction' | 'count' | 'value';
   readonly convex: boolean;
+  /** Set where its rows measure trades from the previous solved weights whatever their parameters say. */
+  readonly tradesFromPrevious?: true;
   readonly params: P;
   /** Rows of the program; an expanding class gives one per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];

@@ -3,8 +3,8 @@ import type { FindingCode } from '../findings.js';
 import { AssetIdentifier } from '../shape.js';
 
 /**
- * Priority of a row that states none: where relaxations are reported it gives way after every row with a higher number,
- * over time never.
+ * Priority of a row that states none. In reports of relaxations it yields after all rows with a higher number; at the
+ * rebalances of a derived index it never yields.
  */
 export const DEFAULT_PRIORITY = 1;
 

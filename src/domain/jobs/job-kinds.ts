@@ -17,7 +17,8 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   /** `light` jobs are answered while `heavy` ones run: each lane has its own queue and threads. */
   readonly lane: 'heavy' | 'light';
   /**
-   * Where the job names the index or strategy it is about: the second half of its id, or `index_id` of its request.
+   * Where the job names the index or strategy it is about (no other kind of document): `ident`, the second half of the
+   * job's id, or `index_id` of its request.
    * Deletion of the subject cancels the job and forgets it in the same transaction. Null: the job outlives any
    * deletion.
    */

@@ -11,8 +11,8 @@ import type { Patch, SweepBase } from '../sweeps/variants.js';
 
 /**
  * What an attempt of each kind of job needs besides the market, as JSON: it is stored with the job and read by whichever
- * process runs it. A document or request was checked when the job was accepted, and is believed; where an earlier
- * version stored less, the schema fills it in.
+ * process runs it. Documents and requests were validated on submission and are trusted here. Where an
+ * earlier version stored less, the schema fills it in.
  */
 const accepted = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 

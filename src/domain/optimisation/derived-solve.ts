@@ -2,6 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import type { Composer, Composition } from '../backtest/simulate/compositions.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
 import { compareText } from '../findings.js';
@@ -65,18 +66,12 @@ export interface DerivedSolver {
   memory(): SolverMemory;
 }
 
-/** Classes that look at the previous solved weights by themselves. */
-const REMEMBERING: ReadonlySet<string> = new Set([
-  'Liquidity',
-  'Cardinality',
-  'GroupCardinality',
-  'MinimumHolding',
-  'Concentration5_10_40',
-  'ConcentrationRIC',
-]);
-
+/** Whether a row measures trades from the previous solved weights, or its search begins with their names. */
 export function remembers(rows: readonly ConstraintRow[]): boolean {
-  return rows.some(({ type, params }) => REMEMBERING.has(type) || params['reference'] === 'previous');
+  return rows.some(({ type, params }) => {
+    const entry = findConstraintClass(type);
+    return entry?.tradesFromPrevious === true || entry?.convex === false || params['reference'] === 'previous';
+  });
 }
 
 export interface DerivedSolverInput {

@@ -141,6 +141,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     },
     async remove(indexId, ifMatch) {
       await requireStored(documents, indexId);
+      // What is refused cancels nothing.
+      await assertPrecondition(documents, 'index', indexId, ifMatch);
       await cancelJobsAbout(
         jobs,
         (await familyOf(documents, indexId, null)).map(({ id }) => id),

@@ -10,6 +10,7 @@ export const liquidity = constraintClass({
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
+  tradesFromPrevious: true,
   params: constraintParams({
     notional: z
       .number()

@@ -7,13 +7,13 @@ import type { SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
 import { tellMarketProblems } from '../formats/parquet-problems.js';
-import { readTypedMarket, type MarketRead } from './read-typed-market.js';
+import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
 import type { TableRows } from '../content/table-rows.js';
 import type { Reading } from './source-read.js';
 
 export async function readParquetMarket(
   files: readonly SourceFile[],
-  { digests, problems, follower, terms, duck: open }: Reading,
+  { digests, problems, follower, terms, duck: open, onNames }: Reading & { readonly onNames: OnNames },
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<MarketRead | undefined> {
@@ -42,7 +42,7 @@ export async function readParquetMarket(
     if (columns.kind === 'typed') {
       return await readTypedMarket(
         duck,
-        { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart },
+        { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart, onNames },
         problems,
         (fraction) => {
           void digest();
@@ -63,6 +63,7 @@ export async function readParquetMarket(
       await cellsFrom(connection, file, own, names, (cells) => rows.addCells(opened, cells));
     }
     const panels = rows.toPanels();
+    onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
     refuse(error);

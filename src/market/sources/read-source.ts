@@ -104,8 +104,17 @@ async function readMarket(
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<FoundMarket> {
-  if (files.length === 0) return foundMarket(isPart ? { panels: noPanels([]), rows: 0 } : undefined);
-  if (files[0]!.format === 'parquet') return foundMarket(await readParquetMarket(files, reading, isPart, onProgress));
+  if (files.length === 0) return { market: isPart ? { panels: noPanels([]), rows: 0 } : undefined, identifiers: [] };
+  if (files[0]!.format === 'parquet') {
+    let identifiers: readonly string[] = [];
+    const market = await readParquetMarket(
+      files,
+      { ...reading, onNames: (names) => (identifiers = names) },
+      isPart,
+      onProgress,
+    );
+    return { market, identifiers };
+  }
   const { digests, problems, terms } = reading;
   const rows = marketRowsOn(terms, problems, { isPart });
   const records = createMarketRecords(rows);
@@ -131,10 +140,6 @@ async function readMarket(
 interface FoundMarket {
   readonly market: MarketRead | undefined;
   readonly identifiers: readonly string[];
-}
-
-function foundMarket(market: MarketRead | undefined): FoundMarket {
-  return { market, identifiers: market?.panels.identifiers ?? [] };
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[] | SeriesTable>(

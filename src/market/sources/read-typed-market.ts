@@ -22,6 +22,9 @@ export interface MarketRead {
   readonly rows: number;
 }
 
+/** Takes the names of a market as soon as they are known, also of one that turns out to be wrong. */
+export type OnNames = (identifiers: readonly string[]) => void;
+
 /**
  * Reads a typed market source into panels: two narrow scans give the axes, one wide scan is scattered into the cells.
  * Whatever is wrong is looked for again with row numbers, so that a good file pays nothing for the wording.
@@ -30,7 +33,7 @@ export interface MarketRead {
  */
 export async function readTypedMarket(
   duck: DuckDb,
-  source: TypedSource & { readonly isPart?: boolean },
+  source: TypedSource & { readonly isPart?: boolean; readonly onNames?: OnNames },
   problems: Problems,
   onProgress: (fraction: number) => void,
   follower?: DayFollower,
@@ -44,7 +47,9 @@ export async function readTypedMarket(
     distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`),
     countDays(beside, scan, columns.date),
   ]);
-  if (spellings === undefined || rowsByDay === undefined) {
+  const names = [...new Set(spellings.texts.map((text) => text.trim()))].sort(compareText);
+  source.onNames?.(names);
+  if (!spellings.isSound || rowsByDay === undefined) {
     await tellMarketProblems(duck, source, problems);
     return undefined;
   }
@@ -59,11 +64,10 @@ export async function readTypedMarket(
     return undefined;
   }
   const dates = Int32Array.from(rowsByDay.keys()).sort();
-  const names = [...new Set(spellings.map((text) => text.trim()))].sort(compareText);
   const shape = { dates: dates.length, identifiers: names.length, fields: columns.fields.length };
   if (refuseSize(shape, problems)) return undefined;
 
-  await writeAxis(connection, spellings, names);
+  await writeAxis(connection, spellings.texts, names);
   const fields = columns.fields.map(({ name }) => name);
   const values = columns.fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
   const kinds = ['integer', 'integer', ...values.map(() => 'double' as const)] as const;
@@ -146,16 +150,24 @@ async function writeAxis(
   rows.closeSync();
 }
 
-/** Texts of a query of one column; undefined when one is null or no identifier. */
-async function distinctTexts(connection: DuckDBConnection, sql: string): Promise<string[] | undefined> {
+/** Texts of a query of one column. */
+async function distinctTexts(connection: DuckDBConnection, sql: string): Promise<Spellings> {
   const texts: string[] = [];
+  let isSound = true;
   for await (const chunk of chunksOf(connection, sql)) {
     for (const value of chunk.getColumnValues(0)) {
-      if (typeof value !== 'string' || !AssetIdentifier.safeParse(value.trim()).success) return undefined;
-      texts.push(value);
+      if (typeof value === 'string' && AssetIdentifier.safeParse(value.trim()).success) texts.push(value);
+      else isSound = false;
     }
   }
-  return texts;
+  return { texts, isSound };
+}
+
+interface Spellings {
+  /** Those that are identifiers. */
+  readonly texts: readonly string[];
+  /** Whether all of them are. */
+  readonly isSound: boolean;
 }
 
 /** Rows of each day of the date column; undefined when one is null or no day that can be written. */

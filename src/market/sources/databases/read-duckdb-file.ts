@@ -3,6 +3,7 @@ import { rowsByTable, type TableKind } from '../../content/table-kinds.js';
 import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from '../duckdb.js';
 import { createContentRows } from '../../content/content-rows.js';
+import { tellSharedNames } from '../../content/series-rows.js';
 import { completeContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import { columnsOf, marketColumns } from '../../formats/parquet.js';
 import { tellMarketProblems } from '../../formats/parquet-problems.js';
@@ -83,14 +84,16 @@ async function readTables(
     const complete = rows.toContent();
     return complete && { ...complete, rows: rowsByTable(rows.rowsOf) };
   }
+  let names: readonly string[] = [];
   const market = await readTypedMarket(
     duck,
-    { files: [], scan, numberedScan, columns },
+    { files: [], scan, numberedScan, columns, onNames: (found) => (names = found) },
     problems,
     (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'),
     reading.follower,
   );
   const beside = rows.toTables();
+  if (market === undefined) tellSharedNames(names, beside.series, problems);
   const complete = market && completeContent(market.panels, beside, reading.terms, problems);
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {

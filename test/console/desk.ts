@@ -1,14 +1,20 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { runService, type RunningService } from '../services/running-service.js';
 import { openBrowser } from './browser.js';
+
+/** Longest wait for a state, on a machine that does other things as well. */
+export const WAIT_MS = 60_000;
+
+/** The value once it is what is expected of it. */
+export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
 
 /** A service, and a browser that looks at it. */
 export interface Desk {
   readonly service: RunningService;
-  readonly browser: Browser;
   /** The page that the walk goes through. */
   readonly page: Page;
   /** What the browser complained of: errors of scripts, and everything its policy stopped. */
@@ -18,14 +24,14 @@ export interface Desk {
   close(): Promise<void>;
 }
 
-/** @param environment of the service; it comes back to the same address when it is started again. */
-export async function openDesk(environment: NodeJS.ProcessEnv = {}): Promise<Desk> {
+/** A service that comes back to the same address when it is started again, and the browser of all tests. */
+export async function openDesk(): Promise<Desk> {
   const flags = ['--port', String(await freePort())];
-  const [service, browser] = await Promise.all([runService(flags, environment), openBrowser()]);
+  const [service, browser] = await Promise.all([runService(flags), openBrowser()]);
   const complaints: string[] = [];
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ viewport: { width: 1280, height: 820 }, locale: 'en-GB', ...options });
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(WAIT_MS);
     page.on('pageerror', (failure) => complaints.push(String(failure)));
     page.on('console', (message) => {
       // A refusal of the service is told in the page, and by the browser too.
@@ -36,7 +42,6 @@ export async function openDesk(environment: NodeJS.ProcessEnv = {}): Promise<Des
   }
   return {
     service,
-    browser,
     page: await newPage(),
     complaints,
     newPage,

@@ -1,14 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runService } from '../services/running-service.js';
 import { whyNone } from './browser.js';
-import { openDesk, type Desk } from './desk.js';
+import { openDesk, WAIT_MS, type Desk } from './desk.js';
 import { describeCrowd } from './walk/crowd.js';
 import { describeData } from './walk/data.js';
 import { describeFirstMarket } from './walk/first-market.js';
 import { describeIndices } from './walk/indices.js';
+import { describeKeys } from './walk/keys.js';
 import { describeOperations } from './walk/operations.js';
 import { describePages } from './walk/pages.js';
 import { describeStudies } from './walk/studies.js';
+
+// A test waits for several states.
+vi.setConfig({ testTimeout: 5 * WAIT_MS, hookTimeout: 2 * WAIT_MS });
 
 const why = await whyNone();
 if (why !== null) process.stderr.write(`The console is not walked through: ${why}\n`);
@@ -37,4 +41,5 @@ describe.skipIf(why !== null)('the console', () => {
   describePages(desk);
   describeData(desk);
   describeCrowd(desk);
+  describeKeys(desk);
 });

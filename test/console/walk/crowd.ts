@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import type { Desk } from '../desk.js';
+import { eventually, type Desk } from '../desk.js';
 
 const NAMES = 3000;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
@@ -52,7 +52,7 @@ export function describeCrowd(desk: () => Desk): void {
     await grid.getByRole('row', { name: /^N2998/ }).waitFor();
     expect(await grid.getByRole('row').count()).toBeLessThan(80);
     await page.getByLabel('Search constituents').fill('N1234');
-    await expect.poll(() => grid.getAttribute('aria-rowcount')).toBe('2');
+    await eventually(() => grid.getAttribute('aria-rowcount')).toBe('2');
     expect(complaints).toEqual([]);
   });
 

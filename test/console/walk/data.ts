@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
-import type { Desk } from '../desk.js';
+import { eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Weekdays of half a year. */
@@ -104,7 +104,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('radio', { name: 'Splits' }).check();
     // On the share basis of the latest date what came before a split of two is halved.
     const value = (text: string | null) => Number(text?.slice(10));
-    await expect.poll(async () => value(await last()) / value(stored)).toBeCloseTo(0.5, 2);
+    await eventually(async () => value(await last()) / value(stored)).toBeCloseTo(0.5, 2);
     expect(complaints).toEqual([]);
   });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Desk } from '../desk.js';
+import { eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** An index designed, edited by two, run, and looked at. */
@@ -25,7 +25,7 @@ export function describeIndices(desk: () => Desk): void {
     const document = JSON.parse(await json.inputValue()) as { pipeline: { selection: { type: string }[] } };
     expect(document.pipeline.selection.map(({ type }) => type)).toEqual(['HistoryFilter', 'TopN']);
     await json.fill(JSON.stringify({ ...document, name: 'Core' }));
-    await expect.poll(() => page.getByLabel('Name *').inputValue()).toBe('Core');
+    await eventually(() => page.getByLabel('Name *').inputValue()).toBe('Core');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const stored = await service.ask<{ name: string }>('GET', '/indices/CORE');
@@ -49,7 +49,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(await page.getByRole('row', { name: /base_value 500 1000 them/ }).count()).toBe(1);
     expect(await page.getByRole('row', { name: /name Core Mine you/ }).count()).toBe(1);
     await page.getByRole('button', { name: 'Take theirs' }).click();
-    await expect.poll(() => page.getByLabel('Base value').inputValue()).toBe('500');
+    await eventually(() => page.getByLabel('Base value').inputValue()).toBe('500');
     await other.close();
     expect(complaints).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { downloaded, type Desk } from '../desk.js';
+import { downloaded, eventually, type Desk } from '../desk.js';
 
 /** Reports, jobs, health, and a service that goes away. */
 export function describeOperations(desk: () => Desk): void {
@@ -39,7 +39,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(body.status).toBe('cancelled');
     await page.keyboard.press('Escape');
     await page.getByLabel('State').selectOption('cancelled');
-    await expect.poll(() => page.getByRole('grid', { name: 'jobs' }).getAttribute('aria-rowcount')).toBe('2');
+    await eventually(() => page.getByRole('grid', { name: 'jobs' }).getAttribute('aria-rowcount')).toBe('2');
     expect(complaints).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { Desk } from '../desk.js';
+import { eventually, WAIT_MS, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** The checks of axe-core for WCAG 2.2 AA, and those it calls best practice. */
@@ -65,7 +65,7 @@ async function visit(page: Page, address: string): Promise<void> {
 
 async function settled(page: Page): Promise<void> {
   await page.evaluate(`new Promise((resolve, reject) => {
-    const until = Date.now() + 10000;
+    const until = Date.now() + ${WAIT_MS};
     const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait, [aria-busy=true]');
     const look = (frames) => {
       if (frames === 0) return resolve();
@@ -78,7 +78,7 @@ async function settled(page: Page): Promise<void> {
 
 /** What axe-core has to say, a line each; of some rules alone, or of all. */
 const violations = (page: Page, rules?: readonly string[]): Promise<readonly string[]> =>
-  page.evaluate(`axe.run(document, ${rules === undefined ? '{}' : JSON.stringify({ runOnly: rules })}).then(({ violations }) =>
+  page.evaluate(`axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) })}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 
 /** Marks what the tab key has to come to: everything in sight that acts, of radio buttons the chosen one. */
@@ -128,8 +128,10 @@ export function describePages(desk: () => Desk): void {
       note(`${address} narrow`, await violations(page, OF_WIDTHS));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
-      await page.setViewportSize(WIDE);
       await page.emulateMedia({ colorScheme: 'dark' });
+      await settled(page);
+      note(`${address} dark narrow`, await violations(page, OF_COLOURS));
+      await page.setViewportSize(WIDE);
       await settled(page);
       note(`${address} dark`, await violations(page, OF_COLOURS));
       await page.emulateMedia({ colorScheme: 'light' });
@@ -174,24 +176,24 @@ export function describePages(desk: () => Desk): void {
     await page.keyboard.press('End');
     await page.keyboard.press('Shift+PageUp');
     await page.keyboard.press('Enter');
-    await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(true);
+    await eventually(() => new URL(page.url()).searchParams.has('from')).toBe(true);
     await page.keyboard.press('Escape');
-    await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(false);
+    await eventually(() => new URL(page.url()).searchParams.has('from')).toBe(false);
     await visit(page, '/console/indices/CORE?tab=constituents');
     await page.locator('[role=row][tabindex="0"]').focus();
     await page.keyboard.press('End');
     await page.keyboard.press('Enter');
     const panel = page.getByRole('complementary', { name: /./ }).last();
     await panel.waitFor();
-    await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('ASIDE');
+    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('ASIDE');
     await page.keyboard.press('Escape');
-    await expect.poll(() => page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
+    await eventually(() => page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
     await visit(page, '/console/indices/CORE/edit');
     const ruleOrder = () => page.locator('#main .row > header strong').allTextContents();
-    await expect.poll(async () => (await ruleOrder()).length).toBeGreaterThan(1);
+    await eventually(async () => (await ruleOrder()).length).toBeGreaterThan(1);
     const before = await ruleOrder();
     await page.locator('#rule-0').focus();
     await page.keyboard.press('Alt+ArrowDown');
-    await expect.poll(async () => (await ruleOrder())[1]?.slice(3)).toBe(before[0]!.slice(3));
+    await eventually(async () => (await ruleOrder())[1]?.slice(3)).toBe(before[0]!.slice(3));
   });
 }

@@ -2,6 +2,7 @@ import type { DataStoreCreate } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
+import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
@@ -62,33 +63,36 @@ export function ConnectPage() {
       above={[{ address: '/console/data', text: 'Data' }]}
       subtitle="Data stays where it is; it is read in full before it is registered"
     >
-      <form
-        class="form-card"
-        aria-label="Where the data is"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
-        <StoreFields
-          more={FIELDS}
-          after={AFTER}
-          value={wanted}
-          findings={trouble?.findings ?? []}
-          onChange={setWanted}
-        />
-        <div class="form-actions">
-          <Button
-            kind="main"
-            type="submit"
-            disabled={isReading || !may('data') || wanted['name'] === '' || wanted['location'] === ''}
-          >
-            Connect
-          </Button>
-          {isReading && <Wait what="the service, which reads every row" />}
-          {!may('data') && <span class="quiet">This key may not: its scopes lack data.</span>}
-        </div>
-      </form>
+      {may('data') ? (
+        <form
+          class="form-card"
+          aria-label="Where the data is"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void send();
+          }}
+        >
+          <StoreFields
+            more={FIELDS}
+            after={AFTER}
+            value={wanted}
+            findings={trouble?.findings ?? []}
+            onChange={setWanted}
+          />
+          <div class="form-actions">
+            <Button
+              kind="main"
+              type="submit"
+              disabled={isReading || wanted['name'] === '' || wanted['location'] === ''}
+            >
+              Connect
+            </Button>
+            {isReading && <Wait what="the service, which reads every row" />}
+          </div>
+        </form>
+      ) : (
+        <MayNot scope="data" what="register a store" />
+      )}
       {trouble !== null && (trouble.findings.length === 0 || rest.length > 0) && (
         <Problem trouble={{ ...trouble, findings: rest }} />
       )}

@@ -8,6 +8,7 @@ import { FindingTable } from '../../components/finding-table.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
+import { MayNot } from '../../components/may-not.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
@@ -80,7 +81,7 @@ export function ImportPage() {
   const findings = outcome?.trouble?.findings ?? [];
   return (
     <Page title="Import" above={ABOVE} subtitle="Everything is checked before anything is kept">
-      <DropArea onFiles={add} />
+      {may('data') ? <DropArea onFiles={add} /> : <MayNot scope="data" what="import" />}
       {files.length > 0 && <FileList files={files} onChange={setFiles} />}
       {trouble !== null && <Banner kind="warning" title={trouble} />}
       {outcome !== null && <Refused outcome={outcome} />}

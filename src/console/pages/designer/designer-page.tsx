@@ -3,12 +3,14 @@ import { DivisorError } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
+import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go } from '../../state/place.js';
+import { may } from '../../state/principal.js';
 import { changed, useResource, type Resource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
@@ -98,13 +100,17 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         actions={
           <>
             {isChanged && <Button onClick={discard}>Discard changes</Button>}
-            <Button
-              kind="main"
-              disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
-              onClick={() => saving.save(etag)}
-            >
-              {isStored ? 'Save' : 'Save the index'}
-            </Button>
+            {may('write') ? (
+              <Button
+                kind="main"
+                disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
+                onClick={() => saving.save(etag)}
+              >
+                {isStored ? 'Save' : 'Save the index'}
+              </Button>
+            ) : (
+              <MayNot scope="write" what="save" />
+            )}
           </>
         }
       >

@@ -27,6 +27,7 @@ export function Rebalances({ id }: { readonly id: string }) {
                 <>
                   <ExportMenu id={id} table="rebalances" />
                   <ExportMenu id={id} table="trades" text="trades" />
+                  <ExportMenu id={id} table="events" text="events" />
                 </>
               }
             >

@@ -1,0 +1,96 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { issueKey } from '#services/operations/keys.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { downloaded, type Desk } from '../desk.js';
+
+type Scopes = Parameters<typeof issueKey>[0]['scopes'];
+
+const issued = (name: string, scopes: Scopes) => issueKey({ name, scopes, expires: null }, Date.now());
+const READER = issued('reader', ['read']);
+const RUNNER = issued('runner', ['run']);
+const DESK = issued('desk', ['read', 'write', 'run', 'data']);
+
+/** The keys of a service, as its environment has them. */
+const environmentOf = (keys: readonly ReturnType<typeof issued>[]) => ({
+  DIVISOR_API_KEYS: keys
+    .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${[...scopes].join('+')}`)
+    .join(','),
+});
+
+/** A service of its own that has keys, in the browser of the others. */
+export function describeKeys(desk: () => Desk): void {
+  describe('with keys', () => {
+    let service: RunningService;
+    let page: Page;
+    beforeAll(async () => {
+      service = await runService([], environmentOf([READER, RUNNER, DESK]));
+      page = await desk().newPage();
+    });
+    afterAll(() => service?.close());
+
+    async function give(key: string): Promise<void> {
+      await page.getByLabel('Key', { exact: true }).fill(key);
+      await page.getByRole('button', { name: 'Continue' }).click();
+    }
+
+    async function forget(): Promise<void> {
+      await page.getByRole('button', { name: 'Forget the key' }).click();
+      await page.getByRole('heading', { name: 'This service asks for a key' }).waitFor();
+    }
+
+    test('the console is there without one, asks for one, and tells a wrong one', async () => {
+      await page.goto(service.url());
+      await page.getByRole('heading', { name: 'This service asks for a key' }).waitFor();
+      const [refused] = await Promise.all([
+        page.waitForResponse((answer) => answer.status() === 401),
+        give(`${READER.key.slice(0, -4)}AAAA`),
+      ]);
+      const { error } = (await refused.json()) as { error: { message: string } };
+      await page.getByText(error.message).waitFor();
+      expect(desk().complaints).toEqual([]);
+    });
+
+    test('it tells what the service says of a key that may not read', async () => {
+      const [refused] = await Promise.all([
+        page.waitForResponse((answer) => answer.status() === 403),
+        give(RUNNER.key),
+      ]);
+      const { error } = (await refused.json()) as { error: { message: string; code: string } };
+      expect(error.code).toBe('FORBIDDEN_SCOPE');
+      await page.getByText(error.message).first().waitFor();
+      await forget();
+      expect(desk().complaints).toEqual([]);
+    });
+
+    test('it does not offer what the key may not do, and forgets it on demand', async () => {
+      await give(READER.key);
+      await page.getByText('this key may not bring one').waitFor();
+      expect(await page.getByRole('button', { name: 'Generate' }).count()).toBe(0);
+      expect(await page.getByRole('link', { name: 'New index' }).count()).toBe(0);
+      expect(JSON.stringify(await page.context().storageState())).not.toContain('dvs_');
+      for (const [address, offered] of [
+        ['/console/data/import', 'Choose files'],
+        ['/console/data/connect', 'Connect'],
+        ['/console/indices/new', 'Save the index'],
+      ] as const) {
+        await page.goto(service.url() + address);
+        await page.getByText('This key may not').first().waitFor();
+        expect(await page.getByRole('button', { name: offered, exact: true }).count(), address).toBe(0);
+      }
+      await forget();
+      expect(desk().complaints).toEqual([]);
+    });
+
+    test('it does with another key what that one may, also what the browser loads by itself', async () => {
+      await page.goto(service.url());
+      await give(DESK.key);
+      await page.getByRole('button', { name: 'Generate' }).waitFor();
+      await page.goto(`${service.url()}/console/data/import`);
+      const file = await downloaded(page, () => page.getByRole('link', { name: 'the same as CSV' }).click());
+      expect(file.subarray(0, 2).toString()).toBe('PK');
+      await page.close();
+      expect(desk().complaints).toEqual([]);
+    });
+  });
+}

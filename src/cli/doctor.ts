@@ -259,7 +259,10 @@ async function entriesOf(
   if ((await stat(`${home.documents}/data.mdb`).catch(() => undefined)) === undefined) return undefined;
   const reader = openDocumentsReader(home.documents);
   try {
-    return Array.from(reader.entries(), ({ kind, unreadable }) => ({ kind, isReadable: unreadable === undefined }));
+    const documents = [];
+    for await (const { kind, unreadable } of reader.entries())
+      documents.push({ kind, isReadable: unreadable === undefined });
+    return documents;
   } finally {
     await reader.close();
   }

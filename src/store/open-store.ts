@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArtifactStore, DocumentStore } from './port.js';
+import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
 import type { Home } from './home/home.js';
@@ -12,8 +12,6 @@ export interface Store {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly freeSpace: FreeSpace;
-  /** Writes a consistent copy of the documents into an empty folder while the store is in use. */
-  backup(folder: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -39,7 +37,7 @@ export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions)
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
   const artifacts = await openArtifacts(home.artifacts, freeSpace);
   const removals = new Map<NodeJS.Timeout, readonly string[]>();
-  const documents = await openDocumentStore({
+  const documents: DocumentEngine = await openDocumentStore({
     folder: home.documents,
     backups: home.backups,
     freeSpace,
@@ -53,13 +51,12 @@ export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions)
       removals.set(timer, names);
     },
   });
-  await artifacts.sweep(documents.referencedArtifacts());
+  await artifacts.sweep(await documents.referencedArtifacts());
 
   return {
     documents,
     artifacts,
     freeSpace,
-    backup: (folder) => documents.backup(folder),
     async close() {
       await documents.close();
       for (const [timer, names] of removals) {

@@ -69,7 +69,7 @@ export interface DocumentStore extends DocumentReader {
    * the same.
    */
   revision(kind: DocumentKind): Promise<number>;
-  /** Every document of a kind by id ascending, the unreadable ones counted by cause. */
+  /** Every document of a kind by id ascending, as one moment had them; the unreadable ones are counted by cause. */
   list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
   /**
    * Runs `change` against a transaction and commits all of its writes together, or none. Transactions are serialisable:
@@ -86,7 +86,10 @@ export interface DocumentStore extends DocumentReader {
    * @returns how to stop
    */
   subscribe<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
-  /** Waits for what is under way. Later reads and writes are refused: Refusal STORE_UNAVAILABLE. */
+  /**
+   * Waits for what is under way. Reads and writes after it are refused: Refusal STORE_UNAVAILABLE. Closing again is
+   * fine.
+   */
   close(): Promise<void>;
 }
 
@@ -100,13 +103,54 @@ export interface TransactionOptions {
   readonly reserve?: boolean;
 }
 
+/** A transaction as its body sees it: with its own writes. Once the body has ended, each call is refused as a defect. */
 export interface DocumentTransaction extends DocumentReader {
-  /** Writes a body; returns its etag. */
+  /** Writes a body as it is at the call; returns its etag. A body that is refused leaves the others of the transaction. */
   put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
   /** @returns whether there was anything under the id. */
   delete(kind: DocumentKind, id: string): Promise<boolean>;
   /** Reports something to those who have subscribed to it, should the transaction commit. */
   publish(event: CommitEvent): void;
+}
+
+/** What an engine of documents is opened with, beside the place of its data. */
+export interface DocumentEngineOptions {
+  /** Wall clock of `updatedAt`, ms since 1970. */
+  readonly now?: () => number;
+  /** Called for artifacts that no document names any more, once the commit that dropped them is durable. */
+  readonly onUnreferenced?: (names: readonly string[]) => void;
+  /** Called when the engine takes no write any more, and for what a listener threw: the process should start again. */
+  readonly onFailure?: (cause: unknown) => void;
+}
+
+/** A document store with what the store of artifacts beside it needs: all that an engine has to be. */
+export interface DocumentEngine extends DocumentStore {
+  /** Names of the artifacts that documents refer to, readable or not. */
+  referencedArtifacts(): Promise<ReadonlySet<string>>;
+}
+
+/** One stored document as it lies there, readable or not. */
+export interface StoredEntry {
+  /** Unique among all entries; what `DocumentsReader.entry` finds it by. */
+  readonly key: string;
+  /** Undefined for a kind that this version does not know. */
+  readonly kind: DocumentKind | undefined;
+  readonly id: string;
+  readonly bytes: number;
+  /** Reason it is unreadable; undefined if it is readable. */
+  readonly unreadable: UnreadableCause | undefined;
+  readonly body: unknown;
+  /** Names of the artifacts it refers to, whether or not it can be read. */
+  readonly artifactNames: readonly string[];
+}
+
+/** Maintenance: the documents as a process beside the service looks at them, also while the service writes them. */
+export interface DocumentsReader {
+  /** Every document once, as one moment had them. */
+  entries(): AsyncIterable<StoredEntry>;
+  /** The document under a key now. */
+  entry(key: string): Promise<StoredEntry | undefined>;
+  close(): Promise<void>;
 }
 
 /**

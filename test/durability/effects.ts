@@ -72,7 +72,9 @@ export async function documentsOf(home: string): Promise<ReadonlyMap<string, unk
   if (damaged.length > 0) throw new Error(`the home is not whole: ${damaged.join('; ')}`);
   const reader = openDocumentsReader(homeFolders(home).documents);
   try {
-    return new Map([...reader.entries()].map(({ kind, id, body }) => [`${kind} ${id}`, body]));
+    const documents = new Map<string, unknown>();
+    for await (const { kind, id, body } of reader.entries()) documents.set(`${kind} ${id}`, body);
+    return documents;
   } finally {
     await reader.close();
   }
@@ -83,7 +85,7 @@ export async function leftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(homeFolders(home).documents);
   const named = new Set<string>();
   try {
-    for (const entry of reader.entries())
+    for await (const entry of reader.entries())
       for (const name of [...entry.artifactNames, managedStoreOf(entry)?.folder])
         if (name !== undefined) named.add(name);
   } finally {

@@ -29,7 +29,9 @@ test('a store shows the documents of its own tenant only, whatever lies beside t
   await store.transaction((tx) => tx.delete('index', 'a'));
   await store.close();
   const reader = openDocumentsReader(folder);
-  expect(Array.from(reader.entries(), ({ kind }) => kind)).toEqual([undefined, undefined, undefined, undefined]);
+  const kinds = [];
+  for await (const { kind } of reader.entries()) kinds.push(kind);
+  expect(kinds).toEqual([undefined, undefined, undefined, undefined]);
   await reader.close();
   const again = openRaw(folder);
   expect([...again.getKeys()].map((key) => key.toString())).toHaveLength(4);

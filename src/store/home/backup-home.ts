@@ -122,7 +122,7 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
     else pinned.set(path, { path, bytes, sha256 });
   };
   try {
-    for (const entry of reader.entries()) {
+    for await (const entry of reader.entries()) {
       documents++;
       const hashes = new Map(artifactsOf(entry.body).map(({ name, sha256 }) => [name, sha256]));
       for (const name of entry.artifactNames) await pin(`artifacts/${name}`, hashes.get(name));

@@ -4,7 +4,8 @@ import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
-import { artifactsOf, managedStoreOf, openDocumentsReader, type DocumentsReader } from '../lmdb/stored-entries.js';
+import { artifactsOf, managedStoreOf, openDocumentsReader } from '../lmdb/stored-entries.js';
+import type { DocumentsReader } from '../port.js';
 
 /** Items of one kind that were checked, and the damaged ones. */
 export interface VerifiedPart {
@@ -44,7 +45,7 @@ export async function verifyHome(
   await probeDocuments(home.documents, home.backups);
   const reader = openDocumentsReader(home.documents);
   try {
-    const { parts, references, stores } = verifyDocuments(reader);
+    const { parts, references, stores } = await verifyDocuments(reader);
     return [
       ...parts,
       await verifyArtifacts(home, reader, references, onProgress),
@@ -75,11 +76,11 @@ interface Documents {
   readonly stores: readonly StoreReference[];
 }
 
-function verifyDocuments(reader: DocumentsReader): Documents {
+async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const byKind = new Map<string, { count: number; bytes: number; damaged: Damage[] }>();
   const references = new Map<string, Reference>();
   const stores: StoreReference[] = [];
-  for (const entry of reader.entries()) {
+  for await (const entry of reader.entries()) {
     const part = entry.kind ?? 'unknown kind';
     const found = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
     byKind.set(part, found);
@@ -114,9 +115,9 @@ async function verifyArtifacts(
     const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
     // A service may have replaced the document meanwhile, and removed what only the old one named.
     if (reason === undefined) continue;
-    const documents = [...owners]
-      .filter(([key]) => reader.entry(key)?.artifactNames.includes(name) === true)
-      .map(([, document]) => document);
+    const documents: string[] = [];
+    for (const [key, document] of owners)
+      if ((await reader.entry(key))?.artifactNames.includes(name) === true) documents.push(document);
     if (documents.length > 0) damaged.push({ name, reason, documents });
   }
   return { part: 'artifacts', count: references.size, bytes, damaged };
@@ -141,7 +142,7 @@ async function verifyStores(
       count++;
       bytes += found?.bytes ?? 0;
       const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
-      const entry = reader.entry(key);
+      const entry = await reader.entry(key);
       const isStill = entry !== undefined && managedStoreOf(entry)?.folder === store.folder;
       if (reason !== undefined && isStill) damaged.push({ name: `${store.datasetId}/${expected.label}`, reason });
     }

@@ -11,11 +11,13 @@ import { commitDurably } from './durable-commit.js';
 import { documentKey, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
 import type {
   BodyReader,
+  DocumentEngine,
+  DocumentEngineOptions,
   DocumentKind,
-  DocumentStore,
   DocumentTransaction,
   FoundDocument,
   Listing,
+  TransactionBody,
   UnreadableCause,
 } from '../port.js';
 import { flushFolder } from '../files/flush-folder.js';
@@ -23,29 +25,12 @@ import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
 import { probeDocuments } from './probe-documents.js';
 import { openDocument, sealDocument } from './sealed-document.js';
 
-export interface DocumentStoreOptions {
+export interface LmdbOptions extends DocumentEngineOptions {
   /** Folder of the LMDB environment; created when absent. */
   readonly folder: string;
   /** Folder of backups, named when the store is damaged. */
   readonly backups?: string;
   readonly freeSpace?: FreeSpace;
-  /** Wall clock, ms since 1970. */
-  readonly now?: () => number;
-  /** Called for artifacts that no document names any more, once the commit that dropped them is on disk. */
-  readonly onUnreferenced?: (names: readonly string[]) => void;
-  /**
-   * Called when a commit failed: nothing more is written, reads still work. The process should stop and start again,
-   * because LMDB may abort it on a later write.
-   */
-  readonly onFailure?: (cause: unknown) => void;
-}
-
-/** The document store and what only its home needs of it. */
-export interface LmdbDocumentStore extends DocumentStore {
-  /** Names of the artifacts that documents refer to, readable or not. */
-  referencedArtifacts(): ReadonlySet<string>;
-  /** Writes a consistent, compacted copy into an empty folder while the store is in use. */
-  backup(folder: string): Promise<void>;
 }
 
 /** Schema version of each kind's body as this engine writes it: a larger one is a newer engine's. */
@@ -57,7 +42,7 @@ export const SCHEMA_VERSION = 1;
  *
  * @throws StartRefusal 78 when the file is damaged
  */
-export async function openDocumentStore(options: DocumentStoreOptions): Promise<LmdbDocumentStore> {
+export async function openDocumentStore(options: LmdbOptions): Promise<DocumentEngine> {
   const { folder, now = Date.now, onUnreferenced, onFailure } = options;
   await mkdir(folder, { recursive: true });
   await probeDocuments(folder, options.backups);
@@ -99,8 +84,8 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
 
   /** A document as the last commit left it. */
   const find = (kind: DocumentKind, id: string): FoundDocument => {
-    if (!isDocumentId(id)) return undefined;
     environment();
+    if (!isDocumentId(id)) return undefined;
     const key = documentKey(kind, id);
     return cache.find(
       key,
@@ -112,7 +97,10 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   return {
     get: async (kind, id) => find(kind, id),
     ids: async (kind) => idsOf(kind, keysBetween),
-    revision: async (kind) => revisions.get(kind) ?? 0,
+    async revision(kind) {
+      environment();
+      return revisions.get(kind) ?? 0;
+    },
     async list<T>(kind: DocumentKind, readBody: BodyReader<T>): Promise<Listing<T>> {
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
@@ -130,11 +118,11 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
     transaction(change, { reserve = false } = {}) {
       const events: CommitEvent[] = [];
       const onDurable = (): void => listeners.call(events);
-      return queue.run((view) => change(transactionOver(view, { find, time: now(), events })), { reserve, onDurable });
+      const time = now();
+      return queue.run((view) => runWithin(view, change, { find, time, events }), { reserve, onDurable });
     },
     subscribe: listeners.add,
-    referencedArtifacts: () => owners.names(),
-    backup: (target) => database.backup(target, true),
+    referencedArtifacts: async () => owners.names(),
     async close() {
       await queue.close();
       isClosed = true;
@@ -176,30 +164,50 @@ interface TransactionParts {
   readonly events: CommitEvent[];
 }
 
-function transactionOver(view: KeyView, { find, time, events }: TransactionParts): DocumentTransaction {
+/** Runs the body of a transaction; what it has begun and not awaited changes nothing once it has ended. */
+async function runWithin<T>(view: KeyView, change: TransactionBody<T>, parts: TransactionParts): Promise<T> {
+  let isOver = false;
+  const open = (): KeyView => {
+    if (isOver) throw new Error('the transaction is over');
+    return view;
+  };
+  try {
+    return await change(transactionOver(open, parts));
+  } finally {
+    isOver = true;
+  }
+}
+
+function transactionOver(open: () => KeyView, { find, time, events }: TransactionParts): DocumentTransaction {
   return {
     async get(kind, id) {
+      const view = open();
       if (!isDocumentId(id)) return undefined;
       const key = documentKey(kind, id);
       if (view.isStored(key)) return find(kind, id);
       const value = view.get(key);
       return value === undefined ? undefined : opened(id, key, value);
     },
-    ids: async (kind) => idsOf(kind, (start, end) => view.keys(start, end)),
+    ids: async (kind) => idsOf(kind, open().keys),
     async put(kind, id, body) {
+      const view = open();
       const key = documentKey(kind, id);
       const { value, etag } = sealDocument(key, body, { schema: SCHEMA_VERSION, time });
       view.put(key, value);
       return etag;
     },
     async delete(kind, id) {
+      const view = open();
       if (!isDocumentId(id)) return false;
       const key = documentKey(kind, id);
       const existed = view.get(key) !== undefined;
       if (existed) view.delete(key);
       return existed;
     },
-    publish: (event) => void events.push(event),
+    publish(event) {
+      open();
+      events.push(event);
+    },
   };
 }
 

@@ -1,37 +1,18 @@
 import { open } from 'lmdb';
 import { namesIn } from '../files/artifact-owners.js';
-import type { ArtifactRef, DocumentKind, UnreadableCause } from '../port.js';
+import type { ArtifactRef, DocumentsReader, StoredEntry } from '../port.js';
 import { keyBytes, keyText, parseKey } from './document-key.js';
 import { SCHEMA_VERSION } from './document-store.js';
 import { openDocument } from './sealed-document.js';
 
-/** One stored document as it lies there, readable or not. */
-export interface StoredEntry {
-  readonly key: string;
-  /** Undefined for a kind that this engine does not know. */
-  readonly kind: DocumentKind | undefined;
-  readonly id: string;
-  readonly bytes: number;
-  /** Reason it is unreadable; undefined if it is readable. */
-  readonly unreadable: UnreadableCause | undefined;
-  readonly body: unknown;
-  /** Names of the artifacts it refers to, whether or not it can be read. */
-  readonly artifactNames: readonly string[];
-}
-
-/** The documents of a folder as another process may look at them, also while a service writes them. */
-export interface DocumentsReader {
-  /** Every document by key, as one moment had them. */
-  entries(): IterableIterator<StoredEntry>;
-  /** The document under a key now. */
-  entry(key: string): StoredEntry | undefined;
+/** The reader of LMDB, which can copy its environment. */
+export interface LmdbDocumentsReader extends DocumentsReader {
   /** Writes a consistent, compacted copy into an empty folder. */
   copyTo(folder: string): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** Opens documents for reading only. Probe the folder first: a damaged file ends the process that reads it. */
-export function openDocumentsReader(folder: string): DocumentsReader {
+export function openDocumentsReader(folder: string): LmdbDocumentsReader {
   const database = open<Buffer, Buffer>({
     path: folder,
     noSubdir: false,
@@ -41,10 +22,10 @@ export function openDocumentsReader(folder: string): DocumentsReader {
     maxDbs: 1,
   });
   return {
-    *entries() {
+    async *entries() {
       for (const { key, value } of database.getRange({})) yield entryOf(keyText(key), value);
     },
-    entry(key) {
+    async entry(key) {
       const value = database.get(keyBytes(key));
       return value === undefined ? undefined : entryOf(key, value);
     },

@@ -6,22 +6,24 @@ import { describe, expect, test } from 'vitest';
 import type { DocumentKind, DocumentStore } from '#store/port.js';
 import { watchFreeSpace, type VolumeSpace } from '#store/files/free-space.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import { seeded } from '../../seeded.js';
 import { describeDocumentStore } from '../document-store-contract.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 
-describeDocumentStore('documents in LMDB', async () => {
+describeDocumentStore('documents in LMDB', async (options) => {
   const folder = await newFolder();
-  let store = await openDocumentStore({ folder });
+  let store = await openDocumentStore({ ...options, folder });
   return {
     store,
     async reopen() {
       await store.close();
-      store = await openDocumentStore({ folder });
+      store = await openDocumentStore({ ...options, folder });
       return store;
     },
+    reader: async () => openDocumentsReader(folder),
     discard: () => store.close(),
   };
 });
@@ -159,7 +161,9 @@ describe('a damaged file', () => {
     const store = await openDocumentStore({ folder });
     for (const name of ['2026-01-02', '2026-01-10']) {
       await mkdir(join(backups, name));
-      await store.backup(join(backups, name));
+      const reader = openDocumentsReader(folder);
+      await reader.copyTo(join(backups, name));
+      await reader.close();
     }
     await store.close();
     await truncate(data(folder), 0);
@@ -237,46 +241,6 @@ describe('free space', () => {
     await expect(large).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     await small;
     expect(await store.ids('index')).toEqual(['small']);
-    await store.close();
-  });
-});
-
-describe('artifacts that documents name', () => {
-  const ref = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: digit.repeat(64) });
-
-  test('are told when their last document goes, over restarts, and not before', async () => {
-    const folder = await newFolder();
-    const dropped: string[] = [];
-    const options = { folder, onUnreferenced: (names: readonly string[]) => void dropped.push(...names) };
-    let store = await openDocumentStore(options);
-    await store.transaction(async (tx) => {
-      await tx.put('run', 'a', { result: ref('1'), columns: ref('2') });
-      await tx.put('job', 'backtest:a', { result: { artifact: ref('1') } });
-    });
-    await store.transaction((tx) => tx.delete('job', 'backtest:a'));
-    expect(dropped).toEqual([]);
-    await store.close();
-    store = await openDocumentStore(options);
-    expect([...store.referencedArtifacts()].sort()).toEqual([ref('1').name, ref('2').name]);
-    await store.transaction((tx) => tx.put('run', 'a', { result: ref('3'), columns: ref('2') }));
-    expect(dropped).toEqual([ref('1').name]);
-    await store.transaction((tx) => tx.delete('run', 'a'));
-    expect(dropped.toSorted()).toEqual([ref('1').name, ref('2').name, ref('3').name]);
-    await store.close();
-  });
-
-  test('move between documents in one transaction without being told', async () => {
-    const dropped: string[] = [];
-    const store = await openDocumentStore({
-      folder: await newFolder(),
-      onUnreferenced: (names) => void dropped.push(...names),
-    });
-    await store.transaction((tx) => tx.put('run', 'a', { result: ref('1') }));
-    await store.transaction(async (tx) => {
-      await tx.delete('run', 'a');
-      await tx.put('run', 'b', { result: ref('1') });
-    });
-    expect(dropped).toEqual([]);
     await store.close();
   });
 });

@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest';
+import { bodyOf, type Stores } from './document-store-world.js';
+
+export function describeEvents(stores: Stores): void {
+  describePublished(stores);
+  describeRevisions(stores);
+  describeArtifacts(stores);
+}
+
+function describePublished(stores: Stores): void {
+  describe('an event', () => {
+    test('comes once its transaction is durable and before it resolves, in order of the commits', async () => {
+      const { store } = await stores.open();
+      const heard: (readonly [string, boolean])[] = [];
+      const looks: Promise<void>[] = [];
+      const stop = store.subscribe('run-stored', ({ run_id: id }) => {
+        looks.push(store.get('run', id).then((found) => void heard.push([id, found !== undefined])));
+      });
+      const ids = ['a', 'b', 'c', 'd'];
+      for (const id of ids) {
+        const change = store.transaction(async (tx) => {
+          tx.publish({ type: 'run-stored', run_id: id });
+          await tx.put('run', id, {});
+          if (id === 'c') throw new Error('no');
+        });
+        await change.catch(() => undefined);
+        expect(looks).toHaveLength({ a: 1, b: 2, c: 2, d: 3 }[id]!);
+      }
+      await Promise.all(looks);
+      expect(heard).toEqual([
+        ['a', true],
+        ['b', true],
+        ['d', true],
+      ]);
+      stop();
+      await store.transaction(async (tx) => tx.publish({ type: 'run-stored', run_id: 'e' }));
+      expect(looks).toHaveLength(3);
+    });
+
+    test('comes once each, in order of the commits, from transactions that ran again after a conflict', async () => {
+      const { store } = await stores.open();
+      await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
+      const heard: string[] = [];
+      store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
+      const resolved: string[] = [];
+      await Promise.all(
+        Array.from({ length: 60 }, async () => {
+          const n = await store.transaction(async (tx) => {
+            const count = bodyOf<{ n: number }>(await tx.get('index', 'count')).n;
+            for (const part of ['first', 'second']) tx.publish({ type: 'run-stored', run_id: `${count} ${part}` });
+            await tx.put('index', 'count', { n: count + 1 });
+            return count;
+          });
+          expect(heard).toContain(`${n} second`);
+          resolved.push(String(n));
+        }),
+      );
+      expect(heard).toEqual(Array.from({ length: 60 }, (_, n) => [`${n} first`, `${n} second`]).flat());
+      expect(new Set(resolved).size).toBe(60);
+    });
+
+    test('reaches the listeners of its type alone, all of them, also behind one that throws', async () => {
+      const failures: unknown[] = [];
+      const { store } = await stores.open({ onFailure: (cause) => failures.push(cause) });
+      const defect = new Error('a defect');
+      const heard: string[] = [];
+      store.subscribe('run-stored', () => {
+        throw defect;
+      });
+      store.subscribe('run-stored', ({ run_id: id }) => heard.push(`run ${id}`));
+      store.subscribe('folder-replaced', ({ store_id: id }) => heard.push(`folder ${id}`));
+      await store.transaction(async (tx) => {
+        await tx.put('run', 'a', {});
+        tx.publish({ type: 'run-stored', run_id: 'a' });
+        tx.publish({ type: 'folder-replaced', store_id: 's', folder: '/data' });
+      });
+      expect(heard).toEqual(['run a', 'folder s']);
+      expect(failures).toEqual([defect]);
+      await store.transaction((tx) => tx.put('run', 'b', {}));
+      expect(await store.ids('run')).toEqual(['a', 'b']);
+    });
+  });
+}
+
+function describeRevisions(stores: Stores): void {
+  describe('a revision', () => {
+    test('of a kind is another once a write of it is acknowledged, and that of no other kind', async () => {
+      const { store } = await stores.open();
+      const revisions = () => Promise.all([store.revision('index'), store.revision('strategy')]);
+      const [index, strategy] = await revisions();
+      await store.transaction((tx) => tx.put('index', 'a', { value: 1 }));
+      const [written] = await revisions();
+      expect(written).toBeGreaterThan(index);
+      await store.transaction((tx) => tx.delete('index', 'a'));
+      const [deleted] = await revisions();
+      expect(deleted).toBeGreaterThan(written);
+      await store.transaction((tx) => tx.get('index', 'b'));
+      await store.transaction((tx) => tx.delete('index', 'b'));
+      const failing = store.transaction(async (tx) => {
+        await tx.put('index', 'b', {});
+        throw new Error('no');
+      });
+      await expect(failing).rejects.toThrow('no');
+      expect(await revisions()).toEqual([deleted, strategy]);
+    });
+
+    test('that is the same before and after a list speaks for its content', async () => {
+      const { store } = await stores.open();
+      const known = new Map<number, string>();
+      const writes = Array.from({ length: 40 }, (_, n) => store.transaction((tx) => tx.put('index', 'a', { n })));
+      for (const write of writes) {
+        await write;
+        const before = await store.revision('index');
+        const { documents } = await store.list('index', (body) => (body as { n: number }).n);
+        if ((await store.revision('index')) !== before) continue;
+        expect(known.get(before) ?? String(documents)).toBe(String(documents));
+        known.set(before, String(documents));
+      }
+      expect(known.size).toBeGreaterThan(0);
+    });
+  });
+}
+
+function describeArtifacts(stores: Stores): void {
+  const ref = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: digit.repeat(64) });
+  const names = async (store: { referencedArtifacts(): Promise<ReadonlySet<string>> }) =>
+    [...(await store.referencedArtifacts())].sort();
+
+  describe('artifacts that documents name', () => {
+    test('are reported when their last document goes, over restarts, and not before', async () => {
+      const dropped: string[] = [];
+      const { store: first, reopen } = await stores.open({ onUnreferenced: (gone) => void dropped.push(...gone) });
+      await first.transaction(async (tx) => {
+        await tx.put('run', 'a', { result: ref('1'), columns: ref('2') });
+        await tx.put('job', 'backtest:a', { result: { artifact: ref('1') } });
+      });
+      await first.transaction((tx) => tx.delete('job', 'backtest:a'));
+      expect(dropped).toEqual([]);
+      const store = await reopen();
+      expect(await names(store)).toEqual([ref('1').name, ref('2').name]);
+      await store.transaction((tx) => tx.put('run', 'a', { result: ref('3'), columns: ref('2') }));
+      expect(dropped).toEqual([ref('1').name]);
+      expect(await names(store)).toEqual([ref('2').name, ref('3').name]);
+      await store.transaction((tx) => tx.delete('run', 'a'));
+      expect(dropped.toSorted()).toEqual([ref('1').name, ref('2').name, ref('3').name]);
+      expect(await names(store)).toEqual([]);
+    });
+
+    test('move between documents in one transaction without a report', async () => {
+      const dropped: string[] = [];
+      const { store } = await stores.open({ onUnreferenced: (gone) => void dropped.push(...gone) });
+      await store.transaction((tx) => tx.put('run', 'a', { result: ref('1') }));
+      await store.transaction(async (tx) => {
+        await tx.delete('run', 'a');
+        await tx.put('run', 'b', { result: ref('1') });
+      });
+      await store.transaction(async (tx) => {
+        await tx.put('run', 'b', { result: ref('2') });
+        await tx.put('run', 'b', { result: ref('1') });
+      });
+      const failing = store.transaction(async (tx) => {
+        await tx.delete('run', 'b');
+        throw new Error('no');
+      });
+      await expect(failing).rejects.toThrow('no');
+      expect(dropped).toEqual([]);
+      expect(await names(store)).toEqual([ref('1').name]);
+    });
+  });
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { DOCUMENT_KINDS, type StoredEntry } from '#store/port.js';
+import type { Stores } from './document-store-world.js';
+
+export function describeLifeTime(stores: Stores): void {
+  describe('a store', () => {
+    test('keeps documents of every kind over a restart', async () => {
+      const { store, reopen } = await stores.open();
+      await store.transaction(async (tx) => {
+        for (const kind of DOCUMENT_KINDS) await tx.put(kind, 'a', { kind });
+      });
+      const after = await reopen();
+      for (const kind of DOCUMENT_KINDS) expect(await after.get(kind, 'a')).toMatchObject({ body: { kind } });
+    });
+
+    test('ends what is under way when it is closed', async () => {
+      const { store, reopen } = await stores.open();
+      const ids = Array.from({ length: 20 }, (_, n) => `d${String(n).padStart(2, '0')}`);
+      const writes = ids.map((id) => store.transaction((tx) => tx.put('index', id, {})));
+      const [outcomes] = await Promise.all([Promise.allSettled(writes), store.close()]);
+      expect(outcomes.map(({ status }) => status)).toEqual(ids.map(() => 'fulfilled'));
+      expect(await (await reopen()).ids('index')).toEqual(ids);
+    });
+
+    test('takes no write, answers no read and reports nothing once it is closed, however often', async () => {
+      const { store } = await stores.open();
+      const heard: string[] = [];
+      store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
+      await store.transaction((tx) => tx.put('index', 'a', {}));
+      await store.close();
+      await store.close();
+      let ran = 0;
+      for (const call of [
+        () => store.get('index', 'a'),
+        () => store.get('index', ''),
+        () => store.ids('index'),
+        () => store.list('index', (body) => body),
+        () => store.revision('index'),
+        () => store.transaction((tx) => tx.get('index', 'a')),
+        () =>
+          store.transaction(async (tx) => {
+            ran++;
+            tx.publish({ type: 'run-stored', run_id: 'a' });
+            await tx.put('index', 'b', {});
+          }),
+      ])
+        await expect(call()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      expect([ran, heard]).toEqual([0, []]);
+    });
+
+    test('is read by another process with all it holds', async () => {
+      const { store, reader: openReader } = await stores.open();
+      const artifact = { name: `${'1'.repeat(32)}.art`, bytes: 1, sha256: '1'.repeat(64) };
+      await store.transaction(async (tx) => {
+        await tx.put('index', 'a', { n: 1 });
+        await tx.put('run', 'a', { result: artifact });
+      });
+      const reader = await openReader();
+      try {
+        const entries: StoredEntry[] = [];
+        for await (const entry of reader.entries()) entries.push(entry);
+        const by = (kind: string) => entries.find((entry) => entry.kind === kind)!;
+        expect(entries).toHaveLength(2);
+        expect(by('index')).toMatchObject({ id: 'a', body: { n: 1 }, unreadable: undefined, artifactNames: [] });
+        expect(by('run')).toMatchObject({ id: 'a', body: { result: artifact }, artifactNames: [artifact.name] });
+        for (const entry of entries) {
+          expect(entry.bytes).toBeGreaterThanOrEqual(JSON.stringify(entry.body).length);
+          expect(await reader.entry(entry.key)).toEqual(entry);
+        }
+        await store.transaction(async (tx) => {
+          await tx.put('index', 'a', { n: 2 });
+          await tx.delete('run', 'a');
+        });
+        expect(await reader.entry(by('index').key)).toMatchObject({ body: { n: 2 } });
+        expect(await reader.entry(by('run').key)).toBeUndefined();
+      } finally {
+        await reader.close();
+      }
+    });
+  });
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { DocumentEngine } from '#store/port.js';
+import { bodyOf, type Stores } from './document-store-world.js';
+
+/** For engines that several processes open at once. */
+export function describeProcesses(stores: Stores): void {
+  async function pair(): Promise<readonly [DocumentEngine, DocumentEngine]> {
+    const { store, beside } = await stores.open();
+    return [store, await beside!()];
+  }
+
+  describe('stores of two processes', () => {
+    test('read what the other one was acknowledged, also what they have read before', async () => {
+      const sides = await pair();
+      for (let n = 0; n < 60; n++) {
+        const [writer, reader] = n % 2 === 0 ? sides : sides.toReversed();
+        const before = await reader!.revision('index');
+        await writer!.transaction<unknown>((tx) =>
+          n % 7 === 6 ? tx.delete('index', 'a') : tx.put('index', 'a', { n }),
+        );
+        const found = await reader!.get('index', 'a');
+        if (n % 7 === 6) expect(found).toBeUndefined();
+        else expect(bodyOf(found)).toEqual({ n });
+        expect(await reader!.ids('index')).toEqual(n % 7 === 6 ? [] : ['a']);
+        expect((await reader!.list('index', (body) => body)).documents).toEqual(n % 7 === 6 ? [] : [{ n }]);
+        expect(await reader!.revision('index')).toBeGreaterThan(before);
+      }
+    });
+
+    test('lose no update of each other', async () => {
+      const sides = await pair();
+      await sides[0].transaction((tx) => tx.put('index', 'count', { n: 0 }));
+      await Promise.all(
+        Array.from({ length: 100 }, (_, i) =>
+          sides[i % 2]!.transaction(async (tx) => {
+            const { n } = bodyOf<{ n: number }>(await tx.get('index', 'count'));
+            await tx.put('index', 'count', { n: n + 1 });
+          }),
+        ),
+      );
+      for (const side of sides) expect(bodyOf(await side.get('index', 'count'))).toEqual({ n: 100 });
+    });
+
+    test('hear the events of each other once, those of one in order of its commits', async () => {
+      const sides = await pair();
+      const heard = sides.map((side) => {
+        const ids: string[] = [];
+        side.subscribe('run-stored', ({ run_id: id }) => ids.push(id));
+        return ids;
+      });
+      for (let n = 0; n < 20; n++)
+        await sides[n % 2]!.transaction(async (tx) => {
+          await tx.put('run', `r${n}`, {});
+          tx.publish({ type: 'run-stored', run_id: String(n) });
+        });
+      for (const ids of heard) {
+        await vi.waitFor(() => expect(ids).toHaveLength(20), { timeout: 60_000 });
+        for (const odd of [0, 1])
+          expect(ids.filter((id) => Number(id) % 2 === odd)).toEqual(
+            Array.from({ length: 10 }, (_, i) => String(2 * i + odd)),
+          );
+      }
+    });
+
+    test('have one list of referenced artifacts', async () => {
+      const [one, other] = await pair();
+      const artifact = { name: `${'1'.repeat(32)}.art`, bytes: 1, sha256: '1'.repeat(64) };
+      await one.transaction((tx) => tx.put('run', 'a', { result: artifact }));
+      expect([...(await other.referencedArtifacts())]).toEqual([artifact.name]);
+      await other.transaction((tx) => tx.delete('run', 'a'));
+      expect([...(await one.referencedArtifacts())]).toEqual([]);
+    });
+
+    test('are closed apart', async () => {
+      const [one, other] = await pair();
+      await one.close();
+      await other.transaction((tx) => tx.put('index', 'a', {}));
+      expect(await other.ids('index')).toEqual(['a']);
+    });
+  });
+}

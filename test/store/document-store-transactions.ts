@@ -1,0 +1,279 @@
+import { describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentTransaction } from '#store/port.js';
+import { seeded } from '../seeded.js';
+import { bodyOf, type Stores } from './document-store-world.js';
+
+export function describeTransactions(stores: Stores): void {
+  describeWhole(stores);
+  describeConcurrent(stores);
+}
+
+function describeWhole(stores: Stores): void {
+  describe('a transaction', () => {
+    test('that throws writes nothing, and throws what it threw', async () => {
+      const { store } = await stores.open();
+      await store.transaction((tx) => tx.put('index', 'a', { version: 1 }));
+      const refusal = new Refusal('INDEX_NOT_FOUND', 'changed its mind');
+      const change = store.transaction(async (tx) => {
+        await tx.put('index', 'a', { version: 2 });
+        await tx.delete('index', 'a');
+        await tx.put('index', 'b', {});
+        throw refusal;
+      });
+      await expect(change).rejects.toBe(refusal);
+      const atOnce = store.transaction(() => {
+        throw refusal;
+      });
+      await expect(atOnce).rejects.toBe(refusal);
+      expect(await store.get('index', 'a')).toMatchObject({ body: { version: 1 } });
+      expect(await store.ids('index')).toEqual(['a']);
+    });
+
+    test('that throws leaves no trace in those beside it', async () => {
+      const { store } = await stores.open();
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 30 }, (_, n) =>
+          store.transaction(async (tx) => {
+            const count = (await tx.ids('index')).length;
+            await tx.put('index', `d${n}`, { count });
+            if (n % 3 === 0) throw new Error('no');
+            return count;
+          }),
+        ),
+      );
+      const counts = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+      expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, n) => n));
+      expect(await store.ids('index')).toHaveLength(20);
+    });
+
+    test('goes on after a body that JSON cannot carry or an id that is none', async () => {
+      const { store } = await stores.open();
+      await store.transaction(async (tx) => {
+        await tx.put('index', 'before', {});
+        await expect(tx.put('index', 'a', { value: Number.NaN })).rejects.toThrow('not a JSON number');
+        await expect(tx.put('index', '', {})).rejects.toThrow('not a document id');
+        await tx.put('index', 'behind', {});
+      });
+      expect(await store.ids('index')).toEqual(['before', 'behind']);
+      await expect(store.transaction((tx) => tx.put('index', 'a', { value: Infinity }))).rejects.toThrow(
+        'not a JSON number',
+      );
+    });
+
+    test('sees its own writes and deletions, the last of them', async () => {
+      const { store } = await stores.open();
+      await store.transaction((tx) => tx.put('index', 'old', {}));
+      const result = await store.transaction(async (tx) => {
+        expect(await tx.delete('index', 'old')).toBe(true);
+        expect(await tx.delete('index', 'old')).toBe(false);
+        await tx.put('index', 'new', { n: 1 });
+        await tx.put('index', 'new', { n: 2 });
+        await tx.put('index', 'short', {});
+        await tx.delete('index', 'short');
+        expect(await tx.get('index', 'old')).toBeUndefined();
+        expect(await tx.get('index', 'new')).toMatchObject({ body: { n: 2 } });
+        expect(await tx.ids('index')).toEqual(['new']);
+        return 'done';
+      });
+      expect(result).toBe('done');
+      expect(await store.ids('index')).toEqual(['new']);
+      expect(await store.get('index', 'new')).toMatchObject({ body: { n: 2 } });
+    });
+
+    test('takes several calls at once', async () => {
+      const { store } = await stores.open();
+      const found = await store.transaction(async (tx) => {
+        await Promise.all(Array.from({ length: 50 }, (_, n) => tx.put('index', `d${n}`, { n })));
+        return Promise.all(Array.from({ length: 50 }, (_, n) => tx.get('index', `d${n}`)));
+      });
+      expect(found.map(bodyOf)).toEqual(Array.from({ length: 50 }, (_, n) => ({ n })));
+    });
+
+    test('that is over takes nothing more', async () => {
+      const { store } = await stores.open();
+      for (const fails of [false, true]) {
+        let left: DocumentTransaction | undefined;
+        const change = store.transaction(async (tx) => {
+          left = tx;
+          if (fails) throw new Error('no');
+        });
+        await change.catch(() => undefined);
+        for (const late of [
+          () => left!.put('index', 'late', {}),
+          () => left!.delete('index', 'late'),
+          () => left!.get('index', 'late'),
+          () => left!.ids('index'),
+          async () => left!.publish({ type: 'run-stored', run_id: 'late' }),
+        ])
+          await expect(late()).rejects.toThrow('the transaction is over');
+        await store.transaction((tx) => tx.put('index', 'next', {}));
+        expect(await store.ids('index')).toEqual(['next']);
+      }
+    });
+
+    test('may finish accepted work', async () => {
+      const { store } = await stores.open();
+      expect(await store.transaction(async (tx) => void (await tx.put('job', 'a', {})), { reserve: true })).toBe(
+        undefined,
+      );
+      expect(await store.ids('job')).toEqual(['a']);
+    });
+  });
+}
+
+function describeConcurrent(stores: Stores): void {
+  describe('transactions at once', () => {
+    test('lose no update of those that read, wait a while and write', async () => {
+      const { store } = await stores.open();
+      await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
+      const raise = () =>
+        store.transaction(async (tx) => {
+          const { n } = bodyOf<{ readonly n: number }>(await tx.get('index', 'count'));
+          for (let turn = n % 3; turn >= 0; turn--) await Promise.resolve();
+          await tx.put('index', 'count', { n: n + 1 });
+          return n;
+        });
+      const seen = await Promise.all(Array.from({ length: 200 }, raise));
+      expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, n) => n));
+      expect(await store.get('index', 'count')).toMatchObject({ body: { n: 200 } });
+    });
+
+    test('create a document once when each looks whether it is there', async () => {
+      const { store } = await stores.open();
+      const create = (n: number) =>
+        store.transaction(async (tx) => {
+          if ((await tx.get('index', 'a')) !== undefined) throw new Refusal('INDEX_EXISTS', 'It is there.');
+          await tx.put('index', 'a', { n });
+          return n;
+        });
+      const outcomes = await Promise.allSettled(Array.from({ length: 25 }, (_, n) => create(n)));
+      const created = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+      expect(created).toHaveLength(1);
+      expect(bodyOf(await store.get('index', 'a'))).toEqual({ n: created[0] });
+      for (const outcome of outcomes)
+        if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'INDEX_EXISTS' });
+    });
+
+    test('hold a limit that each counts the documents for', async () => {
+      const { store } = await stores.open();
+      const outcomes = await Promise.all(
+        Array.from({ length: 25 }, (_, n) =>
+          store.transaction(async (tx) => {
+            if ((await tx.ids('key')).length >= 7) return false;
+            await tx.put('key', `k${n}`, {});
+            return true;
+          }),
+        ),
+      );
+      expect(outcomes.filter(Boolean)).toHaveLength(7);
+      expect(await store.ids('key')).toHaveLength(7);
+    });
+
+    test('hold what each checks on a document that the other one writes', async () => {
+      const { store } = await stores.open();
+      for (let round = 0; round < 10; round++) {
+        await store.transaction(async (tx) => {
+          for (const id of ['left', 'right']) await tx.put('index', id, { n: 1 });
+        });
+        await Promise.all(
+          ['left', 'right'].map((own) =>
+            store.transaction(async (tx) => {
+              const both = await Promise.all(['left', 'right'].map((id) => tx.get('index', id)));
+              const sum = both.reduce((total, found) => total + bodyOf<{ n: number }>(found).n, 0);
+              if (sum > 1) await tx.put('index', own, { n: 0 });
+            }),
+          ),
+        );
+        const { documents } = await store.list('index', (body) => (body as { n: number }).n);
+        expect(documents.toSorted()).toEqual([0, 1]);
+      }
+    });
+
+    test('are as one after the other, in an order that acknowledgements keep', async () => {
+      const random = seeded(11);
+      const { store } = await stores.open();
+      const history = createHistory();
+      const pick = (): string => `d${Math.floor(random() * 4)}`;
+      for (let wave = 0; wave < 6; wave++) {
+        await Promise.all(
+          Array.from({ length: 12 }, async (_, n) => {
+            const id = `t${wave}-${n}`;
+            const [reads, writes] = [[pick(), pick(), pick()], random() < 0.3 ? [] : [pick(), pick()]];
+            history.ended(
+              wave,
+              id,
+              await store.transaction(async (tx) => {
+                const seen = new Map<string, readonly string[]>();
+                const look = async (document: string) => {
+                  const found = await tx.get('index', document);
+                  return found === undefined ? [] : bodyOf<string[]>(found);
+                };
+                for (const document of reads) seen.set(document, await look(document));
+                for (const document of new Set(writes)) {
+                  seen.set(document, await look(document));
+                  await tx.put('index', document, [...seen.get(document)!, id]);
+                }
+                return { seen, wrote: new Set(writes) };
+              }),
+            );
+          }),
+        );
+      }
+      const final = new Map<string, readonly string[]>();
+      for (const document of await store.ids('index')) final.set(document, bodyOf(await store.get('index', document)));
+      expect(history.contradictions(final)).toEqual([]);
+    });
+  });
+}
+
+interface Step {
+  readonly wave: number;
+  readonly id: string;
+  readonly seen: ReadonlyMap<string, readonly string[]>;
+  readonly wrote: ReadonlySet<string>;
+}
+
+/**
+ * Transactions that append their names to documents, and what each saw: they are serialisable when "comes before",
+ * as the documents and the waves say it, has no circle.
+ */
+function createHistory(): {
+  ended(wave: number, id: string, step: Pick<Step, 'seen' | 'wrote'>): void;
+  contradictions(final: ReadonlyMap<string, readonly string[]>): string[];
+} {
+  const steps: Step[] = [];
+
+  /** Whether `a` is seen to come before `b`. */
+  function precedes(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
+    if (a.wave !== b.wave) return a.wave < b.wave;
+    for (const [document, names] of final) {
+      const [sawA, sawB] = [a.seen.get(document), b.seen.get(document)];
+      if (sawB?.includes(a.id) === true) return true;
+      if (sawA !== undefined && b.wrote.has(document) && sawA.length <= names.indexOf(b.id)) return true;
+    }
+    return false;
+  }
+
+  return {
+    ended: (wave, id, step) => void steps.push({ wave, id, ...step }),
+    contradictions(final) {
+      const faults: string[] = [];
+      for (const { id, seen, wrote } of steps) {
+        for (const [document, names] of seen) {
+          const prefix = (final.get(document) ?? []).slice(0, names.length);
+          if (prefix.join() !== names.join()) faults.push(`${id} saw of ${document} what never was`);
+        }
+        for (const document of wrote)
+          if (final.get(document)?.filter((name) => name === id).length !== 1) faults.push(`${document} lost ${id}`);
+      }
+      let left = [...steps];
+      while (left.length > 0) {
+        const first = left.find((step) => !left.some((other) => other !== step && precedes(other, step, final)));
+        if (first === undefined) return [...faults, `no order of ${left.map(({ id }) => id).join(', ')}`];
+        left = left.filter((step) => step !== first);
+      }
+      return faults;
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import type { DocumentEngine } from '#store/port.js';
+import { describeDocumentStore } from './document-store-contract.js';
+import { createMemoryEngine } from './memory-engine.js';
+
+describeDocumentStore(
+  'documents in memory',
+  async (options) => {
+    const engine = createMemoryEngine();
+    let store = engine.open(options);
+    const others: DocumentEngine[] = [];
+    return {
+      store,
+      async reopen() {
+        await store.close();
+        store = engine.open(options);
+        return store;
+      },
+      reader: async () => engine.reader(),
+      async beside() {
+        const other = engine.open();
+        others.push(other);
+        return other;
+      },
+      async discard() {
+        for (const each of [store, ...others]) await each.close();
+      },
+    };
+  },
+  { servesProcesses: true },
+);

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import type { CommitEvent } from '#domain/commit-events.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { Refusal } from '#domain/refusal.js';
+import { createCommitListeners } from '#store/commit-listeners.js';
+import { isDocumentId } from '#store/document-id.js';
+import { namesIn } from '#store/files/artifact-owners.js';
+import type {
+  DocumentEngine,
+  DocumentEngineOptions,
+  DocumentKind,
+  DocumentsReader,
+  StoredDocument,
+} from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { byCodePoint } from './document-store-world.js';
+
+type Texts = Map<string, Omit<StoredDocument, 'body' | 'id'> & { readonly text: string }>;
+
+/** Documents of several processes in the memory of one: the least that an engine can be. */
+export interface MemoryEngine {
+  open(options?: DocumentEngineOptions): DocumentEngine;
+  reader(): DocumentsReader;
+}
+
+export function createMemoryEngine(): MemoryEngine {
+  let texts: Texts = new Map();
+  const revisions = new Map<DocumentKind, number>();
+  const hears = new Set<(events: readonly CommitEvent[]) => void>();
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const keyOf = (kind: DocumentKind, id: string): string => `${kind}\u0000${id}`;
+  const idsIn = (of: Texts, kind: DocumentKind): string[] =>
+    [...of.keys()]
+      .flatMap((key) => (key.startsWith(keyOf(kind, '')) ? [key.slice(kind.length + 1)] : []))
+      .sort(byCodePoint);
+  const find = (of: Texts, kind: DocumentKind, id: string): StoredDocument | undefined => {
+    const found = of.get(keyOf(kind, id));
+    return found && { id, body: JSON.parse(found.text) as unknown, etag: found.etag, updatedAt: found.updatedAt };
+  };
+  const namesOf = (of: Texts): Set<string> =>
+    new Set([...of.values()].flatMap(({ text }) => namesIn(Buffer.from(text))));
+  const entryOf = (key: string) => {
+    const text = texts.get(key)?.text;
+    if (text === undefined) return undefined;
+    const [kind, id] = key.split('\u0000') as [DocumentKind, string];
+    const artifactNames = namesIn(Buffer.from(text));
+    return {
+      key,
+      kind,
+      id,
+      bytes: text.length,
+      unreadable: undefined,
+      body: JSON.parse(text) as unknown,
+      artifactNames,
+    };
+  };
+
+  function open({ now = Date.now, onUnreferenced, onFailure }: DocumentEngineOptions = {}): DocumentEngine {
+    const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
+    hears.add(listeners.call);
+    let isClosed = false;
+    const whileOpen = <T>(read: () => T): Promise<T> =>
+      new Promise((resolve) => {
+        if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
+        resolve(read());
+      });
+
+    function commit(staged: Texts, written: ReadonlySet<DocumentKind>, events: readonly CommitEvent[]): void {
+      const before = namesOf(texts);
+      texts = staged;
+      const after = namesOf(texts);
+      for (const kind of written) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
+      const dropped = [...before].filter((name) => !after.has(name));
+      if (dropped.length > 0) onUnreferenced?.(dropped);
+      for (const call of hears) call(events);
+    }
+
+    return {
+      get: (kind, id) => whileOpen(() => find(texts, kind, id)),
+      ids: (kind) => whileOpen(() => idsIn(texts, kind)),
+      revision: (kind) => whileOpen(() => revisions.get(kind) ?? 0),
+      list: (kind, read) =>
+        whileOpen(() => {
+          const all = idsIn(texts, kind).map((id) => read(find(texts, kind, id)!.body, id));
+          const documents = all.filter((document) => document !== undefined);
+          const invalid = all.length - documents.length;
+          return { documents, skipped: invalid, skipped_causes: { unreadable: 0, invalid, unsupported: 0 } };
+        }),
+      async transaction(change) {
+        await whileOpen(() => undefined);
+        const done = turn.then(async () => {
+          const staged: Texts = new Map(texts);
+          const written = new Set<DocumentKind>();
+          const events: CommitEvent[] = [];
+          let isOver = false;
+          const within = <T>(call: () => T): T => {
+            if (isOver) throw new Error('the transaction is over');
+            return call();
+          };
+          const time = formatTimestamp(now());
+          try {
+            const result = await change({
+              get: async (kind, id) => within(() => find(staged, kind, id)),
+              ids: async (kind) => within(() => idsIn(staged, kind)),
+              put: async (kind, id, body) =>
+                within(() => {
+                  if (!isDocumentId(id)) throw new Error(`not a document id: ${id.slice(0, 80)}`);
+                  const text = canonicalJson(body);
+                  const etag = createHash('sha256').update(text).digest('hex');
+                  staged.set(keyOf(kind, id), { text, etag, updatedAt: time });
+                  written.add(kind);
+                  return etag;
+                }),
+              delete: async (kind, id) =>
+                within(() => staged.delete(keyOf(kind, id)) && written.add(kind) !== undefined),
+              publish: (event) => within(() => void events.push(event)),
+            });
+            commit(staged, written, events);
+            return result;
+          } finally {
+            isOver = true;
+          }
+        });
+        turn = done.catch(() => undefined);
+        return done;
+      },
+      subscribe: listeners.add,
+      referencedArtifacts: () => whileOpen(() => namesOf(texts)),
+      async close() {
+        await turn;
+        isClosed = true;
+        hears.delete(listeners.call);
+      },
+    };
+  }
+
+  return {
+    open,
+    reader: () => ({
+      async *entries() {
+        for (const key of texts.keys()) yield entryOf(key)!;
+      },
+      entry: async (key) => entryOf(key),
+      close: async () => {},
+    }),
+  };
+}

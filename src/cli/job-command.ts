@@ -24,6 +24,8 @@ export interface JobCommand<R> extends Grammar {
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
   /** Records of the result as a table, for `--csv`. */
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
+  /** Status that the command ends with; done unless given. */
+  exitStatus?(result: R): number;
   /** Bytes of the file `--out` names; the result as JSON unless given. */
   file?(client: DivisorClient, result: R): Promise<Uint8Array>;
 }
@@ -47,11 +49,12 @@ export async function runJobCommand<R>(
     const screen = jobScreen(name, common.json || common.csv);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
+    const status = command.exitStatus?.(result) ?? EXIT.done;
     if (common.csv) {
       const text = csvOf(command.csv!(result)); // checked above
       if (common.out === undefined) process.stdout.write(text);
       else await writeWhole(common.out, [Buffer.from(text)]);
-      return EXIT.done;
+      return status;
     }
     if (common.out !== undefined)
       await writeWhole(common.out, [
@@ -61,7 +64,7 @@ export async function runJobCommand<R>(
     if (!screen.asJson) process.stdout.write(command.show(result, flags));
     else if (common.out !== undefined) screen.line({ event: 'result', out: common.out });
     else printLines(screen, command.lines?.(result) ?? { event: '', records: [], rest: result as object });
-    return EXIT.done;
+    return status;
   });
 }
 

@@ -77,7 +77,7 @@ export const jobRoutes = routes({
     tag: 'jobs',
     summary: 'Jobs, newest first.',
     query: z.strictObject({
-      kind: z.enum(JOB_KINDS).optional().meta({ description: 'Only jobs of this kind.' }),
+      kind: z.array(z.enum(JOB_KINDS)).optional().meta({ description: 'Only jobs of one of these kinds.' }),
       status: z.array(z.enum(JOB_STATUS_NAMES)).optional().meta({ description: 'Only jobs in one of these states.' }),
       limit: z.int().min(1).max(LIMITS.MAX_LISTED_JOBS).default(100).meta({ description: 'At most so many jobs.' }),
       before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this one.' }),

@@ -38,6 +38,15 @@ export type RenderResult = z.infer<typeof RenderResult>;
 
 export const RenderJobStatus = jobStatus('RenderJobStatus', 'render', RenderResult);
 
+export const RenderCollection = z
+  .strictObject({
+    renders: z.array(RenderResult).meta({ description: 'Finished renders, newest first.' }),
+    total: z.int().min(0).meta({ description: 'Renders of the filters, on all pages.' }),
+    ...skippedFields,
+  })
+  .meta({ id: 'RenderCollection' });
+export type RenderCollection = z.infer<typeof RenderCollection>;
+
 export const SavedReportTemplate = ReportTemplateDocument.extend({
   findings: z
     .array(Finding)
@@ -90,6 +99,21 @@ export const reportRoutes = routes({
       'RUN_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
     ],
+  },
+  listRenders: {
+    method: 'GET',
+    path: '/reports/renders',
+    scope: 'read',
+    tag,
+    summary: 'Finished renders, newest first.',
+    query: z.strictObject({
+      index_id: Id.optional().meta({ description: 'Only renders of built-ins for this index.' }),
+      template_id: Id.optional().meta({ description: 'Only renders of this template.' }),
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'At most so many renders.' }),
+      before: Id.optional().meta({ description: 'Only renders older than this one: the next page.' }),
+    }),
+    success: { status: 200, description: 'The renders.', schema: RenderCollection },
+    errors: [],
   },
   getRender: {
     method: 'GET',

@@ -35,6 +35,8 @@ export const LIMITS = {
   MAX_JOB_SECONDS: 3600,
   /** Time a cancelled job has to give its worker back. */
   CANCEL_GRACE_SECONDS: 2,
+  /** Indices of `POST /analytics/backtests`: as many answers as a listing of jobs. */
+  MAX_BATCH_IDS: 500,
   /** Runs of `GET /analytics/compare`. */
   MAX_COMPARE_IDS: 32,
   /** Starts of one job before it counts as poison. */

@@ -142,7 +142,7 @@ export type Ending =
   | { readonly type: 'release' };
 
 export interface JobQuery {
-  readonly kind?: JobKindName | undefined;
+  readonly kinds?: readonly JobKindName[] | undefined;
   readonly statuses?: readonly JobState[] | undefined;
   readonly limit: number;
   /** Only jobs submitted before this one; none when it is unknown. */

@@ -36,6 +36,23 @@ print(json.dumps([run["metrics"]["total_return"], seen]))`);
     expect(said).toEqual([overview.metrics.total_return, []]);
   });
 
+  test('backtests many indices, and has the outcome of each', async () => {
+    const said = await outputOf(`
+run = d.backtest("PY", transaction_cost_bps=5)
+rows = d.backtests(["PY", "NOBODY"], transaction_cost_bps=5)
+again = d.backtests(["PY"], transaction_cost_bps=5, if_stale=True)
+print(json.dumps([[(row["index_id"], row["outcome"]) for row in rows + again], rows[0]["total_return"] == run["metrics"]["total_return"], rows[1]["error"]["code"]]))`);
+    expect(said).toEqual([
+      [
+        ['PY', 'done'],
+        ['NOBODY', 'refused'],
+        ['PY', 'current'],
+      ],
+      true,
+      'INDEX_NOT_FOUND',
+    ]);
+  });
+
   test('reads prices, reference data and weights', async () => {
     const said = await outputOf(`
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]

@@ -50,6 +50,15 @@ function withoutItsSplit() {
   return { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
 }
 
+/** Index that those of the examples are beside. */
+const EQUAL_100 = {
+  id: 'EQUAL-100',
+  name: 'Equal hundred',
+  calendar: 'XNYS',
+  base_date: '2019-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+
 export interface Teller {
   /** Sends the example of an operation; follows the job it starts to its end. */
   tell(id: string): Promise<Outcome>;
@@ -84,15 +93,9 @@ export function createTeller(service: LiveService): Teller {
       );
     },
     repairStore: () => service.ok('POST', '/data/import', { name: 'Doubtful', tables: { market: withoutItsSplit() } }),
+    startBacktests: () => service.ok('PUT', '/indices/EQUAL-100', EQUAL_100),
     compareRuns: async () => {
-      const document = {
-        id: 'EQUAL-100',
-        name: 'Equal hundred',
-        calendar: 'XNYS',
-        base_date: '2019-01-02',
-        pipeline: { weighting: { type: 'EqualWeight' } },
-      };
-      await service.ok('PUT', '/indices/EQUAL-100', document);
+      await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
@@ -118,6 +121,8 @@ export function createTeller(service: LiveService): Teller {
       await preparations[id]?.();
       const { method, path, body } = adapted(id, exampleRequest(OPERATIONS.get(id)!, made));
       const answer = await service.ask(method, path, body);
+      const { backtests = [] } = answer.body as { readonly backtests?: readonly { readonly job?: JobStatus | null }[] };
+      for (const { job } of backtests) if (job) await finish(job);
       return { answer, job: answer.status === 202 ? await finish(answer.body as JobStatus) : undefined };
     },
   };

@@ -164,7 +164,9 @@ function describeListing({ joined }: Queues): void {
         ({ job_id: id, result }) => `${id.split(':')[1]} ${String(result)}`,
       );
     expect(await listed({})).toEqual(['r null', 'c null', 'b null', 'a null']);
-    expect(await listed({ kind: 'backtest', limit: 2 })).toEqual(['c null', 'b null']);
+    expect(await listed({ kinds: ['backtest'], limit: 2 })).toEqual(['c null', 'b null']);
+    expect(await listed({ kinds: ['render', 'risk'] })).toEqual(['r null']);
+    expect(await listed({ kinds: ['backtest', 'render'], limit: 2 })).toEqual(['r null', 'c null']);
     expect(await listed({ statuses: ['cancelled', 'succeeded'] })).toEqual(['b null', 'a null']);
     expect(await listed({ before: 'backtest:b' })).toEqual(['a null']);
     expect(await listed({ before: 'backtest:unknown' })).toEqual([]);

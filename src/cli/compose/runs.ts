@@ -9,6 +9,7 @@ import { sweepHandlers } from '#http/routes/sweeps.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
 import type { CalendarViews } from '#services/indices/calendars.js';
 import { createAnalytics } from '#services/runs/analytics.js';
+import { createBacktestBatches } from '#services/runs/backtest-batches.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createExports } from '#services/runs/exports.js';
 import { createReplayJob, createReplays } from '#services/runs/replays.js';
@@ -50,7 +51,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
   return {
     kinds: { backtest, replay, sweep, simulate },
     handlers: {
-      ...analyticsHandlers(analytics),
+      ...analyticsHandlers(analytics, createBacktestBatches(analytics)),
       ...runViewHandlers(runViews),
       ...exportHandlers(createExports(rooms)),
       ...replayHandlers(replays),

@@ -1,5 +1,6 @@
 import type { JobCommand } from '../job-command.js';
 import { backtest } from './backtest.js';
+import { backtests } from './backtests.js';
 import { importMarket } from './import.js';
 import { inspectData } from './inspect.js';
 import { optimise } from './optimise.js';
@@ -12,6 +13,7 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   import: importMarket,
   inspect: inspectData,
   backtest,
+  backtests,
   sweep,
   optimise,
   risk,

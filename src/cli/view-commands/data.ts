@@ -33,14 +33,42 @@ export const jobs = viewCommand({
   summary: 'List jobs, the newest first.',
   words: [],
   flags: {
-    kind: { type: 'string', value: 'KIND', help: 'Only jobs of this kind.' },
+    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, with commas between them.' },
+    status: { type: 'string', value: 'STATES', help: 'Only jobs in these states, with commas between them.' },
     limit: { type: 'number', value: 'N', help: 'At most so many; 50 unless given.' },
   },
-  examples: ['divisor jobs --kind backtest'],
+  examples: ['divisor jobs --kind backtest,render', 'divisor jobs --status failed'],
   ask: (client, _words, flags) =>
-    client.call('listJobs', { query: { kind: flags.text('kind'), limit: flags.number('limit') ?? 50 } as never }), // the service says which kinds there are
+    client.call('listJobs', {
+      query: {
+        kind: flags.text('kind'),
+        status: flags.text('status'),
+        limit: flags.number('limit') ?? 50,
+      } as never, // the service says which kinds and states there are
+    }),
   records: (result) => result.jobs,
   columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
+});
+
+export const renders = viewCommand({
+  summary: 'List rendered reports, the newest first.',
+  words: [],
+  flags: {
+    index: { type: 'string', value: 'ID', help: 'Only renders of built-in templates for this index.' },
+    template: { type: 'string', value: 'ID', help: 'Only renders of this template.' },
+    limit: { type: 'number', value: 'N', help: 'At most so many; 50 unless given.' },
+  },
+  examples: ['divisor renders --index CORE-100'],
+  ask: (client, _words, flags) =>
+    client.call('listRenders', {
+      query: {
+        index_id: flags.text('index'),
+        template_id: flags.text('template'),
+        limit: flags.number('limit') ?? 50,
+      },
+    }),
+  records: (result) => result.renders,
+  columns: ['render_id', 'template_id', 'index_id', 'pages', 'bytes', 'rendered_at'],
 });
 
 export const activate: JobCommand<DataStore> = {

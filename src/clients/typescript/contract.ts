@@ -155,6 +155,46 @@ export interface AttributionView {
   readonly end: string;
 }
 
+export interface BacktestBatch {
+  /** One for each id, in their order. */
+  readonly backtests: readonly BacktestBatchEntry[];
+  /** Entries with a job. */
+  readonly queued: number;
+  /** Entries whose stored run is not stale. */
+  readonly current: number;
+  /** Entries with an error. */
+  readonly refused: number;
+}
+
+export interface BacktestBatchEntry {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** `queued`: a job runs it. `current`, with `if_stale`: the stored run is what a run of the request would give. `refused`: see `error`. */
+  readonly outcome: 'queued' | 'current' | 'refused';
+  /** Set exactly when queued. */
+  readonly job: BacktestJobStatus | null;
+  /** Set exactly when refused: the error of a backtest of the one. */
+  readonly error: ErrorDetail | null;
+}
+
+/** The terms hold for every id, as in a backtest of one. */
+export interface BacktestBatchRequest {
+  /** External benchmark: a second comparison beside the tracked index. */
+  readonly benchmark?: BenchmarkRefInput | null | undefined;
+  /** First day; the base date of the index by default, and never before it. */
+  readonly start?: string | null | undefined;
+  /** Last day; the last of the served store by default. */
+  readonly end?: string | null | undefined;
+  /** Money the portfolio starts with, in the index currency. */
+  readonly initial_capital?: number | undefined;
+  /** Cost of a trade in basis points of its notional. */
+  readonly transaction_cost_bps?: number | undefined;
+  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. */
+  readonly if_stale?: boolean | undefined;
+  /** Indices and strategies, at most 500; one that is named twice counts once. */
+  readonly ids: readonly string[];
+}
+
 export interface BacktestJobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
@@ -4039,6 +4079,17 @@ export interface RelativePositionBoundsRow {
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
+export interface RenderCollection {
+  /** Finished renders, newest first. */
+  readonly renders: readonly RenderResult[];
+  /** Renders of the filters, on all pages. */
+  readonly total: number;
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
 export interface RenderJobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
@@ -6029,7 +6080,7 @@ export interface Operations {
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -6132,6 +6183,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly body?: BacktestRequest | null | undefined };
     answer: BacktestJobStatus;
     unchanged: BacktestRunResult;
+  };
+  /** Backtest many indices and strategies, each as a job of its own. */
+  startBacktests: {
+    request: { readonly body: BacktestBatchRequest };
+    answer: BacktestBatch;
   };
   /** Stored records, by id. */
   listBacktests: {
@@ -6337,6 +6393,11 @@ export interface Operations {
   renderReport: {
     request: { readonly body: RenderRequest };
     answer: RenderJobStatus;
+  };
+  /** Finished renders, newest first. */
+  listRenders: {
+    request: { readonly query?: { readonly index_id?: string | undefined; readonly template_id?: string | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    answer: RenderCollection;
   };
   /** A rendered report. */
   getRender: {
@@ -6596,6 +6657,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getMethodology: 'GET /indices/{index_id}/methodology',
   packRebalance: 'POST /indices/{index_id}/rebalance-pack',
   startBacktest: 'POST /analytics/{index_id}/backtest',
+  startBacktests: 'POST /analytics/backtests',
   listBacktests: 'GET /analytics/backtests',
   compareRuns: 'GET /analytics/compare',
   getRecord: 'GET /analytics/{index_id}/record',
@@ -6637,6 +6699,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',
+  listRenders: 'GET /reports/renders',
   getRender: 'GET /reports/renders/{render_id}',
   deleteRender: 'DELETE /reports/renders/{render_id}',
   listTemplates: 'GET /reports/templates',

@@ -5,6 +5,7 @@ import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
+import { BacktestBatch, BacktestBatchRequest } from './batch.js';
 import { BacktestRequest } from './request.js';
 import { BacktestResultSummary, BacktestRecordCollection } from './record.js';
 import { BacktestRunResult, BacktestJobStatus } from './run.js';
@@ -60,6 +61,21 @@ export const analyticsRoutes = routes({
       'NO_DATA_SOURCE',
       'NOT_SUPPORTED',
     ],
+  },
+  startBacktests: {
+    method: 'POST',
+    path: '/analytics/backtests',
+    scope: 'run',
+    tag,
+    summary: 'Backtest many indices and strategies, each as a job of its own.',
+    description:
+      'Each id is answered by itself: a refusal of one, unknown ids and full queues too, does not keep the others from running. With `if_stale` only those run whose stored run is not what a run of the request would give now: a request that was answered in part can be sent again.',
+    body: {
+      schema: BacktestBatchRequest,
+      example: { ids: ['LARGE-100', 'EQUAL-100'], if_stale: true },
+    },
+    success: { status: 200, description: 'What became of each, in the order of the ids.', schema: BacktestBatch },
+    errors: ['NO_DATA_SOURCE'],
   },
   listBacktests: {
     method: 'GET',

@@ -1,11 +1,12 @@
 import type { analyticsRoutes } from '#contract/analytics/routes.js';
 import type { Analytics } from '#services/runs/analytics.js';
+import type { BacktestBatches } from '#services/runs/backtest-batches.js';
 import type { StoredBytes } from '#services/runs/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { namesEtag } from '../reply.js';
 import { viewReply } from '../view-reply.js';
 
-export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyticsRoutes> {
+export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<typeof analyticsRoutes> {
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
@@ -14,6 +15,10 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
       if (current) return { status: 200, stream: current.open(), length: current.length };
       const status = await analytics.start(params.index_id, request, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    async startBacktests({ body, origin }) {
+      const { ids, if_stale: isIfStale, ...request } = body();
+      return { json: await batches.start({ ids, request, isIfStale }, origin) };
     },
     listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
     compareRuns: async ({ query, signal }) => viewReply(await analytics.compare(query.ids, query, signal)),

@@ -9,7 +9,7 @@ const COMMENT_EVERY_MS = 15_000;
 export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
   return {
     listJobs: async ({ query: { kind, status, limit, before } }) => ({
-      json: await jobs.list({ kind, statuses: status, limit, before }),
+      json: await jobs.list({ kinds: kind, statuses: status, limit, before }),
     }),
     getJob: async ({ params, query, signal }) =>
       jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),

@@ -8,6 +8,7 @@ export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> 
       const status = await reports.render(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
+    listRenders: async ({ query }) => ({ json: await reports.listRenders(query) }),
     async getRender({ params }) {
       const { fileName, length, etag, open } = await reports.getRender(params.render_id);
       return {

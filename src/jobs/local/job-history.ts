@@ -73,10 +73,10 @@ export function createJobHistory(revision: number): JobHistory {
       jobs.delete(id);
     },
     ids: (kind) => [...jobs].flatMap(([jobId, job]) => (job.kind === kind ? [jobId] : [])),
-    *matching({ kind, statuses, before }) {
+    *matching({ kinds, statuses, before }) {
       const end = before === undefined ? Infinity : (jobs.get(before)?.sequence ?? 0);
       for (const [jobId, job] of [...jobs].reverse()) {
-        if (job.sequence >= end || (kind !== undefined && job.kind !== kind)) continue;
+        if (job.sequence >= end || kinds?.includes(job.kind) === false) continue;
         if (statuses !== undefined && !statuses.includes(job.status)) continue;
         yield jobId;
       }

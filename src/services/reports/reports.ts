@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { RenderRequest, ReportTemplateCollection, SavedReportTemplate } from '#contract/reports.js';
+import type {
+  RenderCollection,
+  RenderRequest,
+  ReportTemplateCollection,
+  SavedReportTemplate,
+} from '#contract/reports.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -37,6 +42,14 @@ export interface StoredTemplate {
   readonly etag: string | undefined;
 }
 
+export interface RenderQuery {
+  readonly index_id?: string | undefined;
+  readonly template_id?: string | undefined;
+  readonly limit: number;
+  /** Only renders older than this one. */
+  readonly before?: string | undefined;
+}
+
 /** Report templates and what is rendered from them. */
 export interface Reports {
   /**
@@ -45,6 +58,8 @@ export interface Reports {
    *   RUN_NOT_FOUND
    */
   render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
+  /** Finished renders, newest first. */
+  listRenders(query: RenderQuery): Promise<RenderCollection>;
   /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
   getRender(renderId: string): Promise<RenderedPdf>;
   /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
@@ -144,6 +159,24 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       });
     },
 
+    async listRenders({ index_id: indexId, template_id: templateId, limit, before }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('render', readRender);
+      const matching = all.filter(
+        (render) =>
+          (indexId === undefined || render.index_id === indexId) &&
+          (templateId === undefined || render.template_id === templateId),
+      );
+      // An id begins with the second of its rendering.
+      const newest = matching.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
+      const page = before === undefined ? newest : newest.filter(({ render_id: id }) => id < before);
+      return {
+        renders: page.slice(0, limit),
+        total: matching.length,
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
+    },
+
     async getRender(renderId) {
       const stored = await documents.get('render', renderId);
       if (stored === undefined) throw renderNotFound(renderId);
@@ -231,6 +264,10 @@ function assertEditable(templateId: string): void {
 function readRender(body: unknown): RenderDocument | undefined {
   const parsed = RenderDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;
+}
+
+function toResult({ artifact: _artifact, ...result }: RenderDocument): RenderCollection['renders'][number] {
+  return result;
 }
 
 function templateNotFound(templateId: string): Refusal {

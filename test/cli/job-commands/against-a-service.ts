@@ -138,7 +138,8 @@ export function describeAgainstAService(): void {
     test('each view answers, and a word that is none of a family names what there is', async () => {
       for (const words of [
         ['stores'],
-        ['jobs'],
+        ['jobs', '--kind', 'backtest,render', '--status', 'succeeded'],
+        ['renders'],
         ['index', 'list'],
         ['index', 'preview', 'EVEN'],
         ['index', 'explain', 'EVEN', 'A'],
@@ -154,6 +155,18 @@ export function describeAgainstAService(): void {
       expect(await asked(['index', 'shwo'])).toMatchObject({
         status: 64,
         err: expect.stringContaining('Did you mean index show?'),
+      });
+    });
+
+    test('backtests of many indices tell what became of each, and end with 1 where one was refused', async () => {
+      const { status, out, err } = await asked(['backtests', 'EVEN,NOBODY', '--csv']);
+      const [header, even, nobody] = out.split('\r\n');
+      expect([status, err, header]).toEqual([1, '', 'index_id,outcome,total_return,error']);
+      expect(even).toMatch(/^EVEN,done,-?[\d.e-]+,$/);
+      expect(nobody).toMatch(/^NOBODY,refused,,INDEX_NOT_FOUND: /);
+      expect(await asked(['backtests', 'EVEN', '--if-stale', '--csv'])).toMatchObject({
+        status: 0,
+        out: `${header}\r\nEVEN,current,,\r\n`,
       });
     });
 

@@ -265,6 +265,23 @@ describe('renders', () => {
     });
   });
 
+  test('are listed newest first, by index and template, page by page', async () => {
+    const made = [];
+    for (let i = 0; i < 3; i++) made.push(await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
+    type Page = { readonly renders: readonly Result[]; readonly total: number };
+    const listed = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
+    const ids = made.map(({ render_id: id }) => id).toSorted();
+    const first = await listed('template_id=REBALANCE-A4&limit=2');
+    expect(first.total).toBe(3);
+    expect(first.renders.map(({ render_id: id }) => id)).toEqual([ids[2], ids[1]]);
+    expect(made).toContainEqual(first.renders[0]);
+    const { renders } = await listed(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
+    expect(renders.map(({ render_id: id }) => id)).toEqual([ids[0]]);
+    // A stored template is of no index.
+    expect((await listed('index_id=RUN')).renders.map(({ template_id: id }) => id)).not.toContain('BOUND');
+    expect(await listed('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
+  });
+
   test('are there after a restart, and until they are removed', async () => {
     const { render_id } = await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
     await service.restart();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { liveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
+import { describeBatches } from './stale-runs/batches.js';
 import { equalIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -330,3 +331,5 @@ describe('while another store is served than that of the run', () => {
     });
   });
 });
+
+describeBatches(() => service);

@@ -71,10 +71,10 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def list_jobs(self, *, kind: Optional[Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
-        :param kind: Only jobs of this kind.
+        :param kind: Only jobs of one of these kinds.
         :param status: Only jobs in one of these states.
         :param limit: At most so many jobs.
         :param before: Only jobs submitted before this one.
@@ -192,6 +192,10 @@ class Operations:
     def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None) -> Job[c.BacktestRunResult]:
         """Backtest an index, or a strategy, as a job."""
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body))
+
+    def start_backtests(self, body: c.BacktestBatchRequest) -> c.BacktestBatch:
+        """Backtest many indices and strategies, each as a job of its own."""
+        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body))
 
     def list_backtests(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.BacktestRecordCollection:
         """Stored records, by id.
@@ -483,6 +487,16 @@ class Operations:
     def render_report(self, body: c.RenderRequest) -> Job[c.RenderResult]:
         """Renders a template as a PDF, as a job."""
         return Job(self._transport, self._transport.json("POST", "/reports/render", body=body))
+
+    def list_renders(self, *, index_id: Optional[str] = None, template_id: Optional[str] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.RenderCollection:
+        """Finished renders, newest first.
+
+        :param index_id: Only renders of built-ins for this index.
+        :param template_id: Only renders of this template.
+        :param limit: At most so many renders.
+        :param before: Only renders older than this one: the next page.
+        """
+        return cast("c.RenderCollection", self._transport.json("GET", "/reports/renders", query={"index_id": index_id, "template_id": template_id, "limit": limit, "before": before}))
 
     def get_render(self, render_id: str) -> bytes:
         """A rendered report."""

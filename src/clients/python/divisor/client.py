@@ -21,10 +21,10 @@ import shutil
 import sys
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from .api import Operations
-from .errors import DivisorError, Unreachable
+from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
 from .frames import HAS_PANDAS, as_frame, dated, is_large, ready, split
 from .jobs import Job, Progress
 from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
@@ -242,6 +242,30 @@ class Divisor:
     def backtest(self, index_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
         """Backtests an index and waits. Fields: start, end, initial_capital, transaction_cost_bps, benchmark, if_stale."""
         return self.run(f"/analytics/{word(index_id)}/backtest", fields, progress)
+
+    def backtests(self, index_ids: Iterable[str], progress: Optional[Progress] = None, **fields: Any) -> List[Dict[str, Any]]:
+        """Backtests many indices and waits. Fields: if_stale, and those of `backtest`; they hold for all.
+
+        :returns: one dictionary an index: index_id, outcome (`done`, `current`, `failed` or `refused`), total_return and error
+        """
+        answer = self.transport.json("POST", "/analytics/backtests", {"ids": list(index_ids), **fields})
+        return [self._backtested(entry, progress) for entry in answer["backtests"]]
+
+    def _backtested(self, entry: Mapping[str, Any], progress: Optional[Progress]) -> Dict[str, Any]:
+        row = {"index_id": entry["index_id"], "outcome": entry["outcome"], "total_return": None, "error": entry["error"]}
+        if entry["job"] is None:
+            return row
+        try:
+            run: Any = Job[Any](self.transport, entry["job"]).wait(progress or self.progress)
+        except JobFailed as failed:
+            return {**row, "outcome": "failed", "error": {"code": failed.code, "message": failed.message}}
+        except JobCancelled:
+            return {**row, "outcome": "failed", "error": {"code": None, "message": "The job was cancelled."}}
+        return {**row, "outcome": "done", "total_return": run["metrics"]["total_return"]}
+
+    def renders(self, **query: Any) -> List[Dict[str, Any]]:
+        """Finished renders, newest first. Query: index_id, template_id, limit, before."""
+        return list(self.transport.json("GET", "/reports/renders", query=query)["renders"])
 
     def overview(self, index_id: str) -> Any:
         return self.request("GET", f"/analytics/{word(index_id)}/overview")

@@ -187,6 +187,50 @@ class AttributionView(t.TypedDict):
     end: str
 
 
+class BacktestBatch(t.TypedDict):
+    #: One for each id, in their order.
+    backtests: t.Sequence[BacktestBatchEntry]
+    #: Entries with a job.
+    queued: int
+    #: Entries whose stored run is not stale.
+    current: int
+    #: Entries with an error.
+    refused: int
+
+
+class BacktestBatchEntry(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: `queued`: a job runs it. `current`, with `if_stale`: the stored run is what a run of the request would give. `refused`: see `error`.
+    outcome: t.Literal["queued", "current", "refused"]
+    #: Set exactly when queued.
+    job: t.Optional[BacktestJobStatus]
+    #: Set exactly when refused: the error of a backtest of the one.
+    error: t.Optional[ErrorDetail]
+
+
+class _BacktestBatchRequest(t.TypedDict):
+    #: Indices and strategies, at most 500; one that is named twice counts once.
+    ids: t.Sequence[str]
+
+
+class BacktestBatchRequest(_BacktestBatchRequest, total=False):
+    """The terms hold for every id, as in a backtest of one."""
+
+    #: External benchmark: a second comparison beside the tracked index.
+    benchmark: t.Optional[BenchmarkRefInput]
+    #: First day; the base date of the index by default, and never before it.
+    start: t.Optional[Date]
+    #: Last day; the last of the served store by default.
+    end: t.Optional[Date]
+    #: Money the portfolio starts with, in the index currency.
+    initial_capital: float
+    #: Cost of a trade in basis points of its notional.
+    transaction_cost_bps: float
+    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.
+    if_stale: bool
+
+
 class BacktestJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
@@ -4501,6 +4545,17 @@ class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: RelativePositionBoundsParams
+
+
+class RenderCollection(t.TypedDict):
+    #: Finished renders, newest first.
+    renders: t.Sequence[RenderResult]
+    #: Renders of the filters, on all pages.
+    total: int
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class RenderJobStatus(t.TypedDict):

@@ -209,7 +209,7 @@ interface Refresh {
 /** The newest success of a kind about a store; jobs of a store have its id. */
 async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | null> {
   const kind = jobId.startsWith('sync:') ? 'sync' : 'refresh';
-  const { jobs } = await service.value.call('listJobs', { query: { kind, status: ['succeeded'] }, signal });
+  const { jobs } = await service.value.call('listJobs', { query: { kind: [kind], status: ['succeeded'] }, signal });
   if (!jobs.some(({ job_id: id }) => id === jobId)) return null;
   const job = await service.value.call('getJob', { params: { job_id: jobId }, signal });
   if (job.status !== 'succeeded' || job.finished_at === null) return null;

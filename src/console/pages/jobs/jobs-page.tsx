@@ -31,7 +31,7 @@ export function JobsPage() {
     `jobs ${kind} ${status} ${limit}`,
     (signal) =>
       service.value.call('listJobs', {
-        query: { limit, kind, status: status === undefined ? undefined : [status] },
+        query: { limit, kind: kind && [kind], status: status && [status] },
         signal,
       }),
     { keeps: true },

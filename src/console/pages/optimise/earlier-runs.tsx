@@ -7,7 +7,7 @@ import { JobTable } from '../../components/job-table.js';
 /** Optimisations that were asked for before. */
 export function EarlierRuns() {
   const jobs = useResource('jobs optimise', (signal) =>
-    service.value.call('listJobs', { query: { kind: 'optimise', limit: 50 }, signal }),
+    service.value.call('listJobs', { query: { kind: ['optimise'], limit: 50 }, signal }),
   );
   return (
     <Answered resource={jobs} what="earlier runs">

@@ -23,7 +23,7 @@ import './reports.css';
 export function ReportsPage() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const renders = useResource('jobs render', (signal) =>
-    service.value.call('listJobs', { query: { kind: 'render', limit: 200 }, signal }),
+    service.value.call('listJobs', { query: { kind: ['render'], limit: 200 }, signal }),
   );
   const open = parameter('render');
   return (

@@ -26,7 +26,7 @@ export function SweepsPage() {
     follows: false,
   });
   const jobs = useResource('jobs sweep', (signal) =>
-    service.value.call('listJobs', { query: { kind: 'sweep', limit: 100 }, signal }),
+    service.value.call('listJobs', { query: { kind: ['sweep'], limit: 100 }, signal }),
   );
   return (
     <Page title="Sweeps" subtitle="Many variants of an index, run and ranked as one job">

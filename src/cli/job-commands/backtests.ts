@@ -1,0 +1,71 @@
+import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
+import { EXIT } from '../connection.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+
+/** What became of one index. */
+interface Backtested {
+  readonly index_id: string;
+  readonly outcome: 'done' | 'current' | 'failed' | 'refused';
+  /** Null unless it ran. */
+  readonly total_return: number | null;
+  /** Why it failed or was refused; null otherwise. */
+  readonly error: string | null;
+}
+
+export const backtests: JobCommand<readonly Backtested[]> = {
+  summary: 'Backtest many stored indices, each as a job of its own.',
+  notes: 'Interrupted, it leaves the jobs to the service. It ends with 1 when one of them failed or was refused.',
+  words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies with commas between them.' }],
+  flags: {
+    start: { type: 'string', value: 'DATE', help: 'First date; the base date of each otherwise.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date; the latest held otherwise.' },
+    'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
+    'if-stale': { type: 'boolean', help: 'Run only those whose stored run is not what a run would give now.' },
+  },
+  examples: ['divisor backtests CORE-100,EVEN-100 --if-stale', 'divisor backtests CORE-100,EVEN-100 --csv'],
+  async submit(client, [ids = ''], flags) {
+    const { backtests: entries } = await client.call('startBacktests', {
+      body: {
+        ids: ids.split(','),
+        start: flags.text('start'),
+        end: flags.text('end'),
+        transaction_cost_bps: flags.number('cost-bps'),
+        if_stale: flags.isSet('if-stale') ?? false,
+      },
+    });
+    const result: Backtested[] = [];
+    for (const { index_id, outcome, job, error } of entries) {
+      const nothing = { index_id, total_return: null, error: null };
+      if (job !== null) result.push(await finished(client, index_id, job));
+      else if (outcome === 'current') result.push({ ...nothing, outcome });
+      else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
+    }
+    return { result };
+  },
+  show: (result) => table([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
+  lines: (result) => ({ event: 'row', records: result, rest: { rows: result.length } }),
+  csv: (result) => ({ header: HEADER, rows: rowsOf(result) }),
+  exitStatus: (result) =>
+    result.some(({ outcome }) => outcome === 'failed' || outcome === 'refused') ? EXIT.jobFailed : EXIT.done,
+};
+
+const HEADER = ['index_id', 'outcome', 'total_return', 'error'];
+
+const rowsOf = (result: readonly Backtested[]) =>
+  result.map(({ index_id, outcome, total_return, error }) => [index_id, outcome, total_return, error]);
+
+type Job = Parameters<DivisorClient['waitForJob']>[0] & {
+  readonly result: { readonly metrics: { readonly total_return: number } } | null;
+};
+
+async function finished(client: DivisorClient, index_id: string, job: Job): Promise<Backtested> {
+  try {
+    const { metrics } = await client.waitForJob(job);
+    return { index_id, outcome: 'done', total_return: metrics.total_return, error: null };
+  } catch (failure) {
+    // A job that failed has no status of HTTP; anything else is not about this index alone.
+    if (!(failure instanceof DivisorError) || failure.status !== null) throw failure;
+    return { index_id, outcome: 'failed', total_return: null, error: failure.message };
+  }
+}

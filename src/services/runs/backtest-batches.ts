@@ -1,0 +1,63 @@
+import { setImmediate } from 'node:timers/promises';
+import type { BacktestBatch } from '#contract/analytics/batch.js';
+import type { BacktestRequest } from '#contract/analytics/request.js';
+import { ERRORS, Refusal } from '#domain/refusal.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { Analytics } from './analytics.js';
+
+/** Backtests of many indices by one request. */
+export interface BacktestBatches {
+  /**
+   * Queues a backtest of each index, or of each whose stored run is stale. A refusal of one stands in its entry.
+   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which hold for all of them; what was
+   *   queued before stays
+   */
+  start(order: BatchOrder, origin: Origin | null): Promise<BacktestBatch>;
+}
+
+export interface BatchOrder {
+  readonly ids: readonly string[];
+  readonly request: BacktestRequest;
+  readonly isIfStale: boolean;
+}
+
+type Entry = BacktestBatch['backtests'][number];
+
+export function createBacktestBatches(analytics: Pick<Analytics, 'currentResult' | 'start'>): BacktestBatches {
+  async function entryOf(indexId: string, { request, isIfStale }: BatchOrder, origin: Origin | null): Promise<Entry> {
+    try {
+      if (isIfStale && (await analytics.currentResult(indexId, request)) !== undefined)
+        return { index_id: indexId, outcome: 'current', job: null, error: null };
+      return queued(indexId, await analytics.start(indexId, request, origin));
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
+      return { index_id: indexId, outcome: 'refused', job: null, error: thrown.toDetail() as Entry['error'] };
+    }
+  }
+
+  return {
+    async start(order, origin) {
+      const backtests: Entry[] = [];
+      for (const indexId of new Set(order.ids)) {
+        backtests.push(await entryOf(indexId, order, origin));
+        await setImmediate(); // Definitions may be compared for each: others have their turn in between.
+      }
+      const count = (outcome: Entry['outcome']) => backtests.filter((entry) => entry.outcome === outcome).length;
+      return { backtests, queued: count('queued'), current: count('current'), refused: count('refused') };
+    },
+  };
+}
+
+/** A job of a backtest is one of its kind; the engine knows it as a job of any. */
+const queued = (indexId: string, job: JobStatus): Entry => ({
+  index_id: indexId,
+  outcome: 'queued',
+  job: job as Entry['job'],
+  error: null,
+});
+
+/** What no other index would be spared either. A full queue is not: a stored run that is current needs no place. */
+function isOfService({ code }: Refusal): boolean {
+  return ERRORS[code].status === 503 && code !== 'OVERLOADED';
+}

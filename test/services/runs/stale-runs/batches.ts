@@ -1,0 +1,73 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { BacktestBatch } from '#contract/analytics/batch.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { LiveService } from '../../../real/live.js';
+
+/** Many backtests by one request, beside those of one. @param service has the indices BASE, RIVAL and INNER */
+export function describeBatches(service: () => LiveService): void {
+  const batch = (body: object) => service().ok<BacktestBatch>('POST', '/analytics/backtests', body);
+  const outcomesOf = ({ backtests }: BacktestBatch) => backtests.map(({ outcome }) => outcome);
+  const hashOf = async (id: string) =>
+    (await service().ok<{ run_hash: string }>('GET', `/analytics/${id}/record`)).run_hash;
+
+  const finished = async (jobId: string): Promise<string> => {
+    for (;;) {
+      const { status } = await service().ok<JobStatus>('GET', `/jobs/${jobId}?wait=30`);
+      if (status !== 'pending' && status !== 'running') return status;
+    }
+  };
+
+  describe('a batch of backtests', () => {
+    beforeAll(async () => {
+      for (const id of ['BASE', 'RIVAL', 'INNER']) await service().job(`/analytics/${id}/backtest`);
+    }, 60_000);
+
+    test('with if_stale queues none while no run is stale', async () => {
+      const answer = await batch({ ids: ['RIVAL', 'BASE', 'INNER'], if_stale: true });
+      expect(answer.backtests.map(({ index_id: id, job, error }) => [id, job, error])).toEqual(
+        ['RIVAL', 'BASE', 'INNER'].map((id) => [id, null, null]),
+      );
+      expect(answer).toMatchObject({ current: 3, queued: 0, refused: 0 });
+      expect(outcomesOf(answer)).toEqual(['current', 'current', 'current']);
+    });
+
+    test('queues those that are stale for its terms, and answers a refusal of one by itself', async () => {
+      const before = await hashOf('BASE');
+      await service().job('/analytics/RIVAL/backtest', { transaction_cost_bps: 7 });
+      const answer = await batch({ ids: ['BASE', 'NOBODY', 'RIVAL'], if_stale: true, transaction_cost_bps: 7 });
+      expect(outcomesOf(answer)).toEqual(['queued', 'refused', 'current']);
+      expect(answer).toMatchObject({ current: 1, queued: 1, refused: 1 });
+      const [base, nobody] = answer.backtests;
+      expect(nobody!.error).toMatchObject({ code: 'INDEX_NOT_FOUND' });
+      expect(base!.job).toMatchObject({ job_id: 'backtest:BASE', request: { transaction_cost_bps: 7 } });
+      expect(await finished('backtest:BASE')).toBe('succeeded');
+      expect(await hashOf('BASE')).not.toBe(before);
+      // The same request again has nothing left to do.
+      const again = await batch({ ids: ['BASE', 'RIVAL', 'BASE'], if_stale: true, transaction_cost_bps: 7 });
+      expect(outcomesOf(again)).toEqual(['current', 'current']);
+    });
+
+    test('without if_stale gives the run of each that a request for one gives', async () => {
+      const answer = await batch({ ids: ['BASE', 'RIVAL'] });
+      expect(outcomesOf(answer)).toEqual(['queued', 'queued']);
+      for (const id of ['BASE', 'RIVAL']) expect(await finished(`backtest:${id}`)).toBe('succeeded');
+      const both = await hashOf('BASE');
+      await service().job('/analytics/BASE/backtest');
+      expect(await hashOf('BASE')).toBe(both);
+    });
+
+    test('is refused whole where its ids are none or too many', async () => {
+      for (const [ids, code] of [
+        [[], 'OUT_OF_RANGE'],
+        [Array.from({ length: 501 }, (_, i) => `I${i}`), 'OUT_OF_RANGE'],
+      ] as const) {
+        const { status, body } = await service().ask<{ error: { detail: { findings: { path: string }[] } } }>(
+          'POST',
+          '/analytics/backtests',
+          { ids },
+        );
+        expect([status, body.error.detail.findings[0]]).toMatchObject([422, { path: 'ids', code }]);
+      }
+    });
+  });
+}

@@ -93,3 +93,8 @@ test('a benchmark stands where the code it measures stands', () => {
   });
   expect(astray).toEqual([]);
 });
+
+test('properties are drawn alike in every run: only one file imports fast-check itself', () => {
+  const direct = sources('test').filter((file) => /^import .*from 'fast-check'/m.test(readFileSync(file, 'utf8')));
+  expect(direct).toEqual(['test/fast-check.ts']);
+});

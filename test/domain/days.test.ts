@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
 import { addMonths, civilOf, dayOf, daysInMonth, formatDay, parseDay } from '#domain/days.js';
 

@@ -13,9 +13,17 @@ export function watchCalls(folder: string, listener: CallListener | undefined): 
   watched = listener === undefined ? undefined : { folder, listener };
 }
 
-/** Tells the listener of a call that is none of files: a commit. */
-export function noteCall(call: string): void {
-  watched?.listener(call);
+/** The last of the calls so far, over or not. */
+let last: Promise<unknown> = Promise.resolve();
+
+/** Makes a watched call once those before are over: what the listener sees of the folder is then a state that was. */
+export function inTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
+  const made = last.then(() => {
+    watched?.listener(call);
+    return make();
+  });
+  last = made.catch(() => undefined);
+  return made;
 }
 
 /** Puts the watch before the functions of `node:fs/promises`; undone by the returned function. */
@@ -24,18 +32,11 @@ export function interceptFiles(): () => void {
   const functions = fs.promises as unknown as Record<string, unknown>; // Its type has them read-only.
   for (const [name, original] of originals) {
     functions[name] = (...words: unknown[]): unknown => {
-      const path = words.find(
+      const make = () => Reflect.apply(original, fs.promises, words) as Promise<unknown>;
+      const isWatched = words.some(
         (word) => typeof word === 'string' && watched !== undefined && word.startsWith(`${watched.folder}/`),
       );
-      // The lock of the home is taken at a start and not touched by any effect.
-      if (path !== undefined) {
-        try {
-          watched!.listener(name);
-        } catch (failure) {
-          return Promise.reject(failure as Error);
-        }
-      }
-      return Reflect.apply(original, fs.promises, words);
+      return isWatched ? inTurn(name, make) : make();
     };
   }
   syncBuiltinESMExports();

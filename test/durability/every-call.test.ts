@@ -18,13 +18,12 @@ const CALLS_MAX = 200;
 
 vi.mock('#store/lmdb/durable-commit.js', async (original) => {
   const actual = await original<typeof import('#store/lmdb/durable-commit.js')>();
-  const { noteCall } = await import('./counted-calls.js');
+  const { inTurn } = await import('./counted-calls.js');
   return {
     ...actual,
     async commitDurably(...words: Parameters<typeof actual.commitDurably>) {
-      noteCall('commit');
-      await actual.commitDurably(...words);
-      noteCall('committed');
+      await inTurn('commit', () => actual.commitDurably(...words));
+      await inTurn('committed', () => Promise.resolve());
     },
   };
 });

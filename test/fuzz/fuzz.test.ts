@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';

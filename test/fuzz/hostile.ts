@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 
 /** Stands in a value for text that JSON.stringify would not write; replaced after it did. */
 const RAW = '\u0001raw:';

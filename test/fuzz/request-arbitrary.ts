@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import { operationsOf, type Operation, type Parameter } from '#views/documentation/operation.js';
 import { HOSTILE_TEXTS, hostileValue, nearly, textOfValue } from './hostile.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { traceContextOf, traceResponse } from '#http/trace-context.js';
 import { createSample } from './sample-app.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';

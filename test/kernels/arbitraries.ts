@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../fast-check.js';
 
 /** Values of a size that returns and weights have: squares of smaller ones vanish, which no estimate has to survive. */
 export const values = fc.integer({ min: -10_000, max: 10_000 }).map((thousandths) => thousandths / 1000);

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type LiveService, liveService } from './live.js';
 import { UNPRICEABLE } from './unpriceable.js';

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
 import { regexLiterals } from './regex-literals.js';
 

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '#domain/canonical-json.js';

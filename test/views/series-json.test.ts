@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { daysToken } from '#views/series-json.js';

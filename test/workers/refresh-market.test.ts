@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../fast-check.js';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openMarket, type MarketHandle } from '#domain/market/handle.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
 

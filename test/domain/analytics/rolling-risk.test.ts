@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { rollingRisk, type RiskMemory } from '#domain/analytics/rolling-risk.js';
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { monthlyReturns, rollingVolatility } from '#domain/analytics/rolling.js';
 import { annualReturns } from '#domain/analytics/series.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { compositionOn, holdingOf } from '#domain/rules/explain.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import type { Run } from '#domain/backtest/run.js';

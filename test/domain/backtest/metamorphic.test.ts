@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, describe, test } from 'vitest';
 import type { Book } from '#domain/backtest/simulate/book.js';
 import type { Run } from '#domain/backtest/run.js';

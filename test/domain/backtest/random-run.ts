@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';

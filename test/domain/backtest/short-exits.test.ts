@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
+import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { attributionView } from '#views/attribution-view.js';
 import { eventsOf } from './exported-events.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { runOn } from './random-run.js';
-import { columnsOf } from './shorts-case.js';
+import { close, columnsOf } from './shorts-case.js';
 import { CALENDARS, holding, WEEK } from './signed-case.js';
 
 const createDecider = holding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
@@ -38,4 +40,58 @@ test.each([
 
 test('and a long one merged into a name held short', () => {
   expect(exitsOf('B', { type: 'MERGER', value: 5, related: 'C' })).toEqual([[WEEK[3], 'B', 'exit']]);
+});
+
+test('a short position is sold to replace one that left and covered by an earlier order at one close: both are paid', () => {
+  const flat = WEEK.map(() => 100);
+  const run = runOn(
+    CALENDARS,
+    buildMarket({
+      dates: WEEK,
+      close: {
+        A: flat,
+        B: flat.map((price, t) => (t === 2 ? null : price)),
+        C: flat.map((price, t) => (t < 3 ? price : null)),
+      },
+      actions: [{ name: 'C', ex: WEEK[3]!, type: 'DELISTING', value: 100 }],
+    }),
+    IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: WEEK[0],
+      rebalance: { frequency: 'custom', dates: [WEEK[2]] },
+      pipeline: { treatment: { stale_targets: 'defer' }, weighting: { type: 'EqualWeight' } },
+    }),
+    {
+      createDecider: holding((session) =>
+        session < 2 ? { A: 1.3, B: -0.1, C: -0.2 } : { A: 1.12, B: -0.02, C: -0.2 },
+      ),
+      transaction_cost_bps: 250,
+    },
+  );
+  const { portfolio, trades } = run;
+  const rate = 0.025;
+  const value = portfolio.value[2]!;
+  const order = portfolio.unfilled[0]!;
+  expect([order.slot, order.side, order.filledAt]).toEqual([1, 'buy', 3]);
+  const exit = [...trades.at.keys()].filter((i) => trades.at[i] === 3);
+  expect(
+    exit.map((i) => [portfolio.columns[trades.slot[i]!], TRADE_REASONS[trades.reason[i]!], trades.isFree[i]]),
+  ).toEqual([
+    [1, 'retry', 0],
+    [1, 'delisting', 0],
+    [2, 'delisting', 1],
+  ]);
+  // Prices stand still: the order buys what its money pays for, and B is sold for what covering C took, costs included.
+  close(
+    exit.map((i) => trades.notional[i]! / value),
+    [order.notional / (1 + rate) / value, -0.2 / (1 - rate), 0.2],
+  );
+  const paid = exit.reduce((sum, i) => sum + (trades.isFree[i] === 1 ? 0 : rate * Math.abs(trades.notional[i]!)), 0);
+  expect(1 - portfolio.value[3]! / value).toBeCloseTo(paid / value, 12);
+  const view = attributionView(columnsOf(run), { start: WEEK[2]!, end: WEEK[3]! });
+  const contributions = view.contributions.reduce((sum, { contribution }) => sum + contribution, 0);
+  expect(contributions).toBeCloseTo(-paid / value, 12);
+  expect(view.reconciles).toBe(true);
 });

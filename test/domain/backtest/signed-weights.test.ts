@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import type { Book } from '#domain/backtest/simulate/book.js';
 import { formatDay } from '#domain/days.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { tradeBeyond, type BeyondOutcome } from '#domain/backtest/simulate/trade-beyond.js';
 import type { TradeInput } from '#domain/backtest/simulate/trade.js';

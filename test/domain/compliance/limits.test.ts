@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { limitRowsOf } from '#domain/compliance/constraint-rows.js';
 import { headroomAt, type LimitRow } from '#domain/compliance/limit-row.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { annualisedRoll, impliedDividendYield, impliedRate, priceForward } from '#domain/derivatives/forward.js';
 import { termStructure } from '#domain/derivatives/term-structure.js';

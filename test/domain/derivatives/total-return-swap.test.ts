@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { resetDates, valueSwap, type SwapTerms } from '#domain/derivatives/total-return-swap.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';

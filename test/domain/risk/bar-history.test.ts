@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { barHistory } from '#domain/risk/bar-history.js';
 import { windowOf } from './window.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { correlationRow, packedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
 import { positiveDefinite } from '../../kernels/arbitraries.js';

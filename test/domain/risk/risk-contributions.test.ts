@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { riskOf, risksOf } from '#domain/risk/risk-contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';

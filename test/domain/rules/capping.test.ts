@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { applyCaps, type CapInput, type Capped } from '#domain/rules/capping.js';
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { deviation, medianOf, product, STATISTICS, type Statistic } from '#domain/rules/datapoints/aggregates.js';
 import { glanceAt } from '#domain/rules/datapoints/glance.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar } from '#domain/calendars/calendar.js';
 import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/days.js';

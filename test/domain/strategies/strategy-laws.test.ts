@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
 import type { Run } from '#domain/backtest/run.js';

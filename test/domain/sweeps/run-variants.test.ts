@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
 import { overfitting } from '#domain/sweeps/overfitting.js';

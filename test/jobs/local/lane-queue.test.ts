@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { createLaneQueue } from '#jobs/local/lane-queue.js';
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { centreColumns } from '#kernels/algebra/centre-columns.js';
 import { KernelFault } from '#kernels/assert.js';

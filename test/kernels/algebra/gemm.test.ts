@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
 import { KernelFault } from '#kernels/assert.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { symmetricEigen, symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { KernelFault } from '#kernels/assert.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { KernelFault } from '#kernels/assert.js';

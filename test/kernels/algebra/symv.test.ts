@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { gemv } from '#kernels/algebra/gemv.js';
 import { symv } from '#kernels/algebra/symv.js';

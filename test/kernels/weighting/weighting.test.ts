@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { minimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';

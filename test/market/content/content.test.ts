@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { openMarket, openMarketGently, shareMarket } from '#domain/market/handle.js';
 import { contentHash, digestContent } from '#market/content/content.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { readCsv, textCells } from '#market/formats/csv.js';
 import { createMarketRows } from '#market/content/market-rows.js';

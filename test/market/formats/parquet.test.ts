@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { parquetReadObjects } from 'hyparquet';
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/days.js';

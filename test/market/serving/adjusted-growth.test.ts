@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom } from '#domain/days.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { ChangelogResponse } from '#contract/changelog.js';
 import { compareVersions, parseVersion } from '#domain/version.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';

@@ -94,7 +94,8 @@ export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32A
         const date = at[i]!;
         if (isFree[i] === 1 || date === 0) continue;
         while (events[e]!.at < date) e++;
-        into[e * names.length + placeOf[slot[i]!]!] = (rate * Math.abs(notional[i]!)) / value[date - 1]!;
+        // A name that replaces one that left and has an earlier order filled is paid for twice.
+        into[e * names.length + placeOf[slot[i]!]!]! += (rate * Math.abs(notional[i]!)) / value[date - 1]!;
       }
     },
   };

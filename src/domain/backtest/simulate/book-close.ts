@@ -2,7 +2,7 @@ import { formatDay } from '../../days.js';
 import { requireRate } from '../../market/exchange-rates.js';
 import { panelRow, type SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
-import type { Conversion, Gap, Move, PendingNames, Targets } from './book.js';
+import type { Conversion, Fill, Gap, Move, PendingNames, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
 import {
   append,
@@ -81,13 +81,14 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const valueBefore = value[at]!;
   const converted = convertNames(state, conversions, row);
   const exits = releaseNames(state, leaving, session);
+  const fills: Fill[] = [];
   if (targets) takeTargets(state, targets, session);
   else {
     spreadProceeds(state, session, {
       exits,
       selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)),
     });
-    for (const order of fillable) fillOrder(state, order, session);
+    for (const order of fillable) fills.push(fillOrder(state, order, session));
   }
   beginHoldingPeriod(state, session);
   state.costs[at] = valueBefore - value[at]!;
@@ -99,7 +100,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
     exits,
     conversions: converted,
     rebalanced: targets !== undefined,
-    retried: fillable.map(({ slot }) => slot).toSorted((a, b) => a - b),
+    fills: fills.toSorted((a, b) => a.slot - b.slot),
   });
 }
 

@@ -1,5 +1,5 @@
 import { panelRow } from '../../market/session-market.js';
-import type { BookInput } from './book.js';
+import type { BookInput, Fill } from './book.js';
 import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
 
 export interface Frozen {
@@ -90,7 +90,7 @@ export function fillableOn({ sm, columns, waiting }: BookState, session: number)
 }
 
 /** Fills an order with what waits for it, or sells down to the weight that was asked for. */
-export function fillOrder(state: BookState, order: Order, session: number): void {
+export function fillOrder(state: BookState, order: Order, session: number): Fill {
   const { input, columns, weights, cash, value } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
@@ -100,6 +100,7 @@ export function fillOrder(state: BookState, order: Order, session: number): void
   const bought = spend / (1 + input.costRate);
   const sold = side === 'sell' ? Math.max(0, weight - target) : 0;
   const retained = 1 - input.costRate * (bought + sold);
+  const notional = (bought - sold) * value[at]!;
   for (let k = 0; k < columns.length; k++) weights[row + k]! /= retained;
   weights[row + slot] = (weight + bought - sold) / retained;
   cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / retained;
@@ -108,4 +109,5 @@ export function fillOrder(state: BookState, order: Order, session: number): void
   else drop(state, slot, row);
   order.filledAt = at;
   state.waiting = state.waiting.filter((other) => other !== order);
+  return { slot, notional };
 }

@@ -156,8 +156,15 @@ export interface BookEvent {
   readonly conversions: readonly Conversion[];
   /** Weights that left at a price, before anything was paid for. */
   readonly exits: readonly Move[];
-  /** Slots traded because an earlier order could be filled now. */
-  readonly retried: readonly number[];
+  /** Earlier orders that could be filled now, by slot. */
+  readonly fills: readonly Fill[];
+}
+
+/** An order filled on a later session than it was given. */
+export interface Fill {
+  readonly slot: number;
+  /** Money bought, negative for a sale. */
+  readonly notional: number;
 }
 
 /** A name that turned into another, with its weight of the value before trades. */

@@ -83,7 +83,7 @@ function opening(names: number, valueBefore: number): BookEvent {
     before: new Float64Array(names),
     conversions: [],
     exits: [],
-    retried: [],
+    fills: [],
   };
 }
 

@@ -28,7 +28,7 @@ export const NOTIONAL_MIN = 1e-12;
 export function tradesOf(book: Book): Trades {
   const names = book.columns.length;
   const most = book.events.reduce(
-    (sum, { conversions, exits }) => sum + names + 2 * conversions.length + exits.length,
+    (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
     0,
   );
   const trades: MutableTrades = {
@@ -53,17 +53,38 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   const moved = movedMoney(event, names);
   const smallest = NOTIONAL_MIN * Math.abs(valueBefore);
   const usual = event.rebalanced ? REBALANCE : DELISTING;
-  const retried = new Set(event.retried);
+  const filled = new Map(event.fills.map(({ slot, notional }) => [slot, notional]));
   for (let slot = 0; slot < names; slot++) {
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
     if (given > smallest || given < -smallest)
       add(trades, { at: event.at, slot, notional: given, reason: DELISTING!, isFree: 1 });
-    if (notional > smallest || notional < -smallest) {
-      const reason = retried.size > 0 && retried.has(slot) ? RETRY! : usual!;
-      add(trades, { at: event.at, slot, notional, reason, isFree: 0 });
-    }
+    for (const trade of partsOf({ notional, fill: filled.get(slot), smallest }))
+      add(trades, { at: event.at, slot, notional: trade.notional, reason: trade.isRetry ? RETRY! : usual!, isFree: 0 });
   }
+}
+
+interface NameTrade {
+  /** What was bought of a name in all, negative for a sale. */
+  readonly notional: number;
+  /** What an earlier order bought of it; undefined without one. */
+  readonly fill: number | undefined;
+  readonly smallest: number;
+}
+
+/**
+ * The trades that were paid for: a name may be traded to replace one that left, and the other way by an earlier order.
+ */
+function partsOf({ notional, fill, smallest }: NameTrade): { readonly notional: number; readonly isRetry: boolean }[] {
+  const rest = fill === undefined ? 0 : notional - fill;
+  const parts =
+    fill === undefined || Math.abs(rest) <= smallest
+      ? [{ notional, isRetry: fill !== undefined }]
+      : [
+          { notional: fill, isRetry: true },
+          { notional: rest, isRetry: false },
+        ];
+  return parts.filter((part) => Math.abs(part.notional) > smallest);
 }
 
 interface NewTrade {

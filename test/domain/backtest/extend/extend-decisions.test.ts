@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { formatDay } from '#domain/days.js';

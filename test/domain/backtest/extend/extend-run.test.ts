@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/backtest/extend/reasons.js';

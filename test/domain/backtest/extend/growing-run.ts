@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { expect } from 'vitest';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';

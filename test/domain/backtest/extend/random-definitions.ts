@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { randomMarketOver } from '../random-market.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { firstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
 import { civilOf, dayFrom, weekdayOf } from '#domain/days.js';
 import { dateTicks, type DateTick } from '#views/report/chart/date-axis.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import type { LaidBlock, Part, Placement } from '#views/report/page/layout.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
 import { fitColumns } from '#views/report/table/fit-columns.js';
 import type { Typesetter } from '#views/report/text/typesetter.js';

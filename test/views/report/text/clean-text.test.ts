@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
 import { cleanLine, cleanText } from '#views/report/text/clean-text.js';
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../../fast-check.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createPdf, fontSetOf } from '#views/report/page/pdf-document.js';
 import { openFonts } from '#views/report/text/fonts.js';

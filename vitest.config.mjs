@@ -52,7 +52,15 @@ const server = { deps: { external: [/\/dist\/(src|kernels|workers)\//] } };
 
 /** What the kinds have in common; not inherited from the whole, whose number of workers would then hide that of a command line. */
 const kind = (name, settings) => ({
-  test: { name, dir: 'dist/test', pool: 'forks', testTimeout: 60_000, hookTimeout: 60_000, ...settings },
+  test: {
+    name,
+    dir: 'dist/test',
+    pool: 'forks',
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 50_000 } },
+    ...settings,
+  },
 });
 
 export default defineConfig({

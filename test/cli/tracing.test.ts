@@ -56,11 +56,14 @@ test('a job is found by the request that asked for it: in its status, in the log
     ['job changed', 'succeeded'],
   ];
   // Whoever waits for a job may be answered before its last line has come through the pipe.
-  const ofRequest = await vi.waitFor(() => {
-    const lines = linesOfRequest();
-    expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));
-    return lines;
-  });
+  const ofRequest = await vi.waitFor(
+    () => {
+      const lines = linesOfRequest();
+      expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));
+      return lines;
+    },
+    { timeout: 60_000 },
+  );
   expect(ofRequest.map(({ trace_id: id }) => id)).toEqual(ofRequest.map(() => TRACE));
 
   const metrics = await (await fetch(`${service.url}/metrics`)).text();

@@ -185,7 +185,7 @@ test('an artifact goes a while after its last document, so that who has just rea
   } finally {
     vi.useRealTimers();
   }
-  await vi.waitFor(async () => expect(await readdir(home.artifacts)).toEqual([]));
+  await vi.waitFor(async () => expect(await readdir(home.artifacts)).toEqual([]), { timeout: 60_000 });
   await store.close();
   await home.close();
 });

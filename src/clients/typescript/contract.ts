@@ -2479,8 +2479,10 @@ export interface InspectRequest {
   readonly location?: string | undefined;
   /** A file in base64 instead. */
   readonly content?: string | undefined;
-  /** Of the content; csv is a zip of CSV files. */
-  readonly format?: 'xlsx' | 'csv' | undefined;
+  /** Of the content; csv is a zip of CSV files, parquet one table of prices. */
+  readonly format?: 'xlsx' | 'csv' | 'parquet' | undefined;
+  /** How it is read, instead of a proposal: what comes of it. */
+  readonly mapping?: MappingInput | null | undefined;
   /** File or table of a dataset that is not called like it. */
   readonly tables?: Readonly<Record<string, string>> | undefined;
 }
@@ -2502,6 +2504,8 @@ export interface InspectResult {
   readonly recognised_as: string | null;
   /** What the data does not say. */
   readonly questions: readonly string[];
+  /** The same questions, each at its field. */
+  readonly unsure: readonly MappingQuestion[];
   /** The first bars of the first name as they would be read. */
   readonly preview: TableFrame;
   /** What reading all of it with the mapping found. */
@@ -2857,6 +2861,13 @@ export interface MappingInput {
   readonly adjusted_close?: string | null | undefined;
   /** Columns that are not read. */
   readonly ignore?: readonly string[] | undefined;
+}
+
+export interface MappingQuestion {
+  /** Field of the mapping that says it, or the adjustment. */
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
+  /** What the data does not say. */
+  readonly question: string;
 }
 
 /** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */

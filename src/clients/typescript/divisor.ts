@@ -55,6 +55,9 @@ type CurrentOperation = {
   [K in OperationId]: Operations[K] extends { readonly unchanged: unknown } ? K : never;
 }[OperationId];
 
+/** Operations whose body may be a table. */
+type UploadOperation = 'importStore';
+
 /** Operations that answer a stream of events. */
 type EventOperation = 'followJob' | 'followJobs';
 
@@ -90,6 +93,13 @@ export interface DivisorClient {
     type: string,
     ...[request]: Arguments<K>
   ): Promise<{ readonly headers: Headers; readonly bytes: AsyncGenerator<Uint8Array> }>;
+  /** A body that is no JSON: a table of an import, as its media type. */
+  upload<K extends UploadOperation>(
+    operation: K,
+    type: string,
+    bytes: Blob | Uint8Array<ArrayBuffer>,
+    request: Omit<Request<K>, 'body'>,
+  ): Promise<Answer<K>>;
   /** Follows a job to its end. @returns its result @throws DivisorError with the job's own code when it failed, UNCLASSIFIED_FAILURE when it was cancelled */
   waitForJob<J extends AnyJob>(job: J, options?: WaitOptions): Promise<ResultOf<J>>;
   /** Starts a job and follows it to its end; where the result is answered at once, that. */
@@ -147,14 +157,16 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     const headers: Record<string, string> = { accept };
     if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
     if (request.ifMatch !== undefined) headers['if-match'] = `"${request.ifMatch.replaceAll('"', '')}"`;
-    if (request.body !== undefined) headers['content-type'] = 'application/json';
+    const { upload } = request;
+    if (upload !== undefined || request.body !== undefined)
+      headers['content-type'] = upload?.type ?? 'application/json';
     const address = new URL(pathOf(template, request), url.endsWith('/') ? url : `${url}/`);
     let response: Response;
     try {
       response = await ask(address, {
         method,
         headers,
-        body: request.body === undefined ? null : JSON.stringify(request.body),
+        body: upload?.bytes ?? (request.body === undefined ? null : JSON.stringify(request.body)),
         signal: request.signal ?? null,
       });
     } catch (cause) {
@@ -244,6 +256,14 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       const { headers, body } = await send(operation, request as LooseRequest, type);
       return { headers, bytes: bytesOf(body!, (request as LooseRequest).signal) }; // A success of these operations has a body.
     },
+    upload: async (operation, type, bytes, request) => {
+      const response = await send(
+        operation,
+        { ...(request as LooseRequest), upload: { type, bytes } },
+        'application/json',
+      );
+      return (await contentOf(response)) as Answer<typeof operation>;
+    },
     waitForJob,
     async run(operation, request, options) {
       const answer: unknown = await call(operation, request as LooseRequest);
@@ -263,6 +283,7 @@ interface LooseRequest extends CallOptions {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly body?: unknown;
+  readonly upload?: { readonly type: string; readonly bytes: Blob | Uint8Array<ArrayBuffer> };
 }
 
 /** Path and query, relative to the address of the service. */

@@ -12,7 +12,12 @@ export const InspectRequest = z
       description: 'A folder, or the connection URL of a database, as of a store.',
     }),
     content: z.string().min(1).max(CONTENT_CHARS_MAX).optional().meta({ description: 'A file in base64 instead.' }),
-    format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
+    format: z.enum(['xlsx', 'csv', 'parquet']).default('xlsx').meta({
+      description: 'Of the content; csv is a zip of CSV files, parquet one table of prices.',
+    }),
+    mapping: Mapping.nullable()
+      .default(null)
+      .meta({ description: 'How it is read, instead of a proposal: what comes of it.' }),
     tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
   })
   .refine(({ location, content }) => (location === undefined) !== (content === undefined), {
@@ -35,6 +40,18 @@ export const InspectResult = z
     }),
     recognised_as: z.string().nullable().meta({ description: 'Vendor or program the tables are like.' }),
     questions: z.array(z.string()).meta({ description: 'What the data does not say.' }),
+    unsure: z
+      .array(
+        z
+          .strictObject({
+            field: z
+              .enum(['adjustment', ...Object.keys(Mapping.shape)])
+              .meta({ description: 'Field of the mapping that says it, or the adjustment.' }),
+            question: z.string().meta({ description: 'What the data does not say.' }),
+          })
+          .meta({ id: 'MappingQuestion' }),
+      )
+      .meta({ description: 'The same questions, each at its field.' }),
     preview: TableFrame.meta({ description: 'The first bars of the first name as they would be read.' }),
     findings: z.array(Finding).meta({ description: 'What reading all of it with the mapping found.' }),
   })

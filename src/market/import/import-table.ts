@@ -39,7 +39,8 @@ export async function importTable(
   return merged && { content: merged, rows: read.rows, ...where };
 }
 
-async function filesOf(dataset: UploadedTable['dataset'], path: string): Promise<TableFiles> {
+/** One table that stands alone in a file of Parquet. */
+export async function filesOf(dataset: UploadedTable['dataset'], path: string): Promise<TableFiles> {
   const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
   const file = {
     path,

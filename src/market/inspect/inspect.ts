@@ -1,10 +1,13 @@
-import { basename } from 'node:path';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { formatDay } from '#domain/days.js';
 import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
+import { filesOf } from '../import/import-table.js';
 import { readImport } from '../import/read-import.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import { isMarketTable } from '../mapping/market-tables.js';
@@ -15,14 +18,18 @@ import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
 import type { TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
-import { proposeMapping, type Confidence, type Proposal } from './propose.js';
+import { proposeMapping, type Confidence, type Proposal, type Question } from './propose.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
 
 /** The data to inspect. */
 export type Inspected =
   | { readonly kind: 'files'; readonly files: TableFiles }
   | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
-  | { readonly kind: 'xlsx' | 'csv'; readonly content: string };
+  | { readonly kind: 'xlsx' | 'csv'; readonly content: string }
+  | { readonly kind: 'parquet'; readonly content: string };
+
+/** What is opened where it lies. */
+type Opened = Exclude<Inspected, { readonly kind: 'parquet' }>;
 
 /** How data may be read, and what comes of it. */
 export interface Inspection {
@@ -35,7 +42,7 @@ export interface Inspection {
   readonly adjustment: MarketData['adjustment'];
   readonly confidence: Confidence;
   readonly recognised_as: string | null;
-  readonly questions: readonly string[];
+  readonly unsure: readonly Question[];
   readonly preview: {
     readonly index: number[];
     readonly columns: string[];
@@ -69,15 +76,36 @@ interface Source {
 /**
  * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data
  * says how. Nothing is stored.
+ * @param given how it is read instead of a proposal: what that finds is told, and nothing mended
  * @cost one to six readings of the source
  */
-export async function inspect(inspected: Inspected): Promise<Inspection> {
+export async function inspect(inspected: Inspected, given: Mapping | null = null): Promise<Inspection> {
+  if (inspected.kind !== 'parquet') return looked(inspected, given);
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
+  try {
+    const path = join(folder, 'market.parquet');
+    await writeFile(path, Buffer.from(inspected.content, 'base64'));
+    return await looked({ kind: 'files', files: await filesOf('market', path) }, given);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function looked(inspected: Opened, given: Mapping | null): Promise<Inspection> {
   const problems = createProblems();
   const source = await opened(inspected, problems);
-  const proposal = source && proposeMapping(source.samples, source.hasFileNames);
+  const proposal = source && (given === null ? proposeMapping(source.samples, source.hasFileNames) : asGiven(given));
   if (source === undefined || proposal === undefined) return nothingSeen(source, problems);
-  return tried(source, proposal);
+  return tried(source, proposal, given === null ? TRIALS_MAX : 1);
 }
+
+const asGiven = (mapping: Mapping): Proposal => ({
+  mapping,
+  adjustment: null,
+  recognisedAs: null,
+  confidence: 'sure',
+  questions: [],
+});
 
 function nothingSeen(source: Source | undefined, problems: Problems): Inspection {
   return {
@@ -88,13 +116,18 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
     adjustment: 'none',
     confidence: 'unsure',
     recognised_as: null,
-    questions: ['Which columns hold the day and the close? No table was recognised as one of prices.'],
+    unsure: [
+      {
+        field: 'columns',
+        question: 'Which columns hold the day and the close? No table was recognised as one of prices.',
+      },
+    ],
     preview: { index: [], columns: [], data: [] },
     findings: problems.findings(),
   };
 }
 
-async function opened(inspected: Inspected, problems: Problems): Promise<Source | undefined> {
+async function opened(inspected: Opened, problems: Problems): Promise<Source | undefined> {
   if (inspected.kind === 'files') return openedFiles(inspected.files, problems);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
@@ -138,15 +171,15 @@ async function openedFiles(files: TableFiles, problems: Problems): Promise<Sourc
   };
 }
 
-/** Reads a source as proposed, and again with what each reading says. */
-async function tried(source: Source, proposal: Proposal): Promise<Inspection> {
+/** Reads a source as proposed, and again with what each reading says. @param trialsMax readings of it */
+async function tried(source: Source, proposal: Proposal, trialsMax: number): Promise<Inspection> {
   let terms: MarketTerms = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
   const questions = [...proposal.questions];
   let { confidence } = proposal;
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
     const read = await source.read(terms, problems);
-    const mended = read === undefined && trial < TRIALS_MAX ? mend(terms.mapping!, problems.findings()) : undefined;
+    const mended = read === undefined && trial < trialsMax ? mend(terms.mapping!, problems.findings()) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
       if (mended.question !== undefined) questions.push(mended.question);
@@ -162,7 +195,7 @@ async function tried(source: Source, proposal: Proposal): Promise<Inspection> {
       adjustment,
       confidence: read === undefined ? 'unsure' : confidence,
       recognised_as: proposal.recognisedAs,
-      questions,
+      unsure: questions,
       preview: previewOf(read?.content),
       findings: problems.findings(),
     };
@@ -170,17 +203,20 @@ async function tried(source: Source, proposal: Proposal): Promise<Inspection> {
 }
 
 /** The price basis where adjusted closes tell it: without a split between them, closes are adjusted for those. */
-function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: string[]): MarketData['adjustment'] {
+function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): MarketData['adjustment'] {
   if (proposal.adjustment !== null) return proposal.adjustment;
   if (read?.derived == null) return 'none';
   if (read.derived.splits > 0) return 'none';
-  questions.push('Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.');
+  questions.push({
+    field: 'adjustment',
+    question: 'Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.',
+  });
   return 'splits';
 }
 
 interface Mended {
   readonly mapping: Mapping;
-  readonly question?: string;
+  readonly question?: Question;
 }
 
 /** A mapping by which what was found is read; undefined where nothing of it says how. */
@@ -195,7 +231,10 @@ function mend(mapping: Mapping, findings: readonly Finding[]): Mended | undefine
   if (repeated !== undefined && mapping.on_duplicate === 'identical')
     return {
       mapping: { ...mapping, on_duplicate: 'last' },
-      question: `Rows of one name and date differ (${repeated.message}) The last is taken: is it the right one?`,
+      question: {
+        field: 'on_duplicate',
+        question: `Rows of one name and date differ (${repeated.message}) The last is taken: is it the right one?`,
+      },
     };
   const wordy = of('NOT_A_NUMBER')
     .map(({ path }) => path.slice(path.lastIndexOf('.') + 1))
@@ -203,7 +242,10 @@ function mend(mapping: Mapping, findings: readonly Finding[]): Mended | undefine
   if (wordy.length > 0)
     return {
       mapping: { ...mapping, ignore: [...mapping.ignore, ...new Set(wordy)] },
-      question: `Texts stand among the numbers of ${[...new Set(wordy)].join(', ')}: left out.`,
+      question: {
+        field: 'ignore',
+        question: `Texts stand among the numbers of ${[...new Set(wordy)].join(', ')}: left out.`,
+      },
     };
   return undefined;
 }

@@ -12,13 +12,19 @@ import { vendorOf } from './vendors.js';
 
 export type Confidence = 'sure' | 'likely' | 'unsure';
 
+/** What the data does not say, and the field that says it. */
+export interface Question {
+  readonly field: keyof Mapping | 'adjustment';
+  readonly question: string;
+}
+
 /** How a market may be read, and what is not certain of that. */
 export interface Proposal {
   readonly mapping: Mapping;
   readonly adjustment: MarketData['adjustment'] | null;
   readonly recognisedAs: string | null;
   readonly confidence: Confidence;
-  readonly questions: readonly string[];
+  readonly questions: readonly Question[];
 }
 
 /** Rows before the header that may be a preamble. */
@@ -39,7 +45,7 @@ interface Draft {
   adjustment: MarketData['adjustment'] | null;
   recognisedAs: string | null;
   confidence: Confidence;
-  readonly questions: string[];
+  readonly questions: Question[];
 }
 
 /** Proposes how the market that tables hold is read; undefined where nothing like it is seen. */
@@ -56,10 +62,15 @@ export function proposeMapping(samples: readonly Sample[], hasFileNames: boolean
   return { ...rest, mapping: Mapping.parse(mapping) };
 }
 
-function unsure(draft: Draft, question: string): void {
+function unsure(draft: Draft, field: Question['field'], question: string): void {
   draft.confidence = 'unsure';
-  draft.questions.push(question);
+  draft.questions.push({ field, question });
 }
+
+const BASIS: Question = {
+  field: 'adjustment',
+  question: 'Are closes as traded, adjusted for splits, or for dividends as well? The adjustment says it.',
+};
 
 const textsOf = (row: readonly (Cell | undefined)[]) => row.map((cell) => textIn(cell) ?? '');
 
@@ -151,7 +162,7 @@ function proposeLong(draft: Draft, sample: Sample, samples: readonly Sample[], h
     const near = nearRole(role, header);
     if (near === undefined || (role === 'CLOSE') !== column(near).some(isNumber)) continue;
     roles[role] = near;
-    unsure(draft, `The column ${near} is taken for ${role}: did you mean ${role}?`);
+    unsure(draft, 'columns', `The column ${near} is taken for ${role}: did you mean ${role}?`);
   }
   recognise(draft, header, sample.name, null);
   const fields = { ...roles };
@@ -178,10 +189,7 @@ function proposeLong(draft: Draft, sample: Sample, samples: readonly Sample[], h
     draft,
     body.flatMap((row) => row.filter((_, i) => header[i] !== roles.date)),
   );
-  if (draft.adjustment === null && roles.adjusted === undefined)
-    draft.questions.push(
-      'Are closes as traded, adjusted for splits, or for dividends as well? The adjustment says it.',
-    );
+  if (draft.adjustment === null && roles.adjusted === undefined) draft.questions.push(BASIS);
   if (draft.recognisedAs === null && draft.confidence === 'sure') draft.confidence = 'likely';
   return true;
 }
@@ -203,6 +211,7 @@ function identifierFromFiles(draft: Draft, samples: readonly Sample[], hasFileNa
   if (names.length === 1)
     unsure(
       draft,
+      'identifier_from',
       `No column holds the identifier; the name of the file is taken for it: ${identifierOfFile(pattern, names[0]!)}.`,
     );
   return true;
@@ -251,18 +260,18 @@ function proposeWide(draft: Draft, sample: Sample, samples: readonly Sample[]): 
   };
   if (Object.keys(fields).length === 0) {
     const named = roleFromFile(sample.name);
-    if (named !== 'CLOSE') unsure(draft, 'Are the numbers of the table closes? field says what they are.');
-    if (samples.length > 1) unsure(draft, 'Which field is each of the tables? fields says it.');
+    if (named !== 'CLOSE') unsure(draft, 'field', 'Are the numbers of the table closes? field says what they are.');
+    if (samples.length > 1) unsure(draft, 'fields', 'Which field is each of the tables? fields says it.');
   }
   const unknown = samples.filter(({ name }) => Object.keys(fields).length > 0 && !Object.hasOwn(fields, name));
   for (const { name } of unknown)
-    unsure(draft, `What are the numbers of ${name}? It is not read: fields does not name it.`);
+    unsure(draft, 'fields', `What are the numbers of ${name}? It is not read: fields does not name it.`);
   days(
     draft,
     body.map((row) => row[0]),
   );
   decimals(draft, cells);
-  draft.questions.push('Are closes as traded, adjusted for splits, or for dividends as well? The adjustment says it.');
+  draft.questions.push(BASIS);
   if (draft.confidence === 'sure') draft.confidence = 'likely';
   return true;
 }
@@ -298,6 +307,7 @@ function adjustedAsClose(draft: Draft, adjusted: string): void {
   draft.adjustment = 'total';
   unsure(
     draft,
+    'adjustment',
     `There are only adjusted closes (${adjusted}): are they adjusted for dividends, as the adjustment total says?`,
   );
 }
@@ -312,6 +322,7 @@ function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (found === undefined) {
     unsure(
       draft,
+      'date_format',
       `How are days written? The first is ${JSON.stringify(textIn(cells[0]) ?? '').slice(0, 80)}; date_format says it.`,
     );
     return;
@@ -320,6 +331,7 @@ function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (found.others.length > 0)
     unsure(
       draft,
+      'date_format',
       `Days may be written ${[found.format, ...found.others].join(' or ')}: no day decides it. The first is taken.`,
     );
 }

@@ -1,5 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import type { Question } from './propose.js';
 
 /** A vendor's table as its columns tell it. */
 export interface Vendor {
@@ -13,8 +14,13 @@ export interface Vendor {
   /** Price basis of its closes; null where the vendor has several. */
   readonly adjustment: MarketData['adjustment'] | null;
   /** What only the user can know. */
-  readonly questions: readonly string[];
+  readonly questions: readonly Question[];
 }
+
+const STOOQ: Question = {
+  field: 'adjustment',
+  question: 'Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?',
+};
 
 /** Vendors by what makes their tables theirs; of those that fit the one with the most columns is taken. */
 export const VENDORS: readonly Vendor[] = [
@@ -44,7 +50,7 @@ export const VENDORS: readonly Vendor[] = [
     columns: ['<ticker>', '<date>', '<close>'],
     mapping: { ignore: ['<PER>', '<TIME>', '<OPENINT>'] },
     adjustment: 'splits',
-    questions: ['Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?'],
+    questions: [STOOQ],
   },
   {
     name: 'Stooq',
@@ -52,7 +58,7 @@ export const VENDORS: readonly Vendor[] = [
     file: /_[a-z]{2}_d\.csv$/,
     mapping: {},
     adjustment: 'splits',
-    questions: ['Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?'],
+    questions: [STOOQ],
   },
   {
     name: 'Tiingo',
@@ -98,7 +104,12 @@ export const VENDORS: readonly Vendor[] = [
       ],
     },
     adjustment: 'none',
-    questions: ['SHROUT counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.'],
+    questions: [
+      {
+        field: 'columns',
+        question: 'SHROUT counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.',
+      },
+    ],
   },
   {
     name: 'Bloomberg',

@@ -54,7 +54,8 @@ function ask(header: ImportHeader): Promise<ImportAnswer> {
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
-    return { kind: 'inspected', inspection: await inspect(request.input.inspected) };
+    const { inspected, mapping } = request.input;
+    return { kind: 'inspected', inspection: await inspect(inspected, mapping) };
   }
   const problems = createProblems();
   const { sharedFiles } = request.options;

@@ -15,7 +15,7 @@ import type {
   MarketTaskRequest,
   MarketTasks,
 } from './market-tasks.js';
-import type { Inspected, Inspection } from '../inspect/inspect.js';
+import type { Inspection } from '../inspect/inspect.js';
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type HandOver } from '../serving/shared-market.js';
 
@@ -84,10 +84,10 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>
 }
 
 /** Looks at data and proposes how it is read. @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies */
-export async function inspectMarket(inspected: Inspected, signal: AbortSignal): Promise<Inspection> {
+export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
   const options = { sharedFiles: null, bodyFile: null, calendars: [] };
-  const report = await converse({ task: 'inspect', input: { inspected }, options }, { load: null, signal }, () => {});
+  const report = await converse({ task: 'inspect', input, options }, { load: null, signal }, () => {});
   if (report.kind === 'inspected') return report.inspection;
   sound(report);
   throw new Error(`an inspection ended as ${report.kind}`);

@@ -1,3 +1,4 @@
+import type { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
 import type { Inspected, Inspection } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
@@ -33,8 +34,8 @@ export interface MarketTasks {
   importBody: Record<string, never>;
   /** Reads a table that was sent as a file and writes what it brings as a store. */
   importTable: { readonly table: UploadedTable; readonly answer: ImportAnswer; readonly terms: MarketTerms };
-  /** Looks at data and proposes how it is read; nothing is made of it. */
-  inspect: { readonly inspected: Inspected };
+  /** Looks at data and proposes how it is read, or reads it as given; nothing is made of it. */
+  inspect: { readonly inspected: Inspected; readonly mapping: Mapping | null };
   /** Makes a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }

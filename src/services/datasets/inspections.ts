@@ -24,10 +24,13 @@ export function createDatasetInspections({ locations, databases, readers, closin
   async function inspectData(request: InspectRequest): Promise<InspectResult> {
     const field = request.location === undefined ? 'content' : 'location';
     const inspected = await inspectedBy(request);
-    const inspection = await readers(() => asFindings(field, inspectMarket(inspected, closing)));
+    const inspection = await readers(() =>
+      asFindings(field, inspectMarket({ inspected, mapping: request.mapping }, closing)),
+    );
     return {
       ...inspection,
-      questions: [...inspection.questions],
+      unsure: [...inspection.unsure],
+      questions: inspection.unsure.map(({ question }) => question),
       findings: placedAt(field, inspection.findings) as InspectResult['findings'],
     };
   }

@@ -1,3 +1,4 @@
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
@@ -55,12 +56,22 @@ export function describeData(desk: () => Desk): void {
       csv(`${name}_data.csv`, `Date,Close,Adj Close\n01/02/2024,${100 + n},${98 + n}\n01/16/2024,98,98\n`),
     );
     await page.locator('input[type=file]').setInputFiles(vendor);
-    const mapping = page.getByRole('textbox', { name: 'Mapping' });
-    await mapping.waitFor();
-    expect(JSON.parse(await mapping.inputValue())).toMatchObject({
-      identifier_from: 'file:{identifier}_data.csv',
-      adjusted_close: 'Adj Close',
-    });
+    const form = page.getByRole('region', { name: 'How they are read' });
+    await form.getByText('4 bars read with the mapping as proposed').waitFor();
+    expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}_data.csv');
+    expect(await form.getByLabel('Adjusted close').inputValue()).toBe('Adj Close');
+    // What the data does not say stands beside its field.
+    const basis = page.getByLabel('Price basis');
+    await page
+      .locator(`#${await basis.getAttribute('id')}-said`)
+      .getByText('closes are taken to be')
+      .waitFor();
+    await form.getByLabel('Date format').fill('DD/MM/YYYY');
+    await form.getByText('0 bars read with the mapping as it is now').waitFor();
+    await form.getByLabel('Date format').fill('MM/DD');
+    await form.getByText('must be made of YYYY or YY').waitFor();
+    await form.getByLabel('Date format').fill('M/D/YYYY');
+    await form.getByText('4 bars read with the mapping as it is now').waitFor();
     await page.getByLabel('First bars').getByText('2024-01-16').first().waitFor();
     await page.getByLabel('Name *').fill('Vendor');
     await page.getByLabel('Serve it at once').selectOption('false');
@@ -68,6 +79,35 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/vendor');
     expect([body.identifiers, body.start, body.end]).toEqual([2, '2024-01-02', '2024-01-16']);
+    expect(complaints).toEqual([]);
+  });
+
+  test('files of Parquet become one store, each the table it is said to be', async () => {
+    const { page, service, complaints } = desk();
+    await page.goto(`${service.url()}/console/data/import`);
+    const parquet = (name: string, columns: Parameters<typeof parquetWriteBuffer>[0]['columnData']) => ({
+      name,
+      mimeType: 'application/vnd.apache.parquet',
+      buffer: Buffer.from(parquetWriteBuffer({ columnData: columns })),
+    });
+    const text = (name: string, data: string[]) => ({ name, data, type: 'STRING' as const });
+    const identifier = text('identifier', ['AAA', 'BBB']);
+    await page
+      .locator('input[type=file]')
+      .setInputFiles([
+        parquet('reference.parquet', [identifier, text('NAME', ['First', 'Second'])]),
+        parquet('bars.parquet', [
+          identifier,
+          text('date', ['2024-01-02', '2024-01-02']),
+          { name: 'CLOSE', data: [10, 20], type: 'DOUBLE' },
+        ]),
+      ]);
+    await page.getByLabel('Name *').fill('Columns');
+    await page.getByLabel('Serve it at once').selectOption('false');
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    const { body } = await service.ask<DataStore>('GET', '/data/stores/columns');
+    expect(body).toMatchObject({ active: false, identifiers: 2, start: '2024-01-02', rows: { reference: 2 } });
     expect(complaints).toEqual([]);
   });
 

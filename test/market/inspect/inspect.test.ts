@@ -224,17 +224,21 @@ describe('exports to Excel', () => {
 
 describe('what the data does not say is asked', () => {
   test('days that may be of two formats', async () => {
-    const { questions, confidence } = await inspected({
+    const { unsure, confidence } = await inspected({
       'x.csv': 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n',
     });
     expect(confidence).toBe('unsure');
-    expect(questions).toContainEqual(expect.stringContaining('M/D/YYYY or D/M/YYYY'));
+    const question = expect.stringContaining('M/D/YYYY or D/M/YYYY') as string;
+    expect(unsure).toContainEqual({ field: 'date_format', question });
   });
 
   test('a name that is nearly a known one', async () => {
-    const { questions, mapping } = await inspected({ 'x.csv': 'Date,Ticker,Clsoe\n2024-01-02,A,10\n' });
+    const { unsure, mapping } = await inspected({ 'x.csv': 'Date,Ticker,Clsoe\n2024-01-02,A,10\n' });
     expect(mapping.columns['CLOSE']).toBe('Clsoe');
-    expect(questions).toContainEqual(expect.stringContaining('did you mean CLOSE?'));
+    expect(unsure).toContainEqual({
+      field: 'columns',
+      question: expect.stringContaining('did you mean CLOSE?') as string,
+    });
   });
 
   test('rows of one name and date that differ; those that are the same are accepted without a question', async () => {
@@ -247,8 +251,8 @@ describe('what the data does not say is asked', () => {
   });
 
   test('where no table is one of prices', async () => {
-    const { confidence, rows_read, questions } = await inspected({ 'x.csv': 'name,colour\nA,red\n' });
-    expect([confidence, rows_read, questions.length]).toEqual(['unsure', 0, 1]);
+    const { confidence, rows_read, unsure } = await inspected({ 'x.csv': 'name,colour\nA,red\n' });
+    expect([confidence, rows_read, unsure.length]).toEqual(['unsure', 0, 1]);
   });
 });
 

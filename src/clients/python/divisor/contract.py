@@ -2801,8 +2801,10 @@ class InspectRequest(t.TypedDict, total=False):
     location: str
     #: A file in base64 instead.
     content: str
-    #: Of the content; csv is a zip of CSV files.
-    format: t.Literal["xlsx", "csv"]
+    #: Of the content; csv is a zip of CSV files, parquet one table of prices.
+    format: t.Literal["xlsx", "csv", "parquet"]
+    #: How it is read, instead of a proposal: what comes of it.
+    mapping: t.Optional[MappingInput]
     #: File or table of a dataset that is not called like it.
     tables: t.Mapping[str, str]
 
@@ -2824,6 +2826,8 @@ class InspectResult(t.TypedDict):
     recognised_as: t.Optional[str]
     #: What the data does not say.
     questions: t.Sequence[str]
+    #: The same questions, each at its field.
+    unsure: t.Sequence[MappingQuestion]
     #: The first bars of the first name as they would be read.
     preview: TableFrame
     #: What reading all of it with the mapping found.
@@ -3215,6 +3219,13 @@ class MappingInput(t.TypedDict, total=False):
     adjusted_close: t.Optional[str]
     #: Columns that are not read.
     ignore: t.Sequence[str]
+
+
+class MappingQuestion(t.TypedDict):
+    #: Field of the mapping that says it, or the adjustment.
+    field: t.Literal["adjustment", "layout", "skip_rows", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
+    #: What the data does not say.
+    question: str
 
 
 class MarketCapFilterParams(t.TypedDict, total=False):

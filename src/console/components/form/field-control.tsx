@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
 import type { FieldSpec } from './field-spec.js';
+import { Pairs } from './pairs.js';
 
 interface ControlProps {
   readonly id: string;
@@ -53,6 +54,11 @@ export function FieldControl(props: ControlProps) {
           ))}
         </select>
       );
+    case 'pairs':
+    case 'numbers':
+      return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} />;
+    case 'prose':
+      return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={5} />;
     case 'list':
       return <TextArea {...props} common={common} toText={listText} toValue={parseList} rows={2} />;
     case 'json':
@@ -177,7 +183,10 @@ function TextArea({ value, onChange, common, rows, toText, toValue }: TextAreaPr
 const listText = (value: Json | undefined): string => (Array.isArray(value) ? value.join(', ') : '');
 
 function parseList(text: string): Parsed {
-  const items = text.split(/[\s,;]+/).filter(Boolean);
+  const items = text
+    .split(/[,;\n]+/)
+    .map((item) => item.trim())
+    .filter(Boolean);
   return { value: items.length === 0 ? undefined : items };
 }
 

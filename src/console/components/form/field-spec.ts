@@ -1,6 +1,20 @@
 import type { ParameterSpec } from '#clients/typescript/divisor.js';
 
-export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'date' | 'list' | 'datapoint' | 'json';
+export type FieldKind =
+  | 'text'
+  | 'prose'
+  | 'number'
+  | 'integer'
+  | 'boolean'
+  | 'choice'
+  | 'date'
+  | 'list'
+  | 'datapoint'
+  /** Names with a text each. */
+  | 'pairs'
+  /** Names with a number each. */
+  | 'numbers'
+  | 'json';
 
 /** One field of a form. */
 export interface FieldSpec {

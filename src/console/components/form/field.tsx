@@ -12,6 +12,8 @@ interface FieldProps {
   readonly value: Json | undefined;
   /** What the service says about it. */
   readonly findings: readonly Finding[];
+  /** What is not certain of it. */
+  readonly notes?: readonly string[];
   /** Names of datapoints that may be typed. */
   readonly datapoints?: readonly string[];
   readonly isDisabled?: boolean;
@@ -19,10 +21,18 @@ interface FieldProps {
 }
 
 /** A field with its label, unit, help, and what is wrong with it. */
-export function Field({ spec, value, findings, datapoints = [], isDisabled = false, onChange }: FieldProps) {
+export function Field({
+  spec,
+  value,
+  findings,
+  notes = [],
+  datapoints = [],
+  isDisabled = false,
+  onChange,
+}: FieldProps) {
   const id = useId();
   const { label, help, unit, isRequired = false, kind } = spec;
-  const said = findings.length > 0 ? `${id}-said` : undefined;
+  const said = findings.length + notes.length > 0 ? `${id}-said` : undefined;
   const explained = [help, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
   return (
@@ -57,6 +67,11 @@ export function Field({ spec, value, findings, datapoints = [], isDisabled = fal
           {findings.map(({ code, message, severity }) => (
             <li key={`${code} ${message}`} class={severity === 'error' ? 'down' : 'field-warning'}>
               {message}
+            </li>
+          ))}
+          {notes.map((note) => (
+            <li key={note} class="field-warning">
+              {note}
             </li>
           ))}
         </ul>

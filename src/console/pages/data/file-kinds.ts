@@ -1,2 +1,2 @@
 /** Endings of files that an import takes. */
-export const ACCEPTED = '.csv,.zip,.xlsx';
+export const ACCEPTED = '.csv,.parquet,.zip,.xlsx';

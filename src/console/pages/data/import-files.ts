@@ -6,28 +6,36 @@ export type TableName = (typeof TABLES)[number];
 
 export interface ImportFile {
   readonly file: File;
-  /** Which table a file of CSV is; null for what brings its tables by itself. */
+  /** Which table a file of CSV or Parquet is; null for what brings its tables by itself. */
   readonly table: TableName | null;
 }
 
 const endingOf = ({ name }: File): string => /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
-/** The files as they would be imported; a file of CSV is the table it is called like, and of the market where it is called otherwise. */
+/** Endings of files that hold one table each. */
+const OF_A_TABLE = new Set(['.csv', '.parquet']);
+
+export const isParquet = ({ file }: ImportFile): boolean => endingOf(file) === '.parquet';
+
+/** The files as they would be imported; a file of CSV or Parquet is the table it is called like, and of the market where it is called otherwise. */
 export function withFiles(before: readonly ImportFile[], added: readonly File[]): readonly ImportFile[] {
   const files = added.map((file): ImportFile => {
     const base = file.name.replace(/\.[^.]*$/, '').toLowerCase();
-    return { file, table: endingOf(file) === '.csv' ? (TABLES.find((table) => base === table) ?? 'market') : null };
+    return {
+      file,
+      table: OF_A_TABLE.has(endingOf(file)) ? (TABLES.find((table) => base === table) ?? 'market') : null,
+    };
   });
   return [...before, ...files];
 }
 
 /** Why the files cannot be imported together; null where they can. */
 export function troubleOfFiles(files: readonly ImportFile[], bytesMax: number): string | null {
-  const odd = files.find(({ file }) => !['.csv', '.zip', '.xlsx'].includes(endingOf(file)));
-  if (odd !== undefined)
-    return endingOf(odd.file) === '.parquet'
-      ? `${odd.file.name}: Parquet is read where it lies. Put it on the machine of the service and connect its folder.`
-      : `${odd.file.name} is none of CSV, zip and xlsx.`;
+  const odd = files.find(({ file }) => !['.csv', '.zip', '.xlsx', '.parquet'].includes(endingOf(file)));
+  if (odd !== undefined) return `${odd.file.name} is none of CSV, Parquet, zip and xlsx.`;
+  if (files.some(isParquet) && !files.every(isParquet)) return 'Files of Parquet come without others.';
+  if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
+    return 'One file of Parquet holds the whole market: to read a folder of them, connect it.';
   const whole = files.filter(({ table }) => table === null);
   if (whole.length > 0 && files.length > 1) return `${whole[0]!.file.name} holds every table: it comes alone.`;
   const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
@@ -42,14 +50,16 @@ export function troubleOfFiles(files: readonly ImportFile[], bytesMax: number): 
 }
 
 export interface ImportContent {
-  readonly format: 'xlsx' | 'csv';
+  readonly format: 'xlsx' | 'csv' | 'parquet';
   /** In base64. */
   readonly content: string;
 }
 
-/** What the service is sent: a workbook or an archive as it is, files of CSV packed together. @param isMapped whether those of the market keep their names, which a mapping reads */
+/** What the service is sent: the prices of Parquet, a workbook or an archive as it is, files of CSV packed together. @param isMapped whether those of the market keep their names, which a mapping reads */
 export async function contentOf(files: readonly ImportFile[], isMapped: boolean): Promise<ImportContent> {
   const [first] = files;
+  const market = files.find((one) => isParquet(one) && one.table === 'market');
+  if (market !== undefined) return { format: 'parquet', content: await base64Of(market.file) };
   const isWhole = first?.table === null;
   const blob = isWhole
     ? first!.file

@@ -1,4 +1,4 @@
-import type { ImportRequest, ImportResult } from '#clients/typescript/divisor.js';
+import type { ImportResult } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
@@ -16,7 +16,7 @@ import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { takeBrought } from '../../state/dropped.js';
 import { changed } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { bytes, count } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -26,7 +26,8 @@ import { useInspection } from './use-inspection.js';
 import { activateStore } from './store-acts.js';
 import { elsewhere, StoreFields } from './store-fields.js';
 import { ACCEPTED } from './file-kinds.js';
-import { contentOf, nameFrom, TABLES, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
+import { nameFrom, TABLES, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
+import { sendImport, type Outcome } from './send-import.js';
 import './data.css';
 
 const ON_EXISTS: FieldSpec = {
@@ -41,12 +42,6 @@ const ON_EXISTS: FieldSpec = {
 const ABOVE = [{ address: '/console/data', text: 'Data' }];
 
 const NO_FILES: readonly ImportFile[] = [];
-
-/** What an import came to. */
-interface Outcome {
-  readonly result: ImportResult | null;
-  readonly trouble: Trouble | null;
-}
 
 /** Files become a store: chosen or dropped, checked by the service, and kept when nothing in them is wrong. */
 export function ImportPage() {
@@ -65,7 +60,7 @@ export function ImportPage() {
     setFiles(withFiles(files, added));
     if (header['name'] === '' && added[0] !== undefined) setHeader({ ...header, name: nameFrom(added[0]) });
   };
-  const { inspected, isLooking, mapping, setMapping } = useInspection(
+  const { inspected, isLooking, mapping, setMapping, checked } = useInspection(
     trouble === null ? files : NO_FILES,
     ({ adjustment }) => setHeader((now) => ({ ...now, adjustment })),
   );
@@ -73,7 +68,7 @@ export function ImportPage() {
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
   const send = async () => {
     setSending(true);
-    setOutcome(await imported(files, header, mapping));
+    setOutcome(await sendImport({ files, header, mapping }));
     setSending(false);
     changed();
   };
@@ -91,7 +86,14 @@ export function ImportPage() {
           title="Several files are market: choose which table each is, or read them by a mapping."
         />
       )}
-      <Inspection inspected={inspected} isLooking={isLooking} mapping={mapping} onChange={setMapping} />
+      <Inspection
+        inspected={inspected}
+        isLooking={isLooking}
+        mapping={mapping}
+        checked={checked}
+        findings={findings}
+        onChange={setMapping}
+      />
       {files.length > 0 && may('data') && (
         <form
           class="form-card"
@@ -101,7 +103,13 @@ export function ImportPage() {
             void send();
           }}
         >
-          <StoreFields more={[ON_EXISTS]} value={header} findings={findings} onChange={setHeader} />
+          <StoreFields
+            more={[ON_EXISTS]}
+            value={header}
+            findings={findings}
+            unsure={mapping === null ? [] : (inspected?.result?.unsure ?? [])}
+            onChange={setHeader}
+          />
           <div class="form-actions">
             <Button
               kind="main"
@@ -116,19 +124,6 @@ export function ImportPage() {
       )}
     </Page>
   );
-}
-
-async function imported(
-  files: readonly ImportFile[],
-  header: JsonObject,
-  mapping: JsonObject | null,
-): Promise<Outcome> {
-  try {
-    const body = { ...header, mapping, ...(await contentOf(files, mapping !== null)) } as unknown as ImportRequest; // The service says what is wrong with it.
-    return { result: await service.value.call('importStore', { body }), trouble: null };
-  } catch (thrown) {
-    return { result: null, trouble: troubleOf(thrown) };
-  }
 }
 
 function DropArea({ onFiles }: { readonly onFiles: (files: readonly File[]) => void }) {
@@ -152,8 +147,9 @@ function DropArea({ onFiles }: { readonly onFiles: (files: readonly File[]) => v
       <Icon name="upload" />
       <h2>Drop files here</h2>
       <p>
-        CSV files, a zip of them, or a workbook: prices, and what else there is of names, actions and universes.{' '}
-        <Template format="xlsx">Workbook to fill in</Template>, <Template format="csv">the same as CSV</Template>
+        CSV or Parquet files, a zip of CSV, or a workbook: prices, and what else there is of names, actions and
+        universes. <Template format="xlsx">Workbook to fill in</Template>,{' '}
+        <Template format="csv">the same as CSV</Template>
       </p>
       <input
         ref={input}
@@ -227,14 +223,14 @@ function FileList({ files, onChange }: FileListProps) {
 }
 
 /** Why nothing was kept, every problem at its table, row and column. */
-function Refused({ outcome: { trouble } }: { readonly outcome: Outcome }) {
+function Refused({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
   if (trouble === null) return null;
-  const findings = elsewhere(trouble.findings, [ON_EXISTS]);
+  const findings = elsewhere(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));
   if (trouble.findings.length === 0) return <Problem trouble={trouble} />;
   return (
     <>
       <Banner kind="bad" title={trouble.message}>
-        <p>Nothing was kept. Mend the files and drop them again.</p>
+        {!isPartial && <p>Nothing was kept. Mend the files and drop them again.</p>}
       </Banner>
       {findings.length > 0 && <FindingTable label="Problems of the files" findings={findings} />}
     </>

@@ -1,14 +1,16 @@
-import type { InspectResult } from '#clients/typescript/divisor.js';
+import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
 import { Badge, type Kind } from '../../components/badge.js';
 import { Choice } from '../../components/choice.js';
 import { FindingTable } from '../../components/finding-table.js';
-import { Field } from '../../components/form/field.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
+import type { Latest } from '../../state/one-at-a-time.js';
 import type { Trouble } from '../../state/service.js';
 import { counted } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { MappingForm } from './mapping-form.js';
+import '../designer/designer.css';
 
 /** What the service says of files before they are imported. */
 export interface Inspected {
@@ -21,6 +23,10 @@ interface InspectionProps {
   readonly isLooking: boolean;
   /** How the market is read; null as the tables are. */
   readonly mapping: JsonObject | null;
+  /** What another mapping than the proposed one comes to. */
+  readonly checked: Latest<InspectResult>;
+  /** What an import said of the mapping. */
+  readonly findings: readonly Finding[];
   onChange(mapping: JsonObject | null): void;
 }
 
@@ -36,11 +42,11 @@ const WAYS = [
 ] as const;
 
 /** How files would be read: what they are like, the mapping that is proposed, what is not certain, the first bars. */
-export function Inspection({ inspected, isLooking, mapping, onChange }: InspectionProps) {
+export function Inspection({ inspected, isLooking, mapping, checked, findings: refused, onChange }: InspectionProps) {
   const result = inspected?.result ?? null;
   if (isLooking) return <Wait what="the service, which looks at the files" />;
   if (result === null) return inspected?.trouble ? <Problem trouble={inspected.trouble} /> : null;
-  const { confidence, recognised_as: vendor, questions, rows_read: rows, preview, findings } = result;
+  const { confidence, recognised_as: vendor } = result;
   const proposed = result.mapping as unknown as JsonObject; // A document of JSON.
   return (
     <Section
@@ -59,32 +65,40 @@ export function Inspection({ inspected, isLooking, mapping, onChange }: Inspecti
     >
       {mapping !== null && (
         <>
-          {questions.length > 0 && (
-            <ul class="notes">
-              {questions.map((question) => (
-                <li key={question}>
-                  <Badge kind="warning">open</Badge> {question}
-                </li>
-              ))}
-            </ul>
-          )}
-          <Field
-            spec={{
-              name: 'mapping',
-              label: 'Mapping',
-              kind: 'json',
-              help: 'As proposed; what is written here is taken.',
-            }}
-            value={mapping}
-            findings={[]}
-            onChange={(value) => onChange((value ?? proposed) as JsonObject)}
+          <MappingForm
+            mapping={mapping}
+            unsure={result.unsure}
+            findings={[...refused, ...(checked.trouble?.findings ?? [])]}
+            onChange={onChange}
           />
-          <p class="quiet">{counted(rows, 'bar')} read with the mapping as proposed.</p>
+          <Read proposed={result} checked={checked} />
+        </>
+      )}
+    </Section>
+  );
+}
+
+/** The bars that the mapping reads: as proposed, or as it was changed to. */
+function Read({ proposed, checked }: { readonly proposed: InspectResult; readonly checked: Latest<InspectResult> }) {
+  const { data, trouble, isBehind } = checked;
+  const { rows_read: rows, preview, findings } = data ?? proposed;
+  const elsewhere = trouble?.findings.filter(({ path }) => !path.startsWith('mapping.')) ?? [];
+  return (
+    <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+      {isBehind && <Wait what="the bars that the mapping reads" />}
+      {trouble !== null && (trouble.findings.length === 0 || elsewhere.length > 0) && (
+        <Problem trouble={{ ...trouble, findings: elsewhere }} />
+      )}
+      {trouble === null && (
+        <>
+          <p class="quiet">
+            {counted(rows, 'bar')} read with the mapping{data === undefined ? ' as proposed' : ' as it is now'}.
+          </p>
           <Preview frame={preview} />
           {findings.length > 0 && <FindingTable label="What reading with the mapping found" findings={findings} />}
         </>
       )}
-    </Section>
+    </div>
   );
 }
 

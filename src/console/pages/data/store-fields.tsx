@@ -1,4 +1,4 @@
-import type { Finding } from '#clients/typescript/divisor.js';
+import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -31,10 +31,12 @@ interface StoreFieldsProps {
   readonly after?: readonly FieldSpec[];
   readonly value: JsonObject;
   readonly findings: readonly Finding[];
+  /** What is not certain, each at its field. */
+  readonly unsure?: InspectResult['unsure'];
   onChange(value: JsonObject): void;
 }
 
-export function StoreFields({ more = [], after = [], value, findings, onChange }: StoreFieldsProps) {
+export function StoreFields({ more = [], after = [], value, findings, unsure = [], onChange }: StoreFieldsProps) {
   return (
     <FieldGrid>
       {[...more, ...COMMON, ...after].map((spec) => (
@@ -42,6 +44,7 @@ export function StoreFields({ more = [], after = [], value, findings, onChange }
           key={spec.name}
           spec={spec}
           value={value[spec.name]}
+          notes={unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : []))}
           findings={findings.filter(({ path }) => path === spec.name || path.startsWith(`${spec.name}.`))}
           onChange={(next) => onChange({ ...value, [spec.name]: next })}
         />

@@ -1,16 +1,22 @@
 import type { InspectResult } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service, troubleOf } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
-import { contentOf, type ImportFile } from './import-files.js';
+import { contentOf, type ImportContent, type ImportFile } from './import-files.js';
 import { needsMapping, type Inspected } from './inspection.js';
 
 /** Characters of base64 that the service looks at before an import; larger files are imported, or connected, as they are. */
 const LOOKED_AT_MAX = 8 << 20;
 
-/** Has the service look at files whenever they are others; what it proposes is taken where they are not written as the tables are. */
+/** What was looked at, and what the service said of it. */
+interface Looked extends Inspected {
+  readonly content: ImportContent;
+}
+
+/** Has the service look at files whenever they or the mapping are others; what it proposes is taken where they are not written as the tables are. */
 export function useInspection(files: readonly ImportFile[], onProposed: (result: InspectResult) => void) {
-  const [inspected, setInspected] = useState<Inspected | null>(null);
+  const [inspected, setInspected] = useState<Looked | null>(null);
   const [isLooking, setLooking] = useState(false);
   const [mapping, setMapping] = useState<JsonObject | null>(null);
   useEffect(() => {
@@ -29,15 +35,24 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
     });
     return () => given.abort();
   }, [files]);
-  return { inspected, isLooking, mapping, setMapping };
+  const isChanged = mapping !== null && (inspected?.result?.mapping as unknown) !== mapping;
+  const checked = useOneAtATime(isChanged ? JSON.stringify(mapping) : null, () => readWith(inspected, mapping));
+  return { inspected, isLooking, mapping, setMapping, checked };
 }
 
-async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<Inspected | null> {
+async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<Looked | null> {
+  const content = await contentOf(files, true);
+  if (content.content.length > LOOKED_AT_MAX) return null;
   try {
-    const body = await contentOf(files, true);
-    if (body.content.length > LOOKED_AT_MAX) return null;
-    return { result: await service.value.call('inspectData', { body, signal }), trouble: null };
+    return { content, result: await service.value.call('inspectData', { body: content, signal }), trouble: null };
   } catch (thrown) {
-    return { result: null, trouble: troubleOf(thrown) };
+    return { content, result: null, trouble: troubleOf(thrown) };
   }
+}
+
+/** What was looked at, read by a mapping. */
+function readWith(looked: Looked | null, mapping: JsonObject | null): Promise<InspectResult> {
+  if (looked === null) throw new Error('nothing was looked at');
+  const body = { ...looked.content, mapping: mapping as unknown as InspectResult['mapping'] }; // The service says what is wrong with it.
+  return service.value.call('inspectData', { body });
 }

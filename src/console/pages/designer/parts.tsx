@@ -136,7 +136,7 @@ export function Universe() {
               label: 'Names',
               kind: 'list',
               isRequired: true,
-              help: 'Identifiers, separated by commas or spaces',
+              help: 'Identifiers, separated by commas or lines',
             }}
           />
         )}

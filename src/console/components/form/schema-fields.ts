@@ -1,0 +1,74 @@
+import { resolved, type Schema, type Schemas } from '../../state/schemas.js';
+import type { FieldKind, FieldSpec } from './field-spec.js';
+
+/** Texts longer than this are paragraphs. */
+const LINE_MAX = 1000;
+
+/**
+ * The members of a schema as fields, in its order.
+ * @param schema its name
+ * @param names members to show, in this order; all unless given
+ */
+export function fieldsOf(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
+  const { properties = {}, required = [] } = (schemas[schema] ?? {}) as Schema & { readonly required?: string[] };
+  return (names ?? Object.keys(properties)).flatMap((name) => {
+    const own = properties[name];
+    return own === undefined ? [] : [fieldOfSchema(schemas, name, { own, isRequired: required.includes(name) })];
+  });
+}
+
+interface Member {
+  readonly own: Schema;
+  readonly isRequired: boolean;
+}
+
+function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Member): FieldSpec {
+  const inner = valueOf(schemas, own);
+  const otherwise = own.default ?? inner.default;
+  return {
+    name,
+    label: labelOf(name),
+    kind: kindOf(schemas, inner),
+    isRequired: isRequired && !('default' in own) && !('default' in inner),
+    otherwise,
+    ...(inner.enum === undefined ? {} : { choices: inner.enum }),
+    help: own.description ?? inner.description ?? null,
+  };
+}
+
+/** What a member is where it is not null. */
+function valueOf(schemas: Schemas, own: Schema): Schema {
+  const whole = resolved(schemas, own);
+  const other = whole.anyOf?.filter(({ type }) => type !== 'null');
+  return other?.length === 1 ? resolved(schemas, other[0]!) : whole;
+}
+
+function kindOf(schemas: Schemas, schema: Schema): FieldKind {
+  const { type, items, additionalProperties: members } = schema;
+  if (schema.enum !== undefined) return 'choice';
+  switch (type) {
+    case 'boolean':
+    case 'number':
+    case 'integer':
+      return type;
+    case 'string':
+      return schema.format === 'date' ? 'date' : (schema.maxLength ?? 0) > LINE_MAX ? 'prose' : 'text';
+    case 'array': {
+      const item = items && resolved(schemas, items);
+      return item?.type === 'string' ? 'list' : 'json';
+    }
+    case 'object': {
+      const member = typeof members === 'object' ? resolved(schemas, members) : undefined;
+      if (member?.type === 'string') return 'pairs';
+      return member?.type === 'number' || member?.type === 'integer' ? 'numbers' : 'json';
+    }
+    default:
+      return 'json';
+  }
+}
+
+/** `date_format` reads `Date format`, `index_id` `Index`. */
+function labelOf(name: string): string {
+  const words = name.replace(/_id$/, '').replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

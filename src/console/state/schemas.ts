@@ -1,0 +1,46 @@
+import { useResource, type Resource } from './resource.js';
+import { service } from './service.js';
+
+/** A schema of the contract, as OpenAPI has it. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly const?: unknown;
+  readonly enum?: readonly string[];
+  readonly maxLength?: number;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+}
+
+/** Schemas of the contract by name. */
+export type Schemas = Readonly<Record<string, Schema>>;
+
+interface OpenApi {
+  readonly components: { readonly schemas: Schemas };
+}
+
+/** What documents may say, as the service publishes it: forms derive from it. */
+export const useSchemas = (): Resource<Schemas> =>
+  useResource(
+    'schemas',
+    async (signal) => {
+      const document = await service.value.call('getOpenApi', { signal });
+      return (document as unknown as OpenApi).components.schemas; // An OpenAPI document has them.
+    },
+    { follows: false },
+  );
+
+/** The schema behind references. */
+export function resolved(schemas: Schemas, schema: Schema): Schema {
+  const name = schema.$ref?.split('/').at(-1);
+  const target = name === undefined ? undefined : schemas[name];
+  if (target === undefined) return schema;
+  const { $ref: _, ...own } = schema;
+  return resolved(schemas, { ...target, ...own });
+}

@@ -1,8 +1,7 @@
-import { stat } from 'node:fs/promises';
-import type { MarketTasks, UploadedTable } from '../process/market-tasks.js';
+import type { MarketTasks } from '../process/market-tasks.js';
 import { mergeContents } from '../content/merge-content.js';
 import type { Problems } from '../content/problems.js';
-import { identityOfFile, type TableFiles } from '../sources/folder.js';
+import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
 import { refuseAppendedAdjustment, type Imported } from './perform-import.js';
@@ -28,7 +27,7 @@ export async function importTable(
   const parquet = format === 'parquet' ? path : `${path}.parquet`;
   if (format === 'arrow' && !(await writeArrowAsParquet(path, parquet, dataset, problems))) return undefined;
   if (held !== null) refuseAppendedAdjustment(terms, problems);
-  const read = await readSource(await filesOf(dataset, parquet), problems, onProgress, {
+  const read = await readSource(await tableAlone(dataset, parquet), problems, onProgress, {
     isPart: held !== null,
     terms,
   });
@@ -37,19 +36,4 @@ export async function importTable(
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);
   return merged && { content: merged, rows: read.rows, ...where };
-}
-
-/** One table that stands alone in a file of Parquet. */
-export async function filesOf(dataset: UploadedTable['dataset'], path: string): Promise<TableFiles> {
-  const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
-  const file = {
-    path,
-    label: dataset,
-    format: 'parquet',
-    isGzipped: false,
-    bytes: size,
-    identity: identity!, // it is there: its size was just read
-    changedAt: ctimeMs,
-  } as const;
-  return { market: [], reference: [], corporate_actions: [], universes: [], series: [], [dataset]: [file] };
 }

@@ -7,7 +7,6 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
-import { filesOf } from '../import/import-table.js';
 import { readImport } from '../import/read-import.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import { isMarketTable } from '../mapping/market-tables.js';
@@ -16,9 +15,10 @@ import { readDatabase } from '../sources/databases/read-database.js';
 import { sampleDatabase } from '../sources/databases/sample-database.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
-import type { TableFiles } from '../sources/folder.js';
+import { tableAlone, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
-import { proposeMapping, type Confidence, type Proposal, type Question } from './propose.js';
+import { proposeMapping, type Confidence, type Proposal } from './propose.js';
+import type { Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
 
 /** The data to inspect. */
@@ -85,7 +85,7 @@ export async function inspect(inspected: Inspected, given: Mapping | null = null
   try {
     const path = join(folder, 'market.parquet');
     await writeFile(path, Buffer.from(inspected.content, 'base64'));
-    return await looked({ kind: 'files', files: await filesOf('market', path) }, given);
+    return await looked({ kind: 'files', files: await tableAlone('market', path) }, given);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

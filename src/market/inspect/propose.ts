@@ -6,17 +6,12 @@ import { commaNumberIn } from '../mapping/decimal-comma.js';
 import { identifierOfFile } from '../mapping/market-tables.js';
 import { fieldLevelsOf } from '../mapping/wide-columns.js';
 import { dateFormatOf } from './date-format.js';
+import type { Question } from './question.js';
 import { FIELD_ROLES, nearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { Sample } from './sample.js';
 import { vendorOf } from './vendors.js';
 
 export type Confidence = 'sure' | 'likely' | 'unsure';
-
-/** What the data does not say, and the field that says it. */
-export interface Question {
-  readonly field: keyof Mapping | 'adjustment';
-  readonly question: string;
-}
 
 /** How a market may be read, and what is not certain of that. */
 export interface Proposal {

@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { Question } from './propose.js';
+import type { Question } from './question.js';
 
 /** A vendor's table as its columns tell it. */
 export interface Vendor {

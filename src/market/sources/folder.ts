@@ -267,3 +267,18 @@ function formatOf(name: string, table?: string): (typeof ENDINGS)[number] | unde
     table === undefined ? name.endsWith(ending) && name.length > ending.length : name === table + ending,
   );
 }
+
+/** One table that stands alone in a file of Parquet. */
+export async function tableAlone(dataset: TableKind, path: string): Promise<TableFiles> {
+  const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
+  const file = {
+    path,
+    label: dataset,
+    format: 'parquet',
+    isGzipped: false,
+    bytes: size,
+    identity: identity!, // it is there: its size was just read
+    changedAt: ctimeMs,
+  } as const;
+  return { market: [], reference: [], corporate_actions: [], universes: [], series: [], [dataset]: [file] };
+}

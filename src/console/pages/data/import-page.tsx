@@ -1,4 +1,4 @@
-import type { ImportResult } from '#clients/typescript/divisor.js';
+import type { Finding, ImportResult, InspectResult } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
@@ -52,7 +52,6 @@ export function ImportPage() {
     on_exists: 'refuse',
     activate: true,
   });
-  const [isSending, setSending] = useState(false);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const trouble = troubleOfFiles(files, health.value?.limits['MAX_IMPORT_BYTES'] ?? Infinity);
   const add = (added: readonly File[]) => {
@@ -66,12 +65,6 @@ export function ImportPage() {
   );
   // Without a mapping each table is one file.
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
-  const send = async () => {
-    setSending(true);
-    setOutcome(await sendImport({ files, header, mapping }));
-    setSending(false);
-    changed();
-  };
   if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
   return (
@@ -95,34 +88,49 @@ export function ImportPage() {
         onChange={setMapping}
       />
       {files.length > 0 && may('data') && (
-        <form
-          class="form-card"
-          aria-label="The new store"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void send();
-          }}
-        >
-          <StoreFields
-            more={[ON_EXISTS]}
-            value={header}
-            findings={findings}
-            unsure={mapping === null ? [] : (inspected?.result?.unsure ?? [])}
-            onChange={setHeader}
-          />
-          <div class="form-actions">
-            <Button
-              kind="main"
-              type="submit"
-              disabled={trouble !== null || hasSeveral || isLooking || isSending || header['name'] === ''}
-            >
-              Import
-            </Button>
-            {isSending && <Wait what="the service, which checks every row" />}
-          </div>
-        </form>
+        <NewStore
+          header={header}
+          findings={findings}
+          unsure={mapping === null ? [] : (inspected?.result?.unsure ?? [])}
+          isReady={trouble === null && !hasSeveral && !isLooking && header['name'] !== ''}
+          onChange={setHeader}
+          onSend={() => sendImport({ files, header, mapping }).then(setOutcome).then(changed)}
+        />
       )}
     </Page>
+  );
+}
+
+interface NewStoreProps {
+  readonly header: JsonObject;
+  readonly findings: readonly Finding[];
+  readonly unsure: InspectResult['unsure'];
+  readonly isReady: boolean;
+  onChange(header: JsonObject): void;
+  onSend(): Promise<void>;
+}
+
+/** What the store is called, and the button that makes it. */
+function NewStore({ header, findings, unsure, isReady, onChange, onSend }: NewStoreProps) {
+  const [isSending, setSending] = useState(false);
+  return (
+    <form
+      class="form-card"
+      aria-label="The new store"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setSending(true);
+        void onSend().finally(() => setSending(false));
+      }}
+    >
+      <StoreFields more={[ON_EXISTS]} value={header} findings={findings} unsure={unsure} onChange={onChange} />
+      <div class="form-actions">
+        <Button kind="main" type="submit" disabled={!isReady || isSending}>
+          Import
+        </Button>
+        {isSending && <Wait what="the service, which checks every row" />}
+      </div>
+    </form>
   );
 }
 

@@ -8,8 +8,9 @@ const DOCUMENT_BYTES = 256 * 1024;
 const STAYING = 7 / 8;
 
 /**
- * Documents as they were last read, by key: verified and parsed once, frozen, dropped by the commit that changes them.
- * Only this process writes the documents of a home, so nothing else can make an entry untrue.
+ * Documents that were read twice, by key: verified and parsed, frozen, dropped by the commit that changes them. A
+ * document read once leaves only its key, so that a walk over more documents than fit neither fills the cache nor pays
+ * for it. Only this process writes the documents of a home, so nothing else can make an entry untrue.
  */
 export interface DocumentCache {
   /** The document of a key; the stored value is read and opened when the cache lacks it. */
@@ -25,44 +26,74 @@ interface Entry {
 
 /** @param bytesMax of stored values; the least recently read documents leave first */
 export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCache {
-  const entries = new Map<string, Entry>(); // The least recently read first.
+  const entries = createRecency<Entry>(bytesMax);
+  const readOnce = createRecency<{ readonly bytes: number }>(bytesMax);
+
+  return {
+    find(key, read, open) {
+      const known = entries.touch(key);
+      if (known !== undefined) return known.document;
+      const value = read();
+      if (value === undefined) return undefined;
+      const found = open(value);
+      if (found === undefined || 'unreadable' in found || value.length > Math.min(DOCUMENT_BYTES, bytesMax))
+        return found;
+      const bytes = value.length;
+      if (readOnce.remove(key)) entries.add(key, { document: deepFreeze(found), bytes });
+      else readOnce.add(key, { bytes });
+      return found;
+    },
+    drop(keys) {
+      for (const key of keys) {
+        entries.remove(key);
+        readOnce.remove(key);
+      }
+    },
+  };
+}
+
+interface Recency<T> {
+  /** What is under a key, from now on the most recent. */
+  touch(key: string): T | undefined;
+  add(key: string, value: T): void;
+  /** @returns whether it was there */
+  remove(key: string): boolean;
+}
+
+/** Values by key, the most recent of them: no more than `bytesMax` in all. */
+function createRecency<T extends { readonly bytes: number }>(bytesMax: number): Recency<T> {
+  const values = new Map<string, T>(); // The least recent first.
   let held = 0;
 
-  function remove(key: string): void {
-    const entry = entries.get(key);
-    if (entry === undefined) return;
-    entries.delete(key);
-    held -= entry.bytes;
+  function remove(key: string): boolean {
+    const value = values.get(key);
+    if (value === undefined) return false;
+    values.delete(key);
+    held -= value.bytes;
+    return true;
   }
 
   function makeRoom(): void {
-    for (const oldest of entries.keys()) {
+    for (const oldest of values.keys()) {
       if (held <= bytesMax * STAYING) break;
       remove(oldest);
     }
   }
 
   return {
-    find(key, read, open) {
-      const known = entries.get(key);
-      if (known !== undefined) {
-        entries.delete(key);
-        entries.set(key, known);
-        return known.document;
-      }
-      const value = read();
+    touch(key) {
+      const value = values.get(key);
       if (value === undefined) return undefined;
-      const found = open(value);
-      if (found === undefined || 'unreadable' in found || value.length > Math.min(DOCUMENT_BYTES, bytesMax))
-        return found;
-      entries.set(key, { document: deepFreeze(found), bytes: value.length });
-      held += value.length;
+      values.delete(key);
+      values.set(key, value);
+      return value;
+    },
+    add(key, value) {
+      values.set(key, value);
+      held += value.bytes;
       if (held > bytesMax) makeRoom();
-      return found;
     },
-    drop(keys) {
-      for (const key of keys) remove(key);
-    },
+    remove,
   };
 }
 

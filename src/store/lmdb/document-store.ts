@@ -4,11 +4,10 @@ import { mkdir } from 'node:fs/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from '../files/artifact-owners.js';
 import { createCommitListeners } from '../commit-listeners.js';
-import { isDocumentId } from '../document-id.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
-import { documentKey, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
+import { documentKey, idOf, keyBytes, keyOf, keyText, kindRange, parseKey } from './document-key.js';
 import type {
   BodyReader,
   DocumentEngine,
@@ -83,19 +82,19 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   });
 
   /** A document as the last commit left it. */
-  const find = (kind: DocumentKind, id: string): FoundDocument => {
-    environment();
-    if (!isDocumentId(id)) return undefined;
-    const key = documentKey(kind, id);
-    return cache.find(
+  const find = (key: string, id: string): FoundDocument =>
+    cache.find(
       key,
-      () => read(key),
+      () => transient(database, key),
       (value) => opened(id, key, value),
     );
-  };
 
   return {
-    get: async (kind, id) => find(kind, id),
+    async get(kind, id) {
+      environment();
+      const key = keyOf(kind, id);
+      return key === undefined ? undefined : find(key, id);
+    },
     ids: async (kind) => idsOf(kind, keysBetween),
     async revision(kind) {
       environment();
@@ -105,9 +104,10 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
       const { start, end } = kindRange(kind);
-      for (const key of environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })) {
-        const id = idOf(kind, keyText(key));
-        const found: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(kind, id);
+      for (const bytes of environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })) {
+        const key = keyText(bytes);
+        const id = idOf(kind, key);
+        const found: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
         if (found === undefined) continue; // Deleted since its key was read.
         const document = 'unreadable' in found ? undefined : readBody(found.body, found.id);
         if (document !== undefined) documents.push(document);
@@ -144,6 +144,12 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
   });
 }
 
+/** A stored value until the next reading: its memory is that of the reader. */
+function transient(database: RootDatabase<Buffer, Buffer>, key: string): Buffer | undefined {
+  const value = database.getBinaryFast(keyBytes(key));
+  return value?.subarray(0, value.length); // The reader's memory is longer than the length that it gives.
+}
+
 /** The document of a stored value, or why it cannot be read. */
 function opened(id: string, key: string, value: Buffer): FoundDocument {
   const document = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
@@ -157,7 +163,7 @@ function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[
 
 interface TransactionParts {
   /** Reads a document as the last commit left it. */
-  readonly find: (kind: DocumentKind, id: string) => FoundDocument;
+  readonly find: (key: string, id: string) => FoundDocument;
   /** Of its writes, ms since 1970. */
   readonly time: number;
   /** Receives what it publishes. */
@@ -182,9 +188,9 @@ function transactionOver(open: () => KeyView, { find, time, events }: Transactio
   return {
     async get(kind, id) {
       const view = open();
-      if (!isDocumentId(id)) return undefined;
-      const key = documentKey(kind, id);
-      if (view.isStored(key)) return find(kind, id);
+      const key = keyOf(kind, id);
+      if (key === undefined) return undefined;
+      if (view.isStored(key)) return find(key, id);
       const value = view.get(key);
       return value === undefined ? undefined : opened(id, key, value);
     },
@@ -198,8 +204,8 @@ function transactionOver(open: () => KeyView, { find, time, events }: Transactio
     },
     async delete(kind, id) {
       const view = open();
-      if (!isDocumentId(id)) return false;
-      const key = documentKey(kind, id);
+      const key = keyOf(kind, id);
+      if (key === undefined) return false;
       const existed = view.get(key) !== undefined;
       if (existed) view.delete(key);
       return existed;
@@ -218,10 +224,4 @@ function kindsOf(keys: Iterable<string>): Set<DocumentKind> {
     if (kind !== undefined) kinds.add(kind);
   }
   return kinds;
-}
-
-/** The id in a key of the kind; undefined for a key that a damaged page put among them. */
-function idOf(kind: DocumentKind, key: string): string | undefined {
-  const parsed = parseKey(key);
-  return parsed?.kind === kind ? parsed.id : undefined;
 }

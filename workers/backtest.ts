@@ -20,6 +20,7 @@ import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js'
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
+import { openedModels } from './opened-models.js';
 
 /**
  * A backtest: the stored run extended where that gives the same, else a whole one. The definition run, simulated,
@@ -78,10 +79,10 @@ function wholeRun(
 
 function extendedRun(
   engine: Engine,
-  { market: handle, plan, engineVersion, stored }: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
+  { market: handle, plan, models, engineVersion, stored }: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
 ): TaskOutput<'backtest'> {
-  const run = resumeStored({ engine, handle, plan, engineVersion, run: stored }, control);
+  const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
   const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension };
@@ -112,7 +113,7 @@ export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored'> & {
 /** Runs a plan and serialises everything that is stored of it. */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, engineVersion, stamp: given, extension = {} }: RunOrder,
+  { market: handle, plan, models, engineVersion, stamp: given, extension = {} }: RunOrder,
   control: TaskControl,
 ) {
   const market = openedMarket(handle);
@@ -120,6 +121,7 @@ export function runForDataset(
     market,
     calendars: openedCalendars(),
     plan,
+    models: openedModels(models),
     createDecider: indexDeciders(engine),
     engine,
     inPlace: true,

@@ -7,13 +7,15 @@ import { formatDay, type Day } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
-import type { WeightsViewInput } from '#jobs/tasks/views.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedCalendars } from './opened-calendars.js';
+import { openedModels } from './opened-models.js';
 
 export interface BenchmarkInput {
   readonly indexId: string;
-  readonly documents: NonNullable<WeightsViewInput['benchmark']>['documents'];
+  readonly documents: ComparedWith['documents'];
+  readonly models?: ComparedWith['models'];
   readonly market: MarketData | null;
   readonly day: Day;
 }
@@ -34,7 +36,7 @@ const booksFor = new WeakMap<MarketData, Map<string, Book>>();
 export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
   const books = booksOf(market);
-  const key = JSON.stringify([input.indexId, input.documents]);
+  const key = JSON.stringify([input.indexId, input.documents, input.models]);
   const cached = books.get(key);
   const book = cached ?? wholeBook(engine, { ...input, market }) ?? bookUntil(engine, { ...input, market });
   books.delete(key);
@@ -72,11 +74,12 @@ function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
 }
 
 function bookUntil(engine: Engine, input: ServedInput): Book {
-  const { indexId, documents, market, day } = input;
+  const { indexId, documents, models, market, day } = input;
   const composer = createComposer({
     market,
     calendars: openedCalendars(),
     documents,
+    models: openedModels(models),
     until: day,
     createDecider: indexDeciders(engine),
   });

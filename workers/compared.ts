@@ -29,9 +29,13 @@ export interface Compared {
  * An index, or an identifier that is held alone: a name of the market or one of its series.
  * @param header of the run, whose calendar, currency and treatment an identifier is looked at by
  */
-export function comparedWith({ indexId, documents }: ComparedWith, market: MarketData, header: RunHeader): Compared {
+export function comparedWith(
+  { indexId, documents, ...used }: ComparedWith,
+  market: MarketData,
+  header: RunHeader,
+): Compared {
   if (documents[indexId] !== undefined) {
-    const input = { indexId, documents, market };
+    const input = { indexId, documents, ...used, market };
     return {
       id: indexId,
       market,

@@ -8,11 +8,11 @@ import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
 /** The chain behind one weight, as an IndexExplanation. */
-export const explain: Task<'explain'> = ({ market: handle, documents, indexId, identifier, asOf }, control) =>
+export const explain: Task<'explain'> = ({ market: handle, documents, models, indexId, identifier, asOf }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);
     const day = asOf === null ? market.dates.at(-1)! : dayFrom(asOf);
-    const composer = composerFor({ market, documents, until: day, engine }, control);
+    const composer = composerFor({ market, documents, models, until: day, engine }, control);
     const column = market.identifiers.indexOf(identifier);
     const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
     const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // Asked of rule-driven documents.

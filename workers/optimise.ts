@@ -9,13 +9,13 @@ import { openedMarket } from './open-markets.js';
 
 /** An optimisation of an index under constraints, as an OptimisationRunResult. */
 export const optimise: Task<'optimise'> = (input, control) => {
-  const { runId, documents, constraints, request } = input;
+  const { runId, documents, models, constraints, request } = input;
   const market = openedMarket(input.market);
   const day = (text: string | null) => (text === null ? null : dayFrom(text));
   const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
   return onEngine((engine) => {
     const composer = composerFor(
-      { market, documents, until, engine },
+      { market, documents, models, until, engine },
       { report: (fraction) => control.report(0.3 * fraction) },
     );
     const run = runOptimisation({

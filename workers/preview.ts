@@ -16,10 +16,10 @@ import { openedMarket } from './open-markets.js';
  * What an index would consist of on a day, as a PreviewResponse; without a day on its base date, a derived one at its
  * first rebalance.
  */
-export const preview: Task<'preview'> = ({ market: handle, documents, indexId, asOf: asked }, control) =>
+export const preview: Task<'preview'> = ({ market: handle, documents, models, indexId, asOf: asked }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);
-    const composerUntil = (until: Day) => composerFor({ market, documents, until, engine }, control);
+    const composerUntil = (until: Day) => composerFor({ market, documents, models, until, engine }, control);
     const asOf = asked ?? documents[indexId]!.base_date; // Reached documents include the index itself.
     const day = dayFrom(asOf);
     const composer = composerUntil(day);

@@ -21,9 +21,9 @@ import { openedMarket } from './open-markets.js';
 export const rebalancePack: Task<'rebalancePack'> = (question, control) =>
   onEngine((engine) => {
     const market = openedMarket(question.market);
-    const { documents, indexId, request } = question;
+    const { documents, models, indexId, request } = question;
     const asked = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
-    const composer = composerFor({ market, documents, until: asked, engine }, control);
+    const composer = composerFor({ market, documents, models, until: asked, engine }, control);
     const sm = composer.market(indexId);
     const session = sessionWithData(sm, asked);
     if (session < 0) {

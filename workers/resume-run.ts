@@ -11,6 +11,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
@@ -24,6 +25,7 @@ import {
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
+import { openedModels } from './opened-models.js';
 import { readBytes, withRunFile } from './run-file.js';
 
 /** Stored state beside the columns of a run, from which it can be extended. */
@@ -97,6 +99,7 @@ export interface ResumeOrder {
   readonly engine: Engine;
   readonly handle: MarketHandle;
   readonly plan: BacktestPlan;
+  readonly models?: ModelFiles | undefined;
   readonly engineVersion: string;
   readonly run: ResumableRun;
 }
@@ -107,7 +110,7 @@ export interface ResumeOrder {
  * @throws Refusal as the whole run would
  */
 export function resumeStored(
-  { engine, handle, plan, engineVersion, run }: ResumeOrder,
+  { engine, handle, plan, models, engineVersion, run }: ResumeOrder,
   control: TaskControl,
 ): ResumedRun {
   const state = readState(run);
@@ -130,6 +133,7 @@ export function resumeStored(
         marketSince: (day) =>
           day >= after ? market : { ...market, actions: actionsSince(handle, day), settledTo: day },
         wholeMarket: () => openedMarket(handle),
+        models: openedModels(models),
         createDecider: indexDeciders(engine),
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),

@@ -10,9 +10,10 @@ import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
+import { openedModels } from './opened-models.js';
 
 /** Runs some variants of a sweep. */
-export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, patches }, control) =>
+export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, models, patches }, control) =>
   onEngine((engine) => {
     const variants = patches.map((patch) => variantOf(base, patch));
     const outcomes = runVariants({
@@ -20,6 +21,7 @@ export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, patches
       calendars: openedCalendars(),
       variants,
       documents,
+      models: openedModels(models),
       createDecider: indexDeciders(engine),
       report: (fraction) => control.report(fraction, 'running variants'),
     });

@@ -16,8 +16,8 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
     const market = openedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
     const until = dayFrom(asOf);
-    const previewOf = ({ documents, indexId }: typeof before): RulePreview => {
-      const composer = composerFor({ market, documents, until, engine }, control);
+    const previewOf = ({ documents, models, indexId }: typeof before): RulePreview => {
+      const composer = composerFor({ market, documents, models, until, engine }, control);
       if (isDerivedDocument(composer.document(indexId)))
         return asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }));
       return previewRules(composer, indexId, until);

@@ -311,6 +311,7 @@ export const optimiseRoutes = routes({
     errors: [
       'INDEX_NOT_FOUND',
       'CONSTRAINT_SET_NOT_FOUND',
+      'RISK_MODEL_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
       'INVALID_RANGE',
       'NO_DATA_AT_DATE',

@@ -83,6 +83,14 @@ export const ERRORS = {
   EMPTY_INDEX: { status: 422, help: 'Nothing survives the rules, or nothing has a weight, on the first date.' },
   FX_MISSING: { status: 422, help: 'The store lacks an exchange rate that the index needs.' },
   RISK_INSUFFICIENT_DATA: { status: 422, help: 'Too few complete observations for a covariance estimate.' },
+  LOOK_AHEAD: {
+    status: 422,
+    help: 'A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day.',
+  },
+  MODEL_LACKS_NAMES: {
+    status: 422,
+    help: 'A stored risk model has no estimate of a name it is used for; `detail.identifiers` lists them.',
+  },
   NUMERIC_FAILURE: { status: 422, help: 'A result is not finite.' },
   SOLVER_FAILED: { status: 422, help: 'The solver neither solved the problem nor proved it infeasible.' },
   MISSING_PRICE: { status: 422, help: 'A constituent has no price and the treatment asks to fail.' },
@@ -104,6 +112,10 @@ export const ERRORS = {
   DRAINING: { status: 503, help: 'The service is stopping.' },
   STORAGE_FULL: { status: 503, help: 'The disk is at its low-water mark; nothing was written.' },
   UNCLASSIFIED_FAILURE: { status: null, help: 'The job failed before codes were recorded.' },
+  RISK_MODEL_CHANGED: {
+    status: null,
+    help: 'A stored risk model was estimated again or deleted while the job that uses it waited; ask again.',
+  },
   WORKER_CRASHED: { status: null, help: 'The job took its worker or the process down too many times.' },
   WORKER_OUT_OF_MEMORY: { status: null, help: 'The worker ran out of memory.' },
   JOB_TIMEOUT: { status: null, help: 'The job ran longer than a job may.' },

@@ -1,8 +1,8 @@
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { ComputePool, TaskRun, ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
-import type { ArtifactReference, RiskUniverseOrder, StoredRunReferences } from './tasks/references.js';
-import type { RiskUniverse } from './tasks/indices.js';
+import type { ArtifactReference, RiskUniverseOrder, StoredRunReferences, WithModels } from './tasks/references.js';
+import type { ModelFiles, RiskUniverse } from './tasks/indices.js';
 import type { ResumableRun } from './tasks/runs.js';
 
 /** What a node has under the names in an order. */
@@ -20,7 +20,7 @@ type Resolvers = {
 /** Each portable task on the files and in the memory of a node. */
 const RESOLVERS: Resolvers = {
   backtest: async ({ stored, ...order }, resources) => ({
-    ...(await onMarket(order, resources)),
+    ...(await onModels(order, resources)),
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
   }),
   async replay({ files: { snapshots, result, overview, columns }, ...order }, resources) {
@@ -30,11 +30,11 @@ const RESOLVERS: Resolvers = {
       columns: await resources.file(columns),
       snapshots: snapshots && { path: await resources.file(snapshots), at: snapshots.at },
     };
-    return { ...(await onMarket(order, resources)), paths };
+    return { ...(await onModels(order, resources)), paths };
   },
-  'sweep-part': onMarket,
+  'sweep-part': onModels,
   'sum-sweep': onMarket,
-  optimise: onMarket,
+  optimise: onModels,
   'plan-simulation': async (order, resources) => ({
     ...order,
     columns: await resources.file(order.columns),
@@ -62,6 +62,20 @@ async function onMarket<I extends { readonly market: MarketIdentity }>(
   resources: TaskResources,
 ): Promise<Omit<I, 'market'> & { readonly market: MarketHandle }> {
   return { ...order, market: await resources.market(order.market) };
+}
+
+/** The same with the files of stored risk models, where there are any. */
+async function onModels<I extends { readonly market: MarketIdentity } & WithModels>(
+  { market, models, ...order }: I,
+  resources: TaskResources,
+): Promise<Omit<I, 'market' | 'models'> & { readonly market: MarketHandle; readonly models?: ModelFiles }> {
+  const located = { ...order, market: await resources.market(market) };
+  if (models === undefined) return located;
+  const files = Object.entries(models).map(async ([id, { artifact, names, observedEnd }]) => [
+    id,
+    { names, observedEnd, path: await resources.file({ artifact }) },
+  ]);
+  return { ...located, models: Object.fromEntries(await Promise.all(files)) as ModelFiles };
 }
 
 const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRunReferences =>

@@ -38,9 +38,11 @@ import type {
   BacktestOrder,
   EstimateRiskModelOrder,
   OnMarket,
+  OptimiseOrder,
   PlanSimulationOrder,
   RenderOrder,
   ReplayOrder,
+  SweepPartOrder,
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
@@ -54,7 +56,7 @@ export interface Tasks {
   /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
   replay: { order: ReplayOrder; input: ReplayInput; output: OutputBytes };
   /** Some variants of a sweep. */
-  'sweep-part': { order: OnMarket<SweepPartInput>; input: SweepPartInput; output: SweepPartOutput };
+  'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
   /** All variants of a sweep ranked: a SweepView as JSON. */
   'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: OutputBytes };
   /** A view of stored runs as JSON. */
@@ -109,7 +111,7 @@ export interface Tasks {
   'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
   /** Weights near an index under constraints: an OptimisationRunResult as JSON, and one sentence that sums it up. */
   optimise: {
-    order: OnMarket<OptimiseInput>;
+    order: OptimiseOrder;
     input: OptimiseInput;
     output: { readonly result: OutputBytes; readonly message: string };
   };

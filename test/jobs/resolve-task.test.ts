@@ -61,7 +61,10 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
   },
   'sweep-part': { order: { market, patches: [{ '/request/start': { artifact: 'not a reference' } }] }, located: {} },
   'sum-sweep': { order: { market, sweepId: 's' }, located: {} },
-  optimise: { order: { market, runId: 'o' }, located: {} },
+  optimise: {
+    order: { market, runId: 'o', models: { core: { artifact: 'matrix', names: ['A'], observedEnd: '2024-01-02' } } },
+    located: { models: { core: { path: '/node/matrix', names: ['A'], observedEnd: '2024-01-02' } } },
+  },
   'plan-simulation': {
     order: { market, columns, calendar: 'XNYS' },
     located: { columns: '/node/columns+earlier' },

@@ -15,7 +15,11 @@ export interface AskedPlan {
  * benchmark that only one of the requests names is part of the request.
  */
 export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
-  return [...documentChanges(before.plan, now.plan), ...strategyChanges(before, now)];
+  return [
+    ...documentChanges(before.plan, now.plan),
+    ...modelChanges(before.plan, now.plan),
+    ...strategyChanges(before, now),
+  ];
 }
 
 /** Whether two plans ask for the same, whatever the end. */
@@ -35,6 +39,15 @@ function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
   const isOther = before.indexId !== now.indexId || !isSame(reachOf(before), reachOf(now));
   if (changes.length > 0 || !isOther) return changes;
   return [`The run reached the indices ${list(reachOf(before))}; now it would reach ${list(reachOf(now))}.`];
+}
+
+/** Stored risk models of both plans that were estimated again. */
+function modelChanges({ models: before = {} }: BacktestPlan, { models: now = {} }: BacktestPlan): string[] {
+  return Object.keys(before)
+    .toSorted()
+    .flatMap((id) =>
+      now[id] === undefined || isSame(before[id], now[id]) ? [] : [`The risk model ${id} is not that of the run.`],
+    );
 }
 
 /** Ids of the tracked index and of every index that it leads to. */

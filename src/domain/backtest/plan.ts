@@ -1,5 +1,6 @@
 import type { BacktestFields } from '../documents/backtest-fields.js';
 import type { ConstraintRow, IndexDocument } from '../documents/index-document.js';
+import type { PlannedModels } from '../documents/used-models.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 
 /** Everything a backtest depends on besides the market: it can be stored and run again to the same bits. */
@@ -12,6 +13,8 @@ export interface BacktestPlan {
   readonly indexId: string;
   /** The index and every document it reaches: parents, `index` universes, a benchmark index and what that reaches. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
+  /** Stored risk models that the documents use; absent where none does. */
+  readonly models?: PlannedModels;
   readonly request: BacktestRequest;
   /** On which terms a strategy follows the index; absent for a portfolio that simply holds it. */
   readonly strategy?: StrategyTerms;

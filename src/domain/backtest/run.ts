@@ -4,6 +4,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import type { MarketData, ReturnVariant } from '../market/market-data.js';
 import type { BacktestMetrics } from '../analytics/series.js';
+import type { StoredModels } from '../risk/stored-model.js';
 import type { BenchmarkRun } from './simulate/benchmark.js';
 import type { Book, BriefEnd, Gap } from './simulate/book.js';
 import type { Composer, Composition, Compositions, DeciderFactory } from './simulate/compositions.js';
@@ -88,6 +89,8 @@ export interface RunInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly plan: BacktestPlan;
+  /** The stored risk models of the plan; absent where it has none. */
+  readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
   /** Makes room around the weights for the columns of the run: see `runToColumns`. */
   readonly inPlace?: boolean;

@@ -5,7 +5,7 @@ import type { ReturnsClass } from '../expected-returns/returns-class.js';
 import { smallValue, type Finding } from '../findings.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
-import { RiskEstimator } from './risk-estimator.js';
+import { RiskModelChoice } from './risk-estimator.js';
 
 /** A class of a catalogue with its parameters beside its type. */
 const Typed = z.looseObject({ type: z.string().min(1).max(64) });
@@ -44,9 +44,9 @@ export const optimisationFields = {
   objective: ObjectiveSpec.default('min_tracking_error'),
   expected_returns: ReturnsSpec.nullable().optional(),
   costs: CostsSpec.nullable().optional(),
-  risk_model: RiskEstimator.nullable().optional().meta({
+  risk_model: RiskModelChoice.nullable().optional().meta({
     description:
-      'Covariance that objective, rows and results are measured by; null takes the default of the estimator.',
+      'Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.',
   }),
   candidates: z.enum(['parent', 'universe']).optional().meta({
     description:
@@ -59,7 +59,7 @@ export interface OptimisationSpec {
   readonly objective: ObjectiveSpec;
   readonly expected_returns?: ReturnsSpec | null | undefined;
   readonly costs?: CostsSpec | null | undefined;
-  readonly risk_model?: RiskEstimator | null | undefined;
+  readonly risk_model?: RiskModelChoice | null | undefined;
   readonly candidates?: 'parent' | 'universe' | undefined;
 }
 

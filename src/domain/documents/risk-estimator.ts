@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../limits.js';
+import { Id } from '../shape.js';
 import { RiskModelRequest } from './risk-model-document.js';
 
 const { target, intensity, intensity_method } = RiskModelRequest.shape;
@@ -33,3 +34,7 @@ export const RiskEstimator = z
   })
   .meta({ id: 'RiskEstimator', description: 'Settings of a risk model, as an estimate request has them.' });
 export type RiskEstimator = z.infer<typeof RiskEstimator>;
+
+/** A stored risk model by its id, or how one is estimated. */
+export const RiskModelChoice = z.union([Id.meta({ description: 'Id of a stored risk model.' }), RiskEstimator]);
+export type RiskModelChoice = z.infer<typeof RiskModelChoice>;

@@ -55,6 +55,8 @@ export const RunDocument = z.strictObject({
     checkpoint: Artifact.optional(),
     /** The plan it was made from, so that it can be made again. */
     plan: Artifact.optional(),
+    /** The matrices of the stored risk models of the plan, by id; absent where it has none. */
+    models: z.record(z.string(), Artifact).optional(),
   }),
 });
 export type RunDocument = z.infer<typeof RunDocument>;

@@ -3,6 +3,7 @@ import type { BacktestPlan } from '../backtest/plan.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import { OptimisationRequest } from '../documents/optimisation-request.js';
 import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
 import type { SimulationRequest } from '../simulation/simulation.js';
@@ -41,6 +42,8 @@ export const SweepPayload = z.object({
   patches: accepted<readonly Patch[]>(),
   /** Documents that variants reach, besides themselves. */
   documents: accepted<BacktestPlan['documents']>(),
+  /** Stored risk models that the variants use; absent where none does. */
+  models: accepted<PlannedModels>().optional(),
   rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
   partitions: z.int(),
   engine_version: z.string(),
@@ -60,6 +63,8 @@ export const OptimisationPayload = z.object({
   run_id: z.string(),
   /** The index and every document it reaches. */
   documents: accepted<Readonly<Record<string, IndexDocument>>>(),
+  /** Stored risk models that the documents and the request use; absent where none does. */
+  models: accepted<PlannedModels>().optional(),
   constraints: accepted<readonly ConstraintRow[]>(),
   request: OptimisationRequest,
 });

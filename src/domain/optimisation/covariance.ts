@@ -7,12 +7,17 @@ import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/pr
 import type { RiskEstimator } from '../documents/risk-estimator.js';
 import { LIMITS } from '../limits.js';
 import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
+import { modelCovariance, type StoredModel } from '../risk/stored-model.js';
+import { insufficientRisk } from './insufficient-risk.js';
 
 /** The risk model of an optimisation: annualised, over every name asked for. */
 export interface RiskEstimate {
   readonly metric: Metric;
-  /** Annualised arithmetic mean returns, [N]; the mean of the others for a name that is not covered. */
-  readonly means: Float64Array;
+  /**
+   * Annualised arithmetic mean returns, [N]; the mean of the others for a name that is not covered.
+   * @throws Refusal RISK_INSUFFICIENT_DATA where a stored model stands beside too few observations
+   */
+  means(): Float64Array;
   readonly coverage: Coverage;
   /** Whether there were too few observations, and the identity stands for the covariance. */
   readonly isIdentity: boolean;
@@ -57,13 +62,18 @@ export function estimateRisk(
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
   const coverage = coverageOf(window, columns);
   if (coverage.columns.length === 0 || coverage.sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS) {
-    return { metric: identity(columns.length), means: new Float64Array(columns.length), coverage, isIdentity: true };
+    return {
+      metric: identity(columns.length),
+      means: () => new Float64Array(columns.length),
+      coverage,
+      isIdentity: true,
+    };
   }
   if (estimator !== null) {
     const estimate = engine.scope(() => asEstimated(engine, window, coverage, estimator));
     return {
       metric: spread(estimate.metric, coverage, columns),
-      means: spreadMeans(estimate.means, coverage, columns),
+      means: meansOver(estimate.means, coverage, columns),
       coverage,
       isIdentity: false,
     };
@@ -75,7 +85,7 @@ export function estimateRisk(
     if (loadings !== undefined)
       return {
         metric: spread(loadings.metric, coverage, columns),
-        means: spreadMeans(loadings.means, coverage, columns),
+        means: meansOver(loadings.means, coverage, columns),
         coverage,
         isIdentity: false,
       };
@@ -88,10 +98,44 @@ export function estimateRisk(
   const means = gram.sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / observations);
   return {
     metric: spread(denseMetric(matrix, n), coverage, columns),
-    means: spreadMeans(means, coverage, columns),
+    means: meansOver(means, coverage, columns),
     coverage,
     isIdentity: false,
   };
+}
+
+/**
+ * The covariance of a stored model over names, with the means of a window.
+ * @param decision session it is used for
+ * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES
+ * @cost of the rows of the names; a pass over the returns of the window where means are asked for
+ */
+export function storedRisk(
+  model: StoredModel,
+  { window, decision }: { readonly window: ReturnWindow; readonly decision: number },
+  columns: Int32Array,
+): RiskEstimate {
+  const { sm } = window;
+  const identifiers = Array.from(columns, (column) => sm.identifiers[column]!);
+  const matrix = modelCovariance(model, { identifiers, day: sm.sessions[decision]! });
+  const coverage = coverageOf(window, columns);
+  let means: Float64Array | undefined;
+  return {
+    metric: denseMetric(matrix, columns.length),
+    means: () => (means ??= windowMeans(window, coverage, columns)),
+    // Every name has an estimate, whatever the window knows of it.
+    coverage: { ...coverage, excluded: new Map() },
+    isIdentity: false,
+  };
+}
+
+function windowMeans(window: ReturnWindow, coverage: Coverage, columns: Int32Array): Float64Array {
+  const { columns: covered, sessions } = coverage;
+  if (covered.length === 0 || sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS)
+    throw insufficientRisk(coverage, columns.length);
+  const panel = new Float64Array(sessions.length * covered.length);
+  readReturns(window, coverage, panel);
+  return spreadMeans(columnMeans(panel, covered.length), coverage, columns);
 }
 
 /** The estimate as loadings, undefined where the target pulls correlations below nought, which loadings cannot say. */
@@ -204,6 +248,12 @@ export function spread(covered: Metric, coverage: Coverage, columns: Int32Array)
   for (let p = 0; p < m; p++)
     for (let q = 0; q < m; q++) matrix[places[p]! * n + places[q]!] = covered.matrix[p * m + q]!;
   return denseMetric(matrix, n);
+}
+
+/** Means over every name asked for, made when they are first asked for. */
+function meansOver(means: Float64Array, coverage: Coverage, columns: Int32Array): () => Float64Array {
+  let all: Float64Array | undefined;
+  return () => (all ??= spreadMeans(means, coverage, columns));
 }
 
 function spreadMeans(means: Float64Array, coverage: Coverage, columns: Int32Array): Float64Array {

@@ -5,6 +5,7 @@ import { formatDay } from '../days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
+import { Refusal, type ErrorCode } from '../refusal.js';
 import { TRACKING } from '../objectives/objective.js';
 import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
 import { relaxedFindings } from './relaxed-findings.js';
@@ -42,13 +43,26 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
       if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
       const previous = latest === undefined ? null : { ...latest.weights, decision: latest.session };
-      const solve = solver.solve(parent, previous);
+      const solve = solvedOrRefused(() => solver.solve(parent, previous));
+      if (solve instanceof Refusal) return refused(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
       const weights = heldWeights(solve);
       solved.push({ session, weights });
       return decided(weights, findingsOf(solve));
     },
   };
+}
+
+/** What a stored risk model refuses holds a rebalance, as rows do that have no answer. */
+const RISK_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES', 'RISK_INSUFFICIENT_DATA']);
+
+function solvedOrRefused(solve: () => DerivedSolve): DerivedSolve | Refusal {
+  try {
+    return solve();
+  } catch (refusal) {
+    if (refusal instanceof Refusal && RISK_REFUSALS.has(refusal.code)) return refusal;
+    throw refusal;
+  }
 }
 
 /** The parent's composition that was decided on a session: the latest decided on or before it. */

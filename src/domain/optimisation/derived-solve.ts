@@ -12,7 +12,7 @@ import { growthTerms } from '../market/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../rules/datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
-import { createRiskMemory, estimateRisk, type RiskEstimate } from './covariance.js';
+import { createRiskMemory, estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { giveWay } from './give-way.js';
 import { TRACKING } from '../objectives/objective.js';
 import type { Coverage } from '../risk/return-panel.js';
@@ -62,6 +62,7 @@ export interface DerivedSolver {
   readonly solvers: Solvers;
   /** Whether solved weights bear on later ones: by a row that measures trades from them, or as a basket to keep. */
   readonly remembers: boolean;
+  /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA of a stored risk model */
   solve(parent: Composition, previous: SolvedWeights | null): DerivedSolve;
   memory(): SolverMemory;
 }
@@ -119,6 +120,15 @@ export function createDerivedSolver({
     return { weights: alignWeights({ columns: before, weights: drifted }, columns).weights, leavers };
   }
 
+  /** The risk of names as known at a decision. */
+  function riskAt(decision: number, columns: Int32Array): RiskEstimate {
+    const window = { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision };
+    const { risk_model: model } = document.derivation;
+    return typeof model === 'string'
+      ? storedRisk(composer.riskModel(model), { window, decision }, columns)
+      : estimateRisk(engine, window, columns, { memory, estimator: model });
+  }
+
   return {
     solvers,
     remembers: remembers(constraints) || hasCosts,
@@ -126,12 +136,7 @@ export function createDerivedSolver({
       sections ??= crossSectionsOf({ market: sm, treatment, currency });
       const { decision } = parent;
       const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
-      const risk = estimateRisk(
-        engine,
-        { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision },
-        columns,
-        { memory, estimator: document.derivation.risk_model },
-      );
+      const risk = riskAt(decision, columns);
       const problem = statedProblem({
         spec: document.derivation,
         rows: constraints,

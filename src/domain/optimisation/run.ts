@@ -17,8 +17,9 @@ import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
 import { candidatesAt } from './candidates.js';
-import { estimateRisk, type RiskEstimate } from './covariance.js';
+import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { identifiersOf } from './derived-solve.js';
+import { insufficientRisk } from './insufficient-risk.js';
 import { frontierOf, type Frontier } from './frontier.js';
 import { costOf } from './goals/prices.js';
 import { metricProduct } from './metric-product.js';
@@ -29,7 +30,7 @@ import type { Solvers } from './name-search.js';
 import { solveProblem, type Solution } from './search.js';
 import { trackingVariance } from './solve-convex.js';
 import { statedProblem } from './stated-problem.js';
-import { insufficientRisk, refusalOf } from './unsolved.js';
+import { refusalOf } from './unsolved.js';
 
 export interface OptimisationInput {
   readonly composer: Composer;
@@ -94,8 +95,8 @@ export interface WeightRow {
 
 /**
  * Optimises the weights of an index at one of its rebalances.
- * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, VALIDATION_FAILED, INFEASIBLE,
- *   SOLVER_FAILED, and what the rules of the index refuse
+ * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES,
+ *   VALIDATION_FAILED, INFEASIBLE, SOLVER_FAILED, and what the rules of the index refuse
  */
 export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { composer, engine, indexId, constraints, report } = input;
@@ -114,7 +115,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
-  const means = problem.expectedReturns ?? risk.means;
+  const means = problem.expectedReturns ?? risk.means();
   const frontier = frontierWithin(solvers, problem, { solution, means, riskFreeRate: input.riskFreeRate });
   const covered = firstAndLast(sm, target.columns, window);
   const { assembled, answer, weights } = solution;
@@ -143,7 +144,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
 
 /**
  * The problem at a rebalance, with the risk model over a window.
- * @throws Refusal RISK_INSUFFICIENT_DATA, VALIDATION_FAILED
+ * @throws Refusal RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED
  */
 function problemAt(
   { composer, engine, indexId, constraints, spec }: OptimisationInput,
@@ -155,7 +156,12 @@ function problemAt(
   const treatment = composer.treatment(indexId);
   const { currency } = composer.document(indexId);
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
-  const risk = estimateRisk(engine, { sm, growth, ...window }, columns, { estimator: spec.risk_model });
+  const returns = { sm, growth, ...window };
+  const { risk_model: model } = spec;
+  const risk =
+    typeof model === 'string'
+      ? storedRisk(composer.riskModel(model), { window: returns, decision: target.decision }, columns)
+      : estimateRisk(engine, returns, columns, { estimator: model });
   if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length);
   const problem = statedProblem({
     spec,

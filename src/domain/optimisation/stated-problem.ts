@@ -49,7 +49,7 @@ export function statedProblem(input: StatedInput): Problem {
           identifiers,
           index,
           metric: risk.metric,
-          means: () => risk.means,
+          means: risk.means,
           numbers: (field) => cross.numbers(field, columns),
           warn: (message) => warnings.push(message),
         });

@@ -1,9 +1,8 @@
 import type { Undecided } from '../backtest/simulate/decider.js';
-import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
-import type { Coverage } from '../risk/return-panel.js';
 import type { DerivedOutcome, DerivedSolve } from './derived-solve.js';
 import { explainChoice, explainInfeasibility, infeasibilitySentence } from './infeasibility.js';
+import { insufficientRisk, riskSentence } from './insufficient-risk.js';
 import type { Problem } from './problem.js';
 import { conflictRows, findConflict } from './proof.js';
 import type { Solvers } from './name-search.js';
@@ -51,18 +50,6 @@ function largestNumerator({ goal }: Problem): Problem['goal'] | null {
   };
 }
 
-/** The refusal of an objective that chooses by a covariance that cannot be estimated. */
-export function insufficientRisk({ columns, sessions }: Coverage, asked: number): Refusal {
-  return new Refusal('RISK_INSUFFICIENT_DATA', riskSentence({ columns, sessions }, asked), {
-    assets: columns.length,
-    observations: sessions.length,
-  });
-}
-
-function riskSentence({ columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>, asked: number): string {
-  return `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed.`;
-}
-
 /**
  * Why there are no weights: the rows in conflict where that can be proven, with all that resolves it where it is asked
  * for.
@@ -83,8 +70,13 @@ function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedOutcome): 
   return [code, message];
 }
 
-/** A derived index without weights on a session. */
-export function refused(code: Undecided['code'], message: string, explain?: () => Refusal): Undecided {
-  const finding = { severity: 'error', code: 'REBALANCE_HELD', message, path: 'derivation.constraints' } as const;
+/** A derived index without weights on a session. @param path of what does not allow any */
+export function refused(
+  code: Undecided['code'],
+  message: string,
+  explain?: () => Refusal,
+  path = 'derivation.constraints',
+): Undecided {
+  const finding = { severity: 'error', code: 'REBALANCE_HELD', message, path } as const;
   return { kind: 'refused', code, finding, ...(explain === undefined ? {} : { explain }) };
 }

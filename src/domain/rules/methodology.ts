@@ -7,7 +7,7 @@ import {
   type UniverseSpec,
 } from '../documents/index-document.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
-import type { RiskEstimator } from '../documents/risk-estimator.js';
+import type { RiskModelChoice } from '../documents/risk-estimator.js';
 import { LIMITS } from '../limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
@@ -81,7 +81,9 @@ function derivationSentences(derivation: NonNullable<IndexDocument['derivation']
   ];
 }
 
-function riskSentence({ target, intensity, intensity_method, half_life, sessions }: RiskEstimator): string {
+function riskSentence(model: RiskModelChoice): string {
+  if (typeof model === 'string') return `Risk is the stored risk model ${model}.`;
+  const { target, intensity, intensity_method, half_life, sessions } = model;
   const weight =
     intensity === null
       ? `the intensity of ${intensity_method === 'shape' ? 'names over names and observations' : 'Ledoit and Wolf'}`

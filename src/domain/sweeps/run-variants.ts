@@ -7,6 +7,7 @@ import type { Calendars } from '../calendars/calendar.js';
 import { canonicalJson } from '../canonical-json.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal, type ErrorDetail } from '../refusal.js';
+import type { StoredModels } from '../risk/stored-model.js';
 import type { Variant } from './variants.js';
 
 /** How one variant went. */
@@ -28,6 +29,8 @@ export interface VariantsInput {
   readonly variants: readonly Variant[];
   /** Documents that variants reach, besides themselves. */
   readonly documents: BacktestPlan['documents'];
+  /** Stored risk models of the variants; absent where they use none. */
+  readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
   /** Progress, 0 to 1; stops the work by throwing. */
   readonly report: (fraction: number) => void;
@@ -43,6 +46,7 @@ export function runVariants({
   calendars,
   variants,
   documents,
+  models,
   createDecider,
   report,
 }: VariantsInput): VariantOutcome[] {
@@ -58,6 +62,7 @@ export function runVariants({
         market,
         calendars,
         plan,
+        ...(models === undefined ? {} : { models }),
         createDecider,
         report: tick,
         ...(known === undefined ? {} : { composer: known }),

@@ -10,6 +10,7 @@ import type { OutputBytes } from './files.js';
 export interface IndexQuestion {
   readonly market: MarketHandle;
   readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly models?: ModelFiles;
   readonly indexId: string;
 }
 
@@ -32,6 +33,7 @@ export interface OptimiseInput {
   readonly runId: string;
   /** The index and every document it reaches. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly models?: ModelFiles;
   readonly constraints: readonly ConstraintRow[];
   /** As in the body of `POST /optimise/runs`, defaults filled in. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
@@ -67,6 +69,16 @@ export interface RiskModelOutput {
   readonly contentHash: string;
   readonly precision: 'float64' | 'float32';
 }
+
+/** A stored risk model in a file: its names in the order of its matrix, and the last day of its returns. */
+export interface ModelFile {
+  readonly path: string;
+  readonly names: readonly string[];
+  readonly observedEnd: string;
+}
+
+/** The stored risk models that documents use, by id; absent where none does. */
+export type ModelFiles = Readonly<Record<string, ModelFile>>;
 
 /** A packed matrix that lies in a file. */
 export interface StoredMatrix {

@@ -1,8 +1,8 @@
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import type { EstimateRiskModelInput, RiskUniverse } from './indices.js';
+import type { EstimateRiskModelInput, ModelFile, OptimiseInput, RiskUniverse } from './indices.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
-import type { BacktestInput, PlanSimulationInput, ReplayInput } from './runs.js';
+import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput } from './runs.js';
 
 /**
  * Inputs of the tasks of jobs as a node is given them: plain JSON, in which artifacts and markets are named and not
@@ -30,10 +30,23 @@ export type OnArtifacts<I, F extends keyof I> = {
   readonly [K in keyof I]: K extends F ? ArtifactReference : I[K];
 };
 
-export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored'>> & {
-  /** The stored run to extend where that gives the same, or why there is none. */
-  readonly stored?: StoredRunReferences | FullRunReason | null;
-};
+/** Stored risk models by the names of their files. */
+export type ModelReferences = Readonly<Record<string, Omit<ModelFile, 'path'> & ArtifactReference>>;
+
+/** An order of a task that may use stored risk models. */
+export interface WithModels {
+  readonly models?: ModelReferences;
+}
+
+export type OptimiseOrder = OnMarket<Omit<OptimiseInput, 'models'>> & WithModels;
+
+export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models'>> & WithModels;
+
+export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models'>> &
+  WithModels & {
+    /** The stored run to extend where that gives the same, or why there is none. */
+    readonly stored?: StoredRunReferences | FullRunReason | null;
+  };
 
 /** Files of a stored run that can be extended; as `ResumableRun`. */
 export interface StoredRunReferences {
@@ -43,12 +56,13 @@ export interface StoredRunReferences {
   readonly fileNames: readonly string[];
 }
 
-export type ReplayOrder = OnMarket<Omit<ReplayInput, 'paths'>> & {
-  /** Files of the stored run. */
-  readonly files: Readonly<Record<'result' | 'overview' | 'columns', ArtifactReference>> & {
-    readonly snapshots: (ArtifactReference & { readonly at: number }) | null;
+export type ReplayOrder = OnMarket<Omit<ReplayInput, 'paths' | 'models'>> &
+  WithModels & {
+    /** Files of the stored run. */
+    readonly files: Readonly<Record<'result' | 'overview' | 'columns', ArtifactReference>> & {
+      readonly snapshots: (ArtifactReference & { readonly at: number }) | null;
+    };
   };
-};
 
 export type PlanSimulationOrder = OnMarket<OnArtifacts<PlanSimulationInput, 'columns'>>;
 

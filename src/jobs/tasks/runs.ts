@@ -6,10 +6,12 @@ import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { HashedFile, OutputBytes } from './files.js';
+import type { ModelFiles } from './indices.js';
 
 export interface BacktestInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
+  readonly models?: ModelFiles;
   readonly engineVersion: string;
   /** The stored run to extend where that gives the same, or why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
@@ -85,6 +87,7 @@ export interface ReplayInput {
   readonly market: MarketHandle;
   /** The plan of the stored run. */
   readonly plan: BacktestPlan;
+  readonly models?: ModelFiles;
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
   /** Provenance of the stored run. */
@@ -109,6 +112,7 @@ export interface SweepPartInput {
   readonly base: SweepBase;
   /** Documents that variants reach, besides themselves. */
   readonly documents: BacktestPlan['documents'];
+  readonly models?: ModelFiles;
   readonly patches: readonly Patch[];
 }
 

@@ -9,6 +9,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
+import type { ModelFiles } from './indices.js';
 
 /** Views of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
 export type RunViewInput =
@@ -127,6 +128,7 @@ export interface GroupsViewInput {
 export interface ComparedWith {
   readonly indexId: string;
   readonly documents: BacktestPlan['documents'];
+  readonly models?: ModelFiles;
 }
 
 export interface WeightsViewInput {

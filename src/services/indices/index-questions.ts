@@ -13,7 +13,8 @@ import { methodologyOf } from '#domain/rules/methodology.js';
 import { checkShape } from '#domain/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentReader, DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
+import { modelFiles } from '../risk/used-models.js';
 import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -48,6 +49,7 @@ export interface ExplainQuestion {
 
 export interface IndexQuestionsDependencies {
   readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'path'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
   readonly calendars: Calendars;
@@ -55,11 +57,16 @@ export interface IndexQuestionsDependencies {
 
 export function createIndexQuestions({
   documents,
+  artifacts,
   jobs,
   markets,
   calendars,
 }: IndexQuestionsDependencies): IndexQuestions {
-  const reached = (document: IndexDocument) => reachedBy(documents, document);
+  /** A document with those it reaches and the stored risk models that they use. */
+  async function reached(document: IndexDocument) {
+    const all = await reachedBy(documents, document);
+    return { documents: all, ...(await modelFiles(documents, artifacts, all)) };
+  }
 
   /** A document fit to be computed, with the warnings about it. */
   async function checked(
@@ -85,7 +92,7 @@ export function createIndexQuestions({
   async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
     const { handle, market } = markets.require();
     await onMarket(document, market);
-    const question = { market: handle, documents: await reached(document), indexId: document.id, asOf };
+    const question = { market: handle, ...(await reached(document)), indexId: document.id, asOf };
     const { bytes } = await jobs.query('preview', question, signal);
     return bytes;
   }
@@ -111,7 +118,7 @@ export function createIndexQuestions({
       await onMarket(before, market);
       const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
       const question = async (document: IndexDocument) => ({
-        documents: await reached(document),
+        ...(await reached(document)),
         indexId: document.id,
       });
       const { bytes } = await jobs.query(
@@ -134,7 +141,7 @@ export function createIndexQuestions({
         throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
       await checked(document);
       await onMarket(document, market);
-      const question = { market: handle, documents: await reached(document), indexId, identifier, asOf: asOf ?? null };
+      const question = { market: handle, ...(await reached(document)), indexId, identifier, asOf: asOf ?? null };
       const { bytes } = await jobs.query('explain', question, signal);
       return bytes;
     },
@@ -143,7 +150,7 @@ export function createIndexQuestions({
       const { handle, market } = markets.require();
       await checked(document);
       await onMarket(document, market);
-      const question = { market: handle, documents: await reached(document), indexId, request };
+      const question = { market: handle, ...(await reached(document)), indexId, request };
       const { bytes } = await jobs.query('rebalancePack', question, signal);
       return bytes;
     },

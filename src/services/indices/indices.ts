@@ -10,6 +10,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { unknownModels } from '../risk/used-models.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
 
 /** A JSON object as a client sent it. */
@@ -64,6 +65,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     const { document, findings } = await storedIndices(reader).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), indexOf, replaces, market }),
     );
+    const unknown = document === undefined ? [] : await unknownModels(reader, document);
+    if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined) return { document, findings };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
     return {
@@ -122,7 +125,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
             index_id: asked.id,
           });
         const { document, findings } = await check(derivedDocument(parent, asked), tx);
-        if (document === undefined) throw refuseWithFindings('request', findings);
+        if (document === undefined) throw refuseWithFindings('request', findings.map(asRequested));
         return { saved: { index: document, findings }, etag: await tx.put('index', document.id, document) };
       });
     },
@@ -169,6 +172,11 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     },
     ruleTypes: () => catalogue,
   };
+}
+
+/** A finding about the derivation of a document, at the field of the request that it comes from. */
+function asRequested(finding: Finding): Finding {
+  return { ...finding, path: finding.path.replace(/^derivation\./, '') };
 }
 
 async function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): Promise<void> {

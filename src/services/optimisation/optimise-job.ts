@@ -2,20 +2,27 @@ import type { OptimisationDocument } from '#domain/documents/optimisation-docume
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { modelReferences, plannedFiles } from '../risk/used-models.js';
 
 export interface OptimisationJobDependencies {
+  readonly documents: Pick<DocumentStore, 'get'>;
   readonly markets: Markets;
 }
 
 /** The kind of job that optimises: its result is stored in the transaction that ends it. */
-export function createOptimisationJob({ markets }: OptimisationJobDependencies): JobKind<OptimisationPayload> {
-  return jobKind('optimise', async ({ run_id, documents, constraints, request }, attempt) => {
+export function createOptimisationJob({
+  documents: stored,
+  markets,
+}: OptimisationJobDependencies): JobKind<OptimisationPayload> {
+  return jobKind('optimise', async ({ run_id, documents, models, constraints, request }, attempt) => {
     await markets.settled(); // An optimisation of the last process waits for the data that is on its way.
     const { identity } = markets.require();
     const { result, message } = await attempt.compute('optimise', {
       market: identity,
       runId: run_id,
       documents,
+      ...modelReferences(models, await plannedFiles(stored, models)),
       constraints,
       request,
     });

@@ -22,9 +22,11 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
+import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { requireIndex } from '../indices/stored-indices.js';
+import { plannedModels, requireModel } from '../risk/used-models.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -50,8 +52,8 @@ export interface Optimise {
   types(): ConstraintTypes;
   objectiveTypes(): ObjectiveTypes;
   /**
-   * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE,
-   *   NO_DATA_SOURCE
+   * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
+   *   NO_DATA_AT_DATE, NO_DATA_SOURCE
    */
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -136,6 +138,17 @@ export function createOptimise({
     assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
   }
 
+  /** The stored risk models of a run. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED */
+  async function modelsOf(
+    request: OptimisationRequest,
+    reached: Readonly<Record<string, IndexDocument>>,
+  ): Promise<Pick<OptimisationPayload, 'models'>> {
+    const own = storedModelOf(request);
+    const used = await plannedModels(documents, reached);
+    if (own === undefined) return used;
+    return { models: { ...used.models, [own]: plannedModel((await requireModel(documents, own)).document) } };
+  }
+
   /** @throws Refusal NO_DATA_AT_DATE when no rebalance can lie on or before the day */
   function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
     if (asOf === null) return;
@@ -209,10 +222,11 @@ export function createOptimise({
       const reached = await reachedBy(documents, document);
       assertComputable(set, reached, { market, request });
       assertReached(document, as_of, market);
+      const models = await modelsOf(request, reached);
       const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
       return jobs.submit({
         kind,
-        payload: { run_id: runId, documents: reached, constraints: set.constraints, request },
+        payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
         request,
         estimatedBytes: estimatedBytes(market),
         message: 'waiting for a worker',

@@ -1,5 +1,5 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
-import { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
@@ -12,12 +12,13 @@ import type { JobStatus } from '#jobs/status.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentStore, StoredDocument } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { requireRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 import { findIndex } from '../indices/stored-indices.js';
+import { modelNotFound, readModel, requireModel } from './used-models.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;
@@ -70,14 +71,7 @@ export function createRiskModels({
   markets,
   states,
 }: RiskModelsDependencies): RiskModels {
-  async function stored(modelId: string): Promise<{ readonly document: RiskModelDocument; readonly etag: string }> {
-    const found = await documents.get('risk-model', modelId);
-    if (found === undefined) throw notFound(modelId);
-    const document = 'unreadable' in found ? undefined : readRiskModel(found.body);
-    if (document === undefined)
-      throw new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
-    return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
-  }
+  const stored = (modelId: string) => requireModel(documents, modelId);
 
   const matrixOf = ({ covariance, asset_ids: assetIds }: RiskModelDocument) => ({
     path: artifacts.path(covariance),
@@ -156,7 +150,7 @@ export function createRiskModels({
 
   return {
     async list({ limit, after }) {
-      const { documents: models, skipped, skipped_causes } = await documents.list('risk-model', readRiskModel);
+      const { documents: models, skipped, skipped_causes } = await documents.list('risk-model', readModel);
       const page = models
         .filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0)
         .slice(0, limit);
@@ -193,24 +187,15 @@ export function createRiskModels({
     async remove(modelId, ifMatch) {
       await documents.transaction(async (tx) => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
-        if (!(await tx.delete('risk-model', modelId))) throw notFound(modelId);
+        if (!(await tx.delete('risk-model', modelId))) throw modelNotFound(modelId);
       });
     },
     result(value) {
-      const document = readRiskModel(value);
+      const document = readModel(value);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
       return json(document);
     },
   };
-}
-
-function notFound(modelId: string): Refusal {
-  return new Refusal('RISK_MODEL_NOT_FOUND', `No risk model is stored under the id ${modelId}.`, { model_id: modelId });
-}
-
-function readRiskModel(body: unknown): RiskModelDocument | undefined {
-  const parsed = RiskModelDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
 }
 
 function summaryOf({ model_id, diagnostics }: RiskModelDocument): RiskModelCollection['risk_models'][number] {

@@ -29,6 +29,7 @@ import type { RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
 import type { ViewMaker } from './view-maker.js';
 import { contentFindings } from './compared-contents.js';
+import { modelFiles } from '../risk/used-models.js';
 import type { DateWindow, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
 export interface AnalyticsDependencies {
@@ -119,10 +120,17 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
 
   /** An index, else an identifier of the store that the run is of. */
   const comparedOf = (run: RunDocument, benchmark: string): Promise<ComparedWith> =>
-    plans.comparedWith(benchmark, async () => {
-      markets.current(); // the store of before a restart may be on its way
-      return (await states.servedMarket(run))?.market;
-    });
+    plans
+      .comparedWith(benchmark, async () => {
+        markets.current(); // the store of before a restart may be on its way
+        return (await states.servedMarket(run))?.market;
+      })
+      .then(withModels);
+  /** What a run is compared with, and the stored risk models that it uses. */
+  const withModels = async (compared: ComparedWith): Promise<ComparedWith> => ({
+    ...compared,
+    ...(await modelFiles(documents, artifacts, compared.documents)),
+  });
   /** A market for a view that tells less without it: none where it is of another store than the run. */
   const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> =>
     (await states.isOtherDataset(run, market)) ? undefined : market;
@@ -242,17 +250,18 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { artifacts: stored, request } = run;
       const { benchmark } = BacktestFields.parse(request);
       const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
-      const { begun: earlier = [], ...others } = stored;
+      const { begun: earlier = [], models = {}, ...others } = stored;
       const named = [
         ...Object.entries({ ...others, snapshots: stored.result.inset }),
         ...earlier.map((ref, i) => [`column segments of file ${i + 1}`, ref] as const),
+        ...Object.entries(models).map(([id, ref]) => [`risk model ${id}`, ref] as const),
       ];
       const files = named.flatMap(([name, ref]) =>
         ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }],
       );
       const cells = newHashCells(files.length);
       const compared = isIndex
-        ? { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) }
+        ? await withModels({ indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) })
         : null;
       // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
       const view = make(

@@ -13,6 +13,7 @@ import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { columnsOf, earlierFiles, readRun, referenceTo } from './run-documents.js';
+import { modelReferences, plannedFiles } from '../risk/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
@@ -66,6 +67,17 @@ async function shared(
     if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
     throw refusal;
   }
+}
+
+/** The matrices of stored risk models under names of the run's own: they stay when a model is estimated again. */
+async function linked(
+  attempt: Attempt<PortableTaskName>,
+  artifacts: Pick<ArtifactStore, 'newName'>,
+  matrices: Readonly<Record<string, ArtifactRef>>,
+): Promise<Record<string, ArtifactRef>> {
+  const ids = Object.keys(matrices);
+  const files = await attempt.share(ids.map((id) => ({ ref: matrices[id]!, name: artifacts.newName() })));
+  return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
 }
 
 interface ResumeStoredInput {
@@ -183,7 +195,8 @@ export function createBacktestJob({
     const { plan, asked, engine_version: engineVersion } = payload;
     await markets.settled(); // A run of the last process waits for the data that is on its way.
     const { identity } = markets.require();
-    const task = { market: identity, plan, engineVersion };
+    const matrices = await plannedFiles(documents, plan.models);
+    const task = { market: identity, plan, ...modelReferences(plan.models, matrices), engineVersion };
     const stored = await storedRun(payload, identity);
     const isContinuable = stored !== null && typeof stored !== 'string';
     const { output, before } = isContinuable
@@ -200,6 +213,7 @@ export function createBacktestJob({
       columns,
       result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
       plan: await attempt.keep(jsonBytes(plan)),
+      ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
       ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
       ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
     };

@@ -14,6 +14,7 @@ import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findIndex, requireIndex } from '../indices/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../indices/stored-strategies.js';
+import { plannedModels } from '../risk/used-models.js';
 
 /** The plan of a backtest request, from stored documents. */
 export interface BacktestPlans {
@@ -45,14 +46,16 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     const request = filledIn(given, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
+    const reached = {
+      ...(await reachedBy(documents, document)),
+      ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}),
+    };
     return {
       runId,
       name: (strategy ?? document).name,
       indexId: document.id,
-      documents: {
-        ...(await reachedBy(documents, document)),
-        ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}),
-      },
+      documents: reached,
+      ...(await plannedModels(documents, reached)),
       request,
       ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
     };

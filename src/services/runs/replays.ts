@@ -4,6 +4,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { modelReferences } from '../risk/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { columnsOf, provenanceOf, referenceTo, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
@@ -36,10 +37,11 @@ export function createReplayJob({
     await assertNotDeleted(documents, runId, 'replay');
     const run = await requireRun(documents, runId);
     const plan = await storedPlan(artifacts, run);
-    const { result, overview } = run.artifacts;
+    const { result, overview, models = {} } = run.artifacts;
     const view = await attempt.compute('replay', {
       market: identity,
       plan,
+      ...modelReferences(plan.models, models),
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
       stored: { ...provenanceOf(run), runAt: run.run_at },

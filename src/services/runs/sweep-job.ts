@@ -5,9 +5,12 @@ import type { Patch } from '#domain/sweeps/variants.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { modelReferences, plannedFiles } from '../risk/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {
+  readonly documents: Pick<DocumentStore, 'get'>;
   readonly markets: Markets;
   /** Threads of the pool. */
   readonly workers: number;
@@ -19,7 +22,7 @@ const VARIANTS_PER_PART = 8;
 const SUMMING = 0.05;
 
 /** The kind of job that runs variants in parts and ranks them. Parts are as many at once as keep every thread busy. */
-export function createSweepJob({ markets, workers }: SweepJobDependencies): JobKind<SweepPayload> {
+export function createSweepJob({ documents: stored, markets, workers }: SweepJobDependencies): JobKind<SweepPayload> {
   return jobKind(
     'sweep',
     async (
@@ -29,6 +32,7 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
         base,
         patches,
         documents,
+        models,
         rank_by: rankBy,
         partitions,
         engine_version: engineVersion,
@@ -37,6 +41,7 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
     ) => {
       await markets.settled();
       const { identity: market } = markets.require();
+      const references = modelReferences(models, await plannedFiles(stored, models));
       const outcomes: VariantOutcome[] = [];
       const parts = partsOf(patches);
       const runParts = async (): Promise<void> => {
@@ -44,7 +49,7 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
           const share = ((1 - SUMMING) * part.length) / patches.length;
           const done = await attempt.compute(
             'sweep-part',
-            { market, base, documents, patches: part.map((variant) => patches[variant]!) },
+            { market, base, documents, ...references, patches: part.map((variant) => patches[variant]!) },
             share,
           );
           part.forEach((variant, i) => (outcomes[variant] = done.outcomes[i]!));

@@ -4,6 +4,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { validateIndex } from '#domain/documents/validate-index.js';
+import type { PlannedModel } from '#domain/documents/used-models.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { assertNoErrors, refuseWithFindings } from '#domain/refusal.js';
@@ -24,6 +25,7 @@ import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
+import { plannedModels } from '../risk/used-models.js';
 
 export interface SweepsDependencies {
   readonly documents: DocumentStore;
@@ -83,15 +85,16 @@ export function createSweeps({
   }
 
   /**
-   * Documents that variants reach besides themselves.
+   * Documents that variants reach besides themselves, and the stored risk models of all.
    * @throws Refusal VALIDATION_FAILED when a variant is not fit to be run
    */
   async function checkVariants(
     base: SweepBase,
     patches: readonly Patch[],
     { market, path }: { readonly market: MarketData; readonly path: string },
-  ): Promise<BacktestPlan['documents']> {
+  ): Promise<Pick<BacktestPlan, 'documents' | 'models'>> {
     const reached: Record<string, IndexDocument> = {};
+    const models: Record<string, PlannedModel> = {};
     const found: Finding[] = [];
     const indices = storedIndices(documents);
     let since = performance.now();
@@ -107,7 +110,9 @@ export function createSweeps({
             .filter(({ severity }) => severity === 'error')
             .map((finding) => ({ ...finding, path: `${at}/document.${finding.path}` })),
         );
-        Object.assign(reached, await reachedBy(documents, variant.document));
+        const all = await reachedBy(documents, variant.document);
+        Object.assign(reached, all);
+        Object.assign(models, (await plannedModels(documents, all)).models);
       }
       if (found.length >= FINDINGS_MAX) break;
       if (performance.now() - since < BATCH_MS) continue;
@@ -116,7 +121,7 @@ export function createSweeps({
     }
     assertNoErrors('sweep', uniqueFindings(found));
     delete reached[base.document.id];
-    return reached;
+    return { documents: reached, ...(Object.keys(models).length > 0 ? { models } : {}) };
   }
 
   return {
@@ -137,7 +142,7 @@ export function createSweeps({
           base,
           stored_id: request.index_id,
           patches,
-          documents: reached,
+          ...reached,
           rank_by: request.rank_by,
           partitions: request.partitions,
           engine_version: engineVersion,

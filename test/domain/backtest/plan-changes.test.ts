@@ -38,6 +38,13 @@ describe('the definitions of two plans', () => {
     ).toEqual([]);
   });
 
+  test('differ where a stored risk model was estimated again, by its id', () => {
+    const model = { asset_ids: ['X'], observed_end: '2020-01-02', covariance: 'ab' };
+    const of = (covariance: string) => plan([index('A')], {}, { models: { core: { ...model, covariance } } });
+    expect(changes(of('ab'), of('ab'))).toEqual([]);
+    expect(changes(of('ab'), of('cd'))).toEqual(['The risk model core is not that of the run.']);
+  });
+
   test('differ where the index, one that it reaches or its benchmark does, by the fields that do', () => {
     expect(changes(plan([index('A')]), plan([index('A', { base_value: 7, name: 'Other' })]))).toEqual([
       'The index A is not that of the run: base_value, name.',

@@ -3,9 +3,11 @@ import { describeRuns } from './optimise/runs.js';
 import { describeDerivedIndex } from './optimise/derived-index.js';
 import { describeObjectives } from './optimise/objectives.js';
 import { describeRiskAndCandidates } from './optimise/risk-and-candidates.js';
+import { describeStoredModels } from './optimise/stored-models.js';
 
 describeConstraintSets();
 describeRuns();
 describeDerivedIndex();
 describeObjectives();
 describeRiskAndCandidates();
+describeStoredModels();

@@ -85,7 +85,7 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
-      kind: createSweepJob({ markets, workers: 1 }),
+      kind: createSweepJob({ documents, markets, workers: 1 }),
       payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} },
     },
   };

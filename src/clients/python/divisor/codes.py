@@ -235,6 +235,14 @@ class RiskInsufficientData(DivisorError):
     """Too few complete observations for a covariance estimate."""
 
 
+class LookAhead(DivisorError):
+    """A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day."""
+
+
+class ModelLacksNames(DivisorError):
+    """A stored risk model has no estimate of a name it is used for; `detail.identifiers` lists them."""
+
+
 class NumericFailure(DivisorError):
     """A result is not finite."""
 
@@ -281,6 +289,10 @@ class StorageFull(DivisorError):
 
 class UnclassifiedFailure(DivisorError):
     """The job failed before codes were recorded."""
+
+
+class RiskModelChanged(DivisorError):
+    """A stored risk model was estimated again or deleted while the job that uses it waited; ask again."""
 
 
 class WorkerCrashed(DivisorError):
@@ -370,6 +382,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "EMPTY_INDEX": EmptyIndex,
     "FX_MISSING": FxMissing,
     "RISK_INSUFFICIENT_DATA": RiskInsufficientData,
+    "LOOK_AHEAD": LookAhead,
+    "MODEL_LACKS_NAMES": ModelLacksNames,
     "NUMERIC_FAILURE": NumericFailure,
     "SOLVER_FAILED": SolverFailed,
     "MISSING_PRICE": MissingPrice,
@@ -382,6 +396,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "DRAINING": Draining,
     "STORAGE_FULL": StorageFull,
     "UNCLASSIFIED_FAILURE": UnclassifiedFailure,
+    "RISK_MODEL_CHANGED": RiskModelChanged,
     "WORKER_CRASHED": WorkerCrashed,
     "WORKER_OUT_OF_MEMORY": WorkerOutOfMemory,
     "JOB_TIMEOUT": JobTimeout,

@@ -3,6 +3,7 @@ import type { Calendars } from '../../calendars/calendar.js';
 import type { Day } from '../../days.js';
 import type { Finding } from '../../findings.js';
 import type { MarketData, ReturnVariant } from '../../market/market-data.js';
+import type { StoredModels } from '../../risk/stored-model.js';
 import type { Constrained } from '../../strategies/constrained-rebalances.js';
 import type { BenchmarkRun, SeriesEnd } from '../simulate/benchmark.js';
 import type { Book } from '../simulate/book.js';
@@ -23,6 +24,8 @@ export interface ResumeRunInput {
   readonly marketSince: (day: Day) => MarketData;
   /** The whole market, for decisions that look back further than they declare. */
   readonly wholeMarket: () => MarketData;
+  /** The stored risk models of the plan; absent where it has none. */
+  readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
   /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
   readonly engine?: Engine;

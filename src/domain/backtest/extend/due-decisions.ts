@@ -85,6 +85,7 @@ export function composingOn<T>(
   const {
     plan: { documents },
     calendars,
+    models,
     createDecider,
     report,
   } = input;
@@ -95,6 +96,7 @@ export function composingOn<T>(
         market,
         calendars,
         documents,
+        models,
         until: day,
         createDecider,
         resumed,

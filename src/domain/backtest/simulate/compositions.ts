@@ -2,6 +2,7 @@ import type { Day } from '../../days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
 import type { Finding } from '../../findings.js';
 import type { SessionMarket } from '../../market/session-market.js';
+import type { StoredModel } from '../../risk/stored-model.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 
@@ -64,6 +65,8 @@ export interface Composer {
   memory(indexId: string): DecisionMemory | null;
   /** Columns of the latest composition effective before a session: the incumbents of a decision on it. */
   incumbents(indexId: string, session: number): Int32Array | null;
+  /** A stored risk model that definitions use. */
+  riskModel(modelId: string): StoredModel;
   /** The compositions of every index that was asked for. */
   composed(): readonly Compositions[];
 }

@@ -5,6 +5,7 @@ import { exchangeRates } from '../../market/exchange-rates.js';
 import type { MarketData, Membership } from '../../market/market-data.js';
 import { panelRow, type SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
+import type { StoredModel, StoredModels } from '../../risk/stored-model.js';
 import { lastAtMost } from '../../search.js';
 import type { Decider } from './decider.js';
 import { marketOn } from './market-on.js';
@@ -23,6 +24,8 @@ export interface ComposerInput {
   readonly calendars: Calendars;
   /** The index and every document it reaches, by id. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
+  /** The stored risk models that those use; absent where none do. */
+  readonly models?: StoredModels | undefined;
   /** Last day of which anything is known. */
   readonly until: Day;
   /** Makes the decider of a document; asked once per index. */
@@ -39,6 +42,7 @@ export function createComposer({
   market,
   calendars,
   documents,
+  models = notGiven,
   until,
   createDecider,
   aligned: given,
@@ -101,6 +105,7 @@ export function createComposer({
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
+    riskModel: models,
     composed: () => [...composed.values()],
   };
   const membersOf = (universe: string): readonly Membership[] => {
@@ -110,6 +115,10 @@ export function createComposer({
     return members;
   };
   return composer;
+}
+
+function notGiven(modelId: string): StoredModel {
+  throw new Error(`the plan lacks the risk model ${modelId}`);
 }
 
 interface UniverseInput {

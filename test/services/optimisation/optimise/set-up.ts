@@ -8,7 +8,7 @@ import { type RunningService, runService } from '../../running-service.js';
 const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
-const NAMES = Array.from({ length: 12 }, (_, i) => `N${String(i).padStart(2, '0')}`);
+export const NAMES = Array.from({ length: 12 }, (_, i) => `N${String(i).padStart(2, '0')}`);
 const SECTORS = ['Energy', 'Health', 'Tech'];
 
 const frame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });

@@ -1,0 +1,134 @@
+import { RiskModelDocument } from '#domain/documents/risk-model-document.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
+import type { Finding } from '#domain/findings.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
+import type { ModelReferences } from '#jobs/tasks/references.js';
+import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
+
+type Reader = Pick<DocumentReader, 'get'>;
+
+/** A stored model with the ETag of its document. */
+export interface StoredRiskModel {
+  readonly document: RiskModelDocument;
+  readonly etag: string;
+}
+
+/** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
+  const found = await reader.get('risk-model', modelId);
+  if (found === undefined) throw modelNotFound(modelId);
+  const document = 'unreadable' in found ? undefined : readModel(found.body);
+  if (document === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
+  return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
+}
+
+export function modelNotFound(modelId: string): Refusal {
+  return new Refusal('RISK_MODEL_NOT_FOUND', `No risk model is stored under the id ${modelId}.`, { model_id: modelId });
+}
+
+export function readModel(body: unknown): RiskModelDocument | undefined {
+  const parsed = RiskModelDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** The stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not stored */
+export async function plannedModels(
+  reader: Reader,
+  documents: Readonly<Record<string, IndexDocument>>,
+): Promise<{ readonly models?: PlannedModels }> {
+  const models = await modelsOf(reader, documents);
+  if (models.size === 0) return {};
+  return { models: Object.fromEntries([...models].map(([id, document]) => [id, plannedModel(document)])) };
+}
+
+/** The same with their files, for a question that is answered at once. @throws Refusal VALIDATION_FAILED */
+export async function modelFiles(
+  reader: Reader,
+  artifacts: Pick<ArtifactStore, 'path'>,
+  documents: Readonly<Record<string, IndexDocument>>,
+): Promise<{ readonly models?: ModelFiles }> {
+  const models = await modelsOf(reader, documents);
+  if (models.size === 0) return {};
+  return { models: Object.fromEntries([...models].map(([id, document]) => [id, modelFile(artifacts, document)])) };
+}
+
+function modelFile(artifacts: Pick<ArtifactStore, 'path'>, document: RiskModelDocument): ModelFiles[string] {
+  return { path: artifacts.path(document.covariance), ...contentOf(plannedModel(document)) };
+}
+
+/**
+ * The files of planned models that are still stored as they were planned.
+ * @throws Refusal RISK_MODEL_CHANGED
+ */
+export async function plannedFiles(
+  reader: Reader,
+  planned: PlannedModels = {},
+): Promise<Readonly<Record<string, ArtifactRef>>> {
+  const files: Record<string, ArtifactRef> = {};
+  for (const [id, model] of Object.entries(planned)) {
+    const found = await reader.get('risk-model', id);
+    const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+    if (document === undefined || canonicalJson(plannedModel(document)) !== canonicalJson(model))
+      throw new Refusal(
+        'RISK_MODEL_CHANGED',
+        `The risk model ${id} is not stored any more as it was when the job was accepted; ask again.`,
+        { model_id: id },
+      );
+    files[id] = document.covariance;
+  }
+  return files;
+}
+
+/** Planned models with their files by name, for the order of a task. */
+export function modelReferences(
+  planned: PlannedModels | undefined,
+  files: Readonly<Record<string, Pick<ArtifactRef, 'name'>>>,
+): { readonly models?: ModelReferences } {
+  if (planned === undefined) return {};
+  const references = Object.entries(planned).map(([id, model]) => [
+    id,
+    { artifact: files[id]!.name, ...contentOf(model) },
+  ]);
+  return { models: Object.fromEntries(references) as ModelReferences };
+}
+
+function contentOf({ asset_ids: names, observed_end: observedEnd }: PlannedModel) {
+  return { names, observedEnd };
+}
+
+/** By id, the stored models that documents use. @throws Refusal VALIDATION_FAILED */
+async function modelsOf(
+  reader: Reader,
+  documents: Readonly<Record<string, IndexDocument>>,
+): Promise<ReadonlyMap<string, RiskModelDocument>> {
+  const models = new Map<string, RiskModelDocument>();
+  for (const [modelId, indexId] of usedModels(Object.values(documents))) {
+    const found = await reader.get('risk-model', modelId);
+    const document = found === undefined || 'unreadable' in found ? undefined : readModel(found.body);
+    if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, indexId)]);
+    models.set(modelId, document);
+  }
+  return models;
+}
+
+/** A finding where the risk model of a definition is not stored. */
+export async function unknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [modelId, indexId] of usedModels([document]))
+    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, indexId));
+  return findings;
+}
+
+function notStored(modelId: string, indexId: string): Finding {
+  return {
+    severity: 'error',
+    code: 'RISK_MODEL_NOT_FOUND',
+    path: 'derivation.risk_model',
+    message: `The index ${indexId} is measured by the risk model ${modelId}, which is not stored.`,
+    value: modelId,
+  };
+}

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import type { BacktestRunResult } from '#contract/analytics/run.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { SweepView } from '#contract/sweeps.js';
+import type { JobStatus } from '#jobs/status.js';
+import { finished, solved } from './objectives.js';
+import { NAMES, put, service } from './set-up.js';
+
+interface RiskModel {
+  readonly covariance: { readonly index: readonly string[]; readonly data: readonly (readonly number[])[] };
+}
+
+const BEFORE = '2023-02-28';
+const FIRST = '2023-03-01';
+
+/** A model of names over the sessions up to a day, as it is served. */
+async function estimate(id: string, request: object): Promise<RiskModel['covariance']> {
+  const { body } = await service.ask<JobStatus>('POST', `/risk-models/${id}/estimate`, request);
+  expect((await service.finished(body.job_id)).error).toBeNull();
+  return (await service.ask<RiskModel>('GET', `/risk-models/${id}`)).body.covariance;
+}
+
+/** That long-only weights have the least variance by a covariance: no held name has more marginal variance than another. */
+function expectLeastVariance(
+  { index, data }: RiskModel['covariance'],
+  weights: Readonly<Record<string, number>>,
+): void {
+  const w = index.map((name) => weights[name] ?? 0);
+  const marginal = data.map((row) => row.reduce((sum, value, j) => sum + value * w[j]!, 0));
+  const variance = w.reduce((sum, value, i) => sum + value * marginal[i]!, 0);
+  w.forEach((weight, i) => {
+    if (weight > 0) expect(marginal[i]! / variance).toBeCloseTo(1, 8);
+    else expect(marginal[i]! / variance).toBeGreaterThan(1 - 1e-8);
+  });
+}
+
+const least = { objective: 'min_variance', candidates: 'universe' };
+const derive = (id: string, body: object) =>
+  service.ask('POST', '/indices/BROAD/optimise', { id, name: id, ...least, ...body });
+
+async function backtested(id: string): Promise<JobStatus> {
+  const { status, body } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});
+  expect(status, JSON.stringify(body)).toBe(202);
+  return service.finished(body.job_id);
+}
+
+const staleReasons = async (id: string) => {
+  const { body } = await service.ask<{ stale: { reasons: string[] } | null }>('GET', `/analytics/${id}/levels`);
+  return body.stale?.reasons ?? null;
+};
+
+const replayed = async (id: string) => {
+  const { body } = await service.ask<JobStatus>('POST', `/analytics/${id}/replay`);
+  return (await service.finished(body.job_id)).result;
+};
+
+export function describeStoredModels(): void {
+  describe('a stored risk model', () => {
+    test('is what a run is measured by', async () => {
+      const model = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      await put('free', []);
+      const run = await solved({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'early' });
+      const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
+      expectLeastVariance(model, weights);
+      expect(run.volatility ** 2).toBeCloseTo(run.objective_value, 12);
+    });
+
+    test('is what a derived index is measured by at every rebalance, and in a preview', async () => {
+      const model = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      expect((await derive('MODELLED', { risk_model: 'early' })).status).toBe(200);
+      const { result, error } = await backtested('MODELLED');
+      expect(error).toBeNull();
+      const { rebalances } = result as unknown as BacktestRunResult;
+      expect(rebalances.length).toBeGreaterThan(3);
+      for (const { weights } of rebalances) expectLeastVariance(model, weights);
+      const { body } = await service.ask<PreviewResponse>('POST', '/indices/MODELLED/preview', { as_of: '2023-12-29' });
+      expectLeastVariance(model, body.weights);
+      const { body: methodology } = await service.ask('GET', '/indices/MODELLED/methodology');
+      expect(JSON.stringify(methodology)).toContain('Risk is the stored risk model early.');
+    });
+
+    test('is a parameter of a sweep', async () => {
+      await estimate('other', { identifiers: NAMES, end: BEFORE, intensity: 1 });
+      const { status, body } = await service.ask<JobStatus>('POST', '/analytics/sweeps', {
+        index_id: 'MODELLED',
+        grid: { '/document/derivation/risk_model': ['early', 'other'] },
+      });
+      expect(status, JSON.stringify(body)).toBe(202);
+      const { result, error } = await service.finished(body.job_id);
+      expect(error).toBeNull();
+      const { refused, identical_variants: alike } = result as unknown as SweepView;
+      expect([refused, alike]).toEqual([0, []]);
+    });
+
+    test('that is estimated again makes the run stale, and the run can still be replayed', async () => {
+      expect(await staleReasons('MODELLED')).toBeNull();
+      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.9 });
+      expect(await staleReasons('MODELLED')).toEqual(['The risk model early is not that of the run.']);
+      expect(await replayed('MODELLED')).toMatchObject({ equal: true, inputs_equal: true, definition_changed: true });
+      // The same model once more: nothing differs from the run any more.
+      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      expect(await staleReasons('MODELLED')).toBeNull();
+      expect((await service.ask('DELETE', '/risk-models/early')).status).toBe(204);
+      expect(await staleReasons('MODELLED')).toEqual([
+        'It cannot be run any more: The index MODELLED is measured by the risk model early, which is not stored.',
+      ]);
+      expect(await replayed('MODELLED')).toMatchObject({ equal: true });
+    });
+
+    test('of returns after the decision is refused for it', async () => {
+      await estimate('late', { identifiers: NAMES, end: '2023-06-15' });
+      const run = await finished({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'late' });
+      expect(run.error).toMatchObject({
+        code: 'LOOK_AHEAD',
+        detail: { model_id: 'late', observed_end: '2023-06-15', decision_date: FIRST },
+      });
+      expect((await derive('LATE', { risk_model: 'late' })).status).toBe(200);
+      expect((await backtested('LATE')).error).toMatchObject({ code: 'LOOK_AHEAD' });
+      const early = await service.refusal('POST', '/indices/LATE/preview', { as_of: FIRST });
+      expect([early.status, early.code]).toEqual([422, 'LOOK_AHEAD']);
+      expect((await service.ask('POST', '/indices/LATE/preview', { as_of: '2023-12-29' })).status).toBe(200);
+    });
+
+    test('without an estimate of a candidate is refused with its name', async () => {
+      await estimate('few', { identifiers: NAMES.slice(0, 10), end: BEFORE });
+      const lacking = { model_id: 'few', identifiers: NAMES.slice(10) };
+      const run = await finished({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'few' });
+      expect(run.error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
+      expect((await derive('FEW', { risk_model: 'few' })).status).toBe(200);
+      const preview = await service.refusal('POST', '/indices/FEW/preview', { as_of: FIRST });
+      expect([preview.status, preview.code, preview.detail]).toEqual([422, 'MODEL_LACKS_NAMES', lacking]);
+      expect((await backtested('FEW')).error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
+    });
+
+    test('that is not stored is reported where it is named', async () => {
+      const run = { index_id: 'BROAD', constraint_set_id: 'free', risk_model: 'none' };
+      expect((await service.refusal('POST', '/optimise/runs', run)).code).toBe('RISK_MODEL_NOT_FOUND');
+      const refused = await service.refusal('POST', '/indices/BROAD/optimise', {
+        id: 'NONE',
+        name: 'N',
+        risk_model: 'none',
+      });
+      expect(refused.code).toBe('VALIDATION_FAILED');
+      const named = { code: 'RISK_MODEL_NOT_FOUND', path: 'risk_model', value: 'none' };
+      expect(refused.detail!['findings']).toContainEqual(expect.objectContaining(named));
+    });
+  });
+}

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import { Refusal } from '#domain/refusal.js';
+import { packedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
+import type { StoredMatrix } from '#jobs/tasks/indices.js';
+
+/**
+ * The matrix read last: a long body is asked for part by part. Files are never written again, so a path names its
+ * content.
+ */
+let latest: { readonly path: string; readonly matrix: PackedMatrix } | undefined;
+
+/** @throws Refusal DOCUMENT_UNREADABLE */
+export function storedMatrix({ path, order }: StoredMatrix): PackedMatrix {
+  if (latest?.path !== path) latest = { path, matrix: packedMatrix(readDoubles(path), order) };
+  return latest.matrix;
+}
+
+function readDoubles(path: string): Float64Array {
+  try {
+    const bytes = readFileSync(path);
+    return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  } catch (cause) {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its matrix is not there.', null, {
+      cause,
+    });
+  }
+}

@@ -68,6 +68,7 @@ export default defineConfig({
     // One more than cores: a good part of the files wait for processes that they start, for disks and for limits of time.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
+    globalSetup: 'test/run-folder.mjs',
     projects: [
       kind('mocking', { include: MOCKING }),
       kind('alone', { include: ['**/*.test.js'], exclude: [...MOCKING, ...SHARED], server }),

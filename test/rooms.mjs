@@ -60,6 +60,7 @@ export const ROOMS = {
 /** Folders inside a room that need a package the rest of the room must not have. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
+  'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
 };
 
 /** Node's modules have folders of their own (`node:fs/promises`), which one star does not match. */

@@ -1,5 +1,5 @@
 import { runMarketTask } from '#market/process/market-process.js';
-import { hasPostgresql, startPostgresql } from '../../test/market/sources/databases/postgresql-server.js';
+import { hasPostgresql, startPostgresql } from '../../test/postgresql/postgresql-server.js';
 
 /** A PostgreSQL table of 500 names x 5000 days and six columns, from the connection to panels that can be served. */
 const REPEATS = 3;

@@ -7,7 +7,7 @@ import { readDatabase } from '#market/sources/databases/read-database.js';
 import { createProblems } from '#market/content/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { type PostgresqlServer, hasPostgresql, startPostgresql } from '../sources/databases/postgresql-server.js';
+import { type PostgresqlServer, hasPostgresql, startPostgresql } from '../../postgresql/postgresql-server.js';
 import { places, readFolder, writeFiles } from '../store-folder.js';
 import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
 

@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
-import {
-  hasPostgresql,
-  startPostgresql,
-  type PostgresqlServer,
-} from '../../market/sources/databases/postgresql-server.js';
+import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../../postgresql/postgresql-server.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Rows enough that reading them takes long after the first are there. */

@@ -13,7 +13,7 @@ import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/content/problems.js';
 import { temporaryFolders } from '../../../store/temporary-folder.js';
 import { hashOf, places, writeFiles } from '../../store-folder.js';
-import { hasPostgresql, startPostgresql, type PostgresqlServer } from './postgresql-server.js';
+import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../../../postgresql/postgresql-server.js';
 
 const folderFor = temporaryFolders();
 

@@ -25,9 +25,17 @@ export interface PostgresqlServer {
 
 const PASSWORD = 'secret-of-the-test';
 
+export interface PostgresqlOptions {
+  /** Folder of its programs and data; a new one unless given, removed when it stops. */
+  readonly folder?: string;
+  /** Whether it goes on when this process ends; then whoever made the folder ends it. */
+  readonly outlives?: boolean;
+  readonly settings?: readonly string[];
+}
+
 /** A PostgreSQL of its own on a free port of loopback. The server refuses to run as root and gets another user there. */
-export async function startPostgresql(): Promise<PostgresqlServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-'));
+export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
+  const { folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-')), outlives = false, settings = [] } = options;
   const data = join(folder, 'data');
   const user = process.getuid?.() === 0 ? (userOf('postgres') ?? userOf('nobody')) : undefined;
   chmodSync(folder, 0o755);
@@ -41,11 +49,23 @@ export async function startPostgresql(): Promise<PostgresqlServer> {
   const port = await freePort();
   const server: ChildProcess = spawn(
     join(programs, 'postgres'),
-    ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-F'],
-    { stdio: 'ignore', ...user, cwd: folder },
+    [
+      '-D',
+      data,
+      '-p',
+      String(port),
+      '-c',
+      'listen_addresses=127.0.0.1',
+      '-c',
+      'unix_socket_directories=',
+      '-F',
+      ...settings,
+    ],
+    { stdio: 'ignore', ...user, cwd: folder, detached: outlives },
   );
   const end = () => void server.kill('SIGQUIT');
-  process.once('exit', end);
+  if (outlives) server.unref();
+  else process.once('exit', end);
   const connect = async () => {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
     client.on('error', () => {}); // told by the query under way

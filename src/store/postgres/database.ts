@@ -1,0 +1,116 @@
+import pg from 'pg';
+import { Refusal } from '#domain/refusal.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
+
+/** Connections to one database. */
+export interface Database {
+  /**
+   * One statement, a transaction of its own.
+   * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL; a DatabaseError for anything else that the server refused
+   */
+  query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]): Promise<readonly R[]>;
+  /** Waits for what is under way, then closes the connections. */
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** Connection URL as libpq reads it, `sslmode` and `sslrootcert` included. */
+  readonly url: string;
+  /** Connections at a time. */
+  readonly connectionsMax?: number;
+}
+
+/** Each statement takes milliseconds: more connections make waiting shorter only under heavy load. */
+const CONNECTIONS_MAX = 10;
+const CONNECT_MS = 5000;
+/** No statement takes longer unless the server or the network is in trouble. */
+const STATEMENT_MS = 30_000;
+/** The server ends its statements first, so that their outcome is known. */
+const ANSWER_MS = 35_000;
+
+/** Settings of every connection; a stalled one is given up by either side. */
+export function clientOptions(url: string): pg.ClientConfig {
+  assertUrl(url);
+  return {
+    connectionString: url,
+    application_name: 'divisor',
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: STATEMENT_MS,
+    query_timeout: ANSWER_MS,
+    idle_in_transaction_session_timeout: STATEMENT_MS,
+    keepAlive: true,
+  };
+}
+
+export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX }: DatabaseOptions): Database {
+  const pool = new pg.Pool({ ...clientOptions(url), max: connectionsMax });
+  // A connection that broke while nobody used it is replaced by the pool; one in use fails its query.
+  pool.on('error', () => {});
+  const underWay = new Set<Promise<unknown>>();
+
+  async function ask<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]): Promise<readonly R[]> {
+    const client = await pool.connect().catch((cause: unknown) => {
+      throw unavailable(cause);
+    });
+    const ignore = (): void => {}; // Told by the query as well.
+    client.on('error', ignore);
+    let isBroken = false;
+    try {
+      return (await client.query<R>(text, [...values])).rows;
+    } catch (cause) {
+      isBroken = isLost(cause);
+      throw refusalOf(cause);
+    } finally {
+      client.off('error', ignore);
+      client.release(isBroken);
+    }
+  }
+
+  return {
+    query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]) {
+      const asked = ask<R>(text, values);
+      underWay.add(asked);
+      return asked.finally(() => underWay.delete(asked));
+    },
+    async close() {
+      await Promise.allSettled(underWay);
+      if (!pool.ended) await pool.end();
+    },
+  };
+}
+
+/** The statement may or may not have come to pass. */
+export class OutcomeUnknown extends Refusal {}
+
+/** @throws StartRefusal 78, without a word of the URL, which may hold a password */
+function assertUrl(url: string): void {
+  const isUrl = /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
+  if (!isUrl)
+    throw new StartRefusal(EXIT_CONFIGURATION, 'The database is no URL like postgres://user@host:5432/database.');
+}
+
+const unavailable = (cause: unknown): Refusal =>
+  new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.', null, { cause });
+
+/** SQLSTATE of an error that the server sent. */
+export const stateOf = (thrown: unknown): string | undefined =>
+  thrown instanceof pg.DatabaseError ? thrown.code : undefined;
+
+/** Connection exceptions, and shutdowns of the server. */
+const LOST = /^(08|57P)/;
+
+function isLost(thrown: unknown): boolean {
+  const state = stateOf(thrown);
+  return state === undefined || LOST.test(state);
+}
+
+/** Classes of SQLSTATE that say the server cannot take it now: resources, an operator's stop, a standby. */
+const UNAVAILABLE = /^(53|57|25006)/;
+const DISK_FULL = '53100';
+
+function refusalOf(cause: unknown): unknown {
+  if (isLost(cause)) return new OutcomeUnknown('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
+  const state = stateOf(cause)!; // The server sent it.
+  if (state === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
+  return UNAVAILABLE.test(state) ? unavailable(cause) : cause;
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import type { CommitEvent } from '#domain/commit-events.js';
+import { Refusal } from '#domain/refusal.js';
+import { createCommitListeners } from '../commit-listeners.js';
+import { isDocumentId } from '../document-id.js';
+import type { BodyReader, DocumentStore, Listing, TransactionBody, UnreadableCause } from '../port.js';
+import { createCommits, type CommitOrder } from './commit.js';
+import type { Database } from './database.js';
+import { createDraft } from './draft.js';
+import { openEventReader } from './event-reader.js';
+import { createLine } from './line.js';
+import { SCHEMA } from './migrate.js';
+import { createRows, openRow, type Row } from './rows.js';
+import { runBody } from './transaction.js';
+
+export interface PostgresStoreOptions {
+  /** With the schema of `divisor migrate`; it stays open when the store is closed. */
+  readonly database: Database;
+  readonly schema?: string;
+  /** Wall clock, ms since 1970. */
+  readonly now?: () => number;
+  /** Called for artifacts that no document names any more, once the commit that dropped them is durable. */
+  readonly onUnreferenced?: (names: readonly string[]) => void;
+  /** Receives what a listener threw. */
+  readonly onFailure?: (cause: unknown) => void;
+}
+
+const TIDY_MS = 60_000;
+
+/** Documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
+export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<DocumentStore> {
+  const { database, onFailure } = options;
+  const schema = `"${options.schema ?? SCHEMA}"`;
+  const node = randomUUID();
+  const rows = createRows(database, schema);
+  const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
+  const transaction = createTransactions(options, { schema, node, rows, publish: listeners.call });
+  const events = await openEventReader(database, { schema, node, onEvents: listeners.call });
+  // Whoever cannot tidy now leaves it to the next time, or to another process.
+  const tidying = setInterval(() => void database.query(`SELECT ${schema}.tidy_1()`, []).catch(() => {}), TIDY_MS);
+  tidying.unref();
+  const underWay = new Set<Promise<unknown>>();
+  let isClosed = false;
+
+  /** Does something that `close` waits for. @throws Refusal STORE_UNAVAILABLE */
+  async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
+    if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
+    const started = work();
+    underWay.add(started);
+    return started.finally(() => underWay.delete(started));
+  }
+
+  return {
+    get: (kind, id) =>
+      whileOpen(async () => {
+        const row = isDocumentId(id) ? await rows.row(kind, id) : undefined;
+        return row && openRow(row);
+      }),
+    ids: (kind) => whileOpen(() => rows.ids(kind)),
+    revision: (kind) => whileOpen(() => rows.revision(kind)),
+    list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),
+    transaction: (change) => whileOpen(() => transaction(change)),
+    subscribe: listeners.add,
+    async close() {
+      isClosed = true;
+      clearInterval(tidying);
+      await Promise.allSettled(underWay);
+      await events.stop();
+    },
+  };
+}
+
+function listingOf<T>(rows: readonly Row[], readBody: BodyReader<T>): Listing<T> {
+  const documents: T[] = [];
+  const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
+  for (const row of rows) {
+    const found = openRow(row);
+    const document = 'unreadable' in found ? undefined : readBody(found.body, found.id);
+    if (document !== undefined) documents.push(document);
+    else causes['unreadable' in found ? found.unreadable : 'invalid']++;
+  }
+  return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
+}
+
+interface Parts {
+  readonly schema: string;
+  readonly node: string;
+  readonly rows: ReturnType<typeof createRows>;
+  readonly publish: (events: readonly CommitEvent[]) => void;
+}
+
+/** Runs of a transaction that others keep changing the documents of. */
+const TRIES_MAX = 100;
+/** A conflict with another process is tried again within so many ms, times the tries before. */
+const BACKOFF_MS = 2;
+
+/** What became of one run of a body; undefined when something it read has changed meanwhile. */
+type Outcome<T> = { readonly result: T } | undefined;
+
+/** @returns what runs a body until nothing that it read changes under it */
+function createTransactions({ database, now = Date.now, onUnreferenced }: PostgresStoreOptions, parts: Parts) {
+  const { schema, node, rows, publish } = parts;
+  const commits = createCommits(database, { schema, node });
+  /** Commits that publish: events come in their order. */
+  const publishing = createLine();
+  /** Bodies that run again: those of one process do not get in each other's way. */
+  const repeating = createLine();
+
+  async function run<T>(change: TransactionBody<T>, time: number): Promise<Outcome<T>> {
+    const draft = createDraft();
+    const events: CommitEvent[] = [];
+    // A single reading always holds at one moment.
+    const mayBeUnsound = (): boolean => draft.readCount > 1;
+    let result: T;
+    try {
+      result = await runBody(change, { rows, draft, time, events });
+    } catch (thrown) {
+      const isOwn = thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
+      if (isOwn || !mayBeUnsound() || (await commits.holds(draft))) throw thrown;
+      return undefined;
+    }
+    if (events.length > 0) return publishing.take(() => commit({ draft, events, time }, result));
+    return draft.isWritten || mayBeUnsound() ? commit({ draft, events, time }, result) : { result };
+  }
+
+  async function commit<T>(order: CommitOrder, result: T): Promise<Outcome<T>> {
+    const committed = await commits.commit(order);
+    if (committed === undefined) return undefined;
+    publish(order.events);
+    if (committed.unreferenced.length > 0) onUnreferenced?.(committed.unreferenced);
+    return { result };
+  }
+
+  async function repeat<T>(change: TransactionBody<T>, time: number): Promise<T> {
+    for (let tries = 1; tries < TRIES_MAX; tries++) {
+      const outcome = await run(change, time);
+      if (outcome !== undefined) return outcome.result;
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * BACKOFF_MS * tries));
+    }
+    throw new Refusal('STORE_UNAVAILABLE', 'Too many others write the documents of the change.');
+  }
+
+  return async <T>(change: TransactionBody<T>): Promise<T> => {
+    const time = now();
+    const outcome = await run(change, time);
+    return outcome === undefined ? repeating.take(() => repeat(change, time)) : outcome.result;
+  };
+}

@@ -1,0 +1,94 @@
+import type { ClientBase } from 'pg';
+import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
+import { PROTOCOL, stepsOf } from './schema.js';
+
+/** Schema of the database that a cluster's tables are in, unless a test brings its own. */
+export const SCHEMA = 'divisor';
+
+export interface Migration {
+  /** Number of the schema before; 0 where there was none. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The number of a schema, and the least one that a program has to know to work with it. */
+interface Numbers {
+  readonly number: number;
+  readonly least: number;
+}
+
+/**
+ * Makes the schema, or brings it up to what this program knows: one transaction, one process at a time.
+ * @throws StartRefusal 78 when the database is too old, not UTF-8, or has a newer schema
+ */
+export async function migrate(client: ClientBase, schema: string = SCHEMA): Promise<Migration> {
+  await assertFit(client);
+  const name = client.escapeIdentifier(schema);
+  await client.query('BEGIN');
+  try {
+    await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`${schema} migration`]);
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${name}`);
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS ${name}.protocol (number int PRIMARY KEY, least int NOT NULL, at timestamptz NOT NULL)`,
+    );
+    const found = await numbersOf(client, name);
+    if (found !== undefined && found.number > PROTOCOL) throw newer(found.number);
+    const from = found?.number ?? 0;
+    for (const [i, step] of stepsOf(name).entries()) if (i >= from) await client.query(step);
+    if (from < PROTOCOL) await client.query(`INSERT INTO ${name}.protocol VALUES ($1, 1, now())`, [PROTOCOL]);
+    await client.query('COMMIT');
+    return { from, to: PROTOCOL };
+  } catch (thrown) {
+    await client.query('ROLLBACK');
+    throw thrown;
+  }
+}
+
+/**
+ * Lets a program pass that can work with the schema as it is.
+ * @throws StartRefusal 78 when there is none, it is older, or it asks for a newer program
+ */
+export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
+  const { rows } = await client.query<{ readonly is_there: boolean }>(
+    'SELECT to_regclass($1) IS NOT NULL AS is_there',
+    [`${client.escapeIdentifier(schema)}.protocol`],
+  );
+  const found = rows[0]?.is_there === true ? await numbersOf(client, client.escapeIdentifier(schema)) : undefined;
+  if (found === undefined)
+    throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no tables of Divisor: run divisor migrate.');
+  if (found.least > PROTOCOL) throw newer(found.number);
+  if (found.number < PROTOCOL) {
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The database has schema ${found.number}; this version needs ${PROTOCOL}: run divisor migrate.`,
+    );
+  }
+}
+
+async function numbersOf(client: ClientBase, name: string): Promise<Numbers | undefined> {
+  const { rows } = await client.query<Numbers>(
+    `SELECT number, least FROM ${name}.protocol ORDER BY number DESC LIMIT 1`,
+  );
+  return rows[0];
+}
+
+function newer(number: number): StartRefusal {
+  return new StartRefusal(
+    EXIT_CONFIGURATION,
+    `The database has schema ${number}; this version knows ${PROTOCOL}: a newer version is needed.`,
+  );
+}
+
+/** Oldest major version that the statements are tested with. */
+const VERSION_MIN = 15;
+
+async function assertFit(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ readonly version: number; readonly encoding: string }>(
+    "SELECT current_setting('server_version_num')::int / 10000 AS version, current_setting('server_encoding') AS encoding",
+  );
+  const { version, encoding } = rows[0]!; // One row always.
+  if (version < VERSION_MIN)
+    throw new StartRefusal(EXIT_CONFIGURATION, `PostgreSQL ${version} is too old: ${VERSION_MIN} or later is needed.`);
+  if (encoding !== 'UTF8')
+    throw new StartRefusal(EXIT_CONFIGURATION, `The database is encoded in ${encoding}: UTF8 is needed.`);
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { SCHEMA_VERSION } from '../lmdb/document-store.js';
+import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.js';
+import { formatTimestamp } from '../timestamp.js';
+import type { Database } from './database.js';
+
+/** A document as its row has it. */
+export interface Row {
+  readonly id: string;
+  /** A bigint in decimal digits. */
+  readonly version: string;
+  readonly schema: number;
+  readonly etag: Buffer;
+  readonly updated_at: Date;
+  readonly body: string;
+}
+
+/** Reads of the table of documents, each as one moment had it. */
+export interface Rows {
+  row(kind: DocumentKind, id: string): Promise<Row | undefined>;
+  /** By id ascending. */
+  rows(kind: DocumentKind): Promise<readonly Row[]>;
+  /** In code-point order. */
+  ids(kind: DocumentKind): Promise<readonly string[]>;
+  /** Commits that wrote or deleted documents of a kind. */
+  revision(kind: DocumentKind): Promise<number>;
+}
+
+const COLUMNS = 'id, version, schema, etag, updated_at, body';
+
+export function createRows(database: Database, schema: string): Rows {
+  return {
+    async row(kind, id) {
+      const [row] = await database.query<Row>(
+        `SELECT ${COLUMNS} FROM ${schema}.documents WHERE kind = $1 AND id = $2`,
+        [kind, id],
+      );
+      return row;
+    },
+    rows: (kind) => database.query(`SELECT ${COLUMNS} FROM ${schema}.documents WHERE kind = $1 ORDER BY id`, [kind]),
+    async ids(kind) {
+      const rows = await database.query<Pick<Row, 'id'>>(
+        `SELECT id FROM ${schema}.documents WHERE kind = $1 ORDER BY id`,
+        [kind],
+      );
+      return rows.map(({ id }) => id);
+    },
+    async revision(kind) {
+      const [row] = await database.query<{ readonly sum: string }>(
+        `SELECT coalesce(sum(count), 0) AS sum FROM ${schema}.changes WHERE kind = $1`,
+        [kind],
+      );
+      return Number(row!.sum); // One row always.
+    },
+  };
+}
+
+/** The document of a row, or why it cannot be read. */
+export function openRow(row: Row): StoredDocument | UnreadableDocument {
+  const { id, schema, etag, updated_at: updatedAt, body } = row;
+  if (!createHash('sha256').update(body).digest().equals(etag)) return { id, unreadable: 'unreadable' };
+  if (schema > SCHEMA_VERSION) return { id, unreadable: 'unsupported' };
+  try {
+    const time = formatTimestamp(updatedAt.getTime());
+    return { id, body: JSON.parse(body), etag: etag.toString('hex'), updatedAt: time };
+  } catch {
+    return { id, unreadable: 'unreadable' }; // Text that is not JSON was written by another program.
+  }
+}

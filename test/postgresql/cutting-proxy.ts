@@ -1,0 +1,65 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** Where a connection breaks: before the server has what the client sent, or before the client has the answer. */
+export type Cut = 'before' | 'after';
+
+/** A way to a server that breaks connections at chosen messages. */
+export interface CuttingProxy {
+  /** URL of the server, by this way. */
+  readonly url: string;
+  /** Breaks the connection of the next message with a text in it. */
+  cutNext(text: string, cut: Cut): void;
+  /** Messages that were cut. */
+  readonly cutCount: number;
+  close(): Promise<void>;
+}
+
+/** @param url of a server that listens on a port of loopback */
+export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let plan: { readonly text: string; readonly cut: Cut } | undefined;
+  let cutCount = 0;
+
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    let isDeaf = false;
+    const end = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', end).on('close', end).setNoDelay(true);
+    }
+    client.on('data', (bytes) => {
+      if (plan !== undefined && bytes.includes(plan.text)) {
+        const { cut } = plan;
+        plan = undefined;
+        cutCount++;
+        if (cut === 'before') return end();
+        isDeaf = true;
+      }
+      upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => {
+      if (!isDeaf) client.write(bytes);
+      else if (bytes.at(-6) === 0x5a) end(); // ReadyForQuery: the statement is over.
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const own = new URL(url);
+  own.port = String((server.address() as AddressInfo).port);
+
+  return {
+    url: own.href,
+    cutNext: (text, cut) => void (plan = { text, cut }),
+    get cutCount() {
+      return cutCount;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { openDatabase, type Database } from '#store/postgres/database.js';
+import { migrate } from '#store/postgres/migrate.js';
+import { hasPostgresql, startPostgresql } from './postgresql-server.js';
+
+export { hasPostgresql };
+
+/**
+ * URL of the one server of this run of the tests, which whoever asks first starts. It writes nothing through to the
+ * disk: what survives a crash is tested on servers of their own.
+ */
+export async function sharedPostgresql(): Promise<string> {
+  const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
+  const folder = join(run, 'postgresql');
+  const url = join(run, 'postgresql.url');
+  chmodSync(run, 0o755);
+  try {
+    mkdirSync(folder);
+    const server = await startPostgresql({ folder, outlives: true, settings: ['-c', 'max_connections=200'] });
+    writeFileSync(`${url}.new`, server.url);
+    renameSync(`${url}.new`, url);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
+  }
+  while (!existsSync(url)) await new Promise((resolve) => setTimeout(resolve, 20)); // Another file is starting it.
+  return readFileSync(url, 'utf8');
+}
+
+/** A schema of its own in the shared server. */
+export interface TestSchema {
+  readonly schema: string;
+  readonly url: string;
+  readonly database: Database;
+  /** Runs a statement with the name of the schema in place of `$schema`. */
+  query(sql: string): Promise<readonly Record<string, unknown>[]>;
+  drop(): Promise<void>;
+}
+
+export async function openTestSchema(): Promise<TestSchema> {
+  const url = await sharedPostgresql();
+  const schema = `test_${randomBytes(6).toString('hex')}`;
+  const client = new Client(url);
+  await client.connect();
+  await migrate(client, schema);
+  const database = openDatabase({ url });
+  return {
+    schema,
+    url,
+    database,
+    query: async (sql) => (await client.query(sql.replaceAll('$schema', schema))).rows,
+    async drop() {
+      await database.close();
+      await client.query(`DROP SCHEMA ${schema} CASCADE`);
+      await client.end();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { Client } from 'pg';
+import { describe, expect, test } from 'vitest';
+import { openDatabase } from '#store/postgres/database.js';
+import { openPostgresDocuments } from '#store/postgres/document-store.js';
+import { assertMigrated, migrate } from '#store/postgres/migrate.js';
+import { PROTOCOL } from '#store/postgres/schema.js';
+import { hasPostgresql, openTestSchema, sharedPostgresql } from '../../postgresql/shared-postgresql.js';
+
+describe.skipIf(!hasPostgresql)('the schema', () => {
+  test('is made once, however many make it at once, and made again changes nothing', async () => {
+    const url = await sharedPostgresql();
+    const clients = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const client = new Client(url);
+        await client.connect();
+        return client;
+      }),
+    );
+    const made = await Promise.all(clients.map((client) => migrate(client, 'made_at_once')));
+    expect(made.map(({ from }) => from).toSorted((a, b) => a - b)).toEqual([0, PROTOCOL, PROTOCOL]);
+    await clients[0]!.query('DROP SCHEMA made_at_once CASCADE');
+    for (const client of clients) await client.end();
+  });
+
+  test('that is absent or asks for a newer program is refused; one that only has more is not', async () => {
+    const world = await openTestSchema();
+    const client = new Client(world.url);
+    await client.connect();
+    await assertMigrated(client, world.schema);
+    await expect(assertMigrated(client, 'absent')).rejects.toThrow('run divisor migrate');
+    await world.query(`INSERT INTO $schema.protocol VALUES (${PROTOCOL + 1}, 1, now())`);
+    await assertMigrated(client, world.schema);
+    await expect(migrate(client, world.schema)).rejects.toMatchObject({ exitStatus: 78 });
+    await world.query(`INSERT INTO $schema.protocol VALUES (${PROTOCOL + 2}, ${PROTOCOL + 1}, now())`);
+    await expect(assertMigrated(client, world.schema)).rejects.toMatchObject({ exitStatus: 78 });
+    await client.end();
+    await world.drop();
+  });
+
+  test('serves a role that owns nothing and may only read and write its tables', async () => {
+    const world = await openTestSchema();
+    const role = `role_of_${world.schema}`;
+    await world.query(`CREATE ROLE ${role} LOGIN PASSWORD 'of-the-role'`);
+    for (const grant of [
+      'USAGE ON SCHEMA $schema',
+      'SELECT ON $schema.protocol',
+      'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events',
+      'USAGE ON ALL SEQUENCES IN SCHEMA $schema',
+    ])
+      await world.query(`GRANT ${grant} TO ${role}`);
+    const url = new URL(world.url);
+    url.username = role;
+    url.password = 'of-the-role';
+    const database = openDatabase({ url: url.href });
+    const store = await openPostgresDocuments({ database, schema: world.schema });
+    await store.transaction(async (tx) => {
+      await tx.put('index', 'a', { n: 1 });
+      tx.publish({ type: 'run-stored', run_id: 'a' });
+    });
+    expect(await store.get('index', 'a')).toMatchObject({ body: { n: 1 } });
+    await store.transaction((tx) => tx.delete('index', 'a'));
+    await database.query(`SELECT ${world.schema}.tidy_1()`, []);
+    await expect(database.query(`DROP TABLE ${world.schema}.documents`, [])).rejects.toMatchObject({ code: '42501' });
+    await store.close();
+    await database.close();
+    await world.query(`DROP OWNED BY ${role}`);
+    await world.query(`DROP ROLE ${role}`);
+    await world.drop();
+  });
+});

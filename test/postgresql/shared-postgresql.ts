@@ -34,6 +34,8 @@ export interface TestSchema {
   readonly schema: string;
   readonly url: string;
   readonly database: Database;
+  /** Connections of another process, closed by `drop`. */
+  another(): Database;
   /** Runs a statement with the name of the schema in place of `$schema`. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
   drop(): Promise<void>;
@@ -45,14 +47,20 @@ export async function openTestSchema(): Promise<TestSchema> {
   const client = new Client(url);
   await client.connect();
   await migrate(client, schema);
-  const database = openDatabase({ url });
+  const databases: Database[] = [];
+  const another = (): Database => {
+    const database = openDatabase({ url, connectionsMax: 4 });
+    databases.push(database);
+    return database;
+  };
   return {
     schema,
     url,
-    database,
+    database: another(),
+    another,
     query: async (sql) => (await client.query(sql.replaceAll('$schema', schema))).rows,
     async drop() {
-      await database.close();
+      for (const database of databases) await database.close();
       await client.query(`DROP SCHEMA ${schema} CASCADE`);
       await client.end();
     },

@@ -22,6 +22,7 @@ import type {
 import { flushFolder } from '../files/flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
 import { probeDocuments } from './probe-documents.js';
+import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument, sealDocument } from './sealed-document.js';
 
 export interface LmdbOptions extends DocumentEngineOptions {
@@ -31,9 +32,6 @@ export interface LmdbOptions extends DocumentEngineOptions {
   readonly backups?: string;
   readonly freeSpace?: FreeSpace;
 }
-
-/** Schema version of each kind's body as this engine writes it: a larger one is a newer engine's. */
-export const SCHEMA_VERSION = 1;
 
 /**
  * Documents in LMDB: one writer, this thread, asynchronously only. (A second writing thread that is terminated inside a

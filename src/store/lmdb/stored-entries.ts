@@ -2,7 +2,7 @@ import { open } from 'lmdb';
 import { namesIn } from '../files/artifact-owners.js';
 import type { ArtifactRef, DocumentsReader, StoredEntry } from '../port.js';
 import { keyBytes, keyText, parseKey } from './document-key.js';
-import { SCHEMA_VERSION } from './document-store.js';
+import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument } from './sealed-document.js';
 
 /** The reader of LMDB, which can copy its environment. */

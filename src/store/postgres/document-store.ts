@@ -3,7 +3,14 @@ import type { CommitEvent } from '#domain/commit-events.js';
 import { Refusal } from '#domain/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { isDocumentId } from '../document-id.js';
-import type { BodyReader, DocumentStore, Listing, TransactionBody, UnreadableCause } from '../port.js';
+import type {
+  BodyReader,
+  DocumentEngine,
+  DocumentEngineOptions,
+  Listing,
+  TransactionBody,
+  UnreadableCause,
+} from '../port.js';
 import { createCommits, type CommitOrder } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
@@ -13,22 +20,16 @@ import { SCHEMA } from './migrate.js';
 import { createRows, openRow, type Row } from './rows.js';
 import { runBody } from './transaction.js';
 
-export interface PostgresStoreOptions {
+export interface PostgresStoreOptions extends DocumentEngineOptions {
   /** With the schema of `divisor migrate`; it stays open when the store is closed. */
   readonly database: Database;
   readonly schema?: string;
-  /** Wall clock, ms since 1970. */
-  readonly now?: () => number;
-  /** Called for artifacts that no document names any more, once the commit that dropped them is durable. */
-  readonly onUnreferenced?: (names: readonly string[]) => void;
-  /** Receives what a listener threw. */
-  readonly onFailure?: (cause: unknown) => void;
 }
 
 const TIDY_MS = 60_000;
 
 /** Documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
-export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<DocumentStore> {
+export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<DocumentEngine> {
   const { database, onFailure } = options;
   const schema = `"${options.schema ?? SCHEMA}"`;
   const node = randomUUID();
@@ -61,6 +62,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),
     transaction: (change) => whileOpen(() => transaction(change)),
     subscribe: listeners.add,
+    referencedArtifacts: () => whileOpen(() => rows.artifacts()),
     async close() {
       isClosed = true;
       clearInterval(tidying);

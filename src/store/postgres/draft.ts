@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { namesIn } from '../files/artifact-owners.js';
 import { isDocumentId } from '../document-id.js';
-import { SCHEMA_VERSION } from '../lmdb/document-store.js';
+import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind } from '../port.js';
 
 /** Version of a document that is not there. */

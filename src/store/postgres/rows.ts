@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SCHEMA_VERSION } from '../lmdb/document-store.js';
+import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { Database } from './database.js';
@@ -24,9 +24,11 @@ export interface Rows {
   ids(kind: DocumentKind): Promise<readonly string[]>;
   /** Commits that wrote or deleted documents of a kind. */
   revision(kind: DocumentKind): Promise<number>;
+  /** Names of the artifacts that documents refer to. */
+  artifacts(): Promise<ReadonlySet<string>>;
 }
 
-const COLUMNS = 'id, version, schema, etag, updated_at, body';
+export const COLUMNS = 'id, version, schema, etag, updated_at, body';
 
 export function createRows(database: Database, schema: string): Rows {
   return {
@@ -51,6 +53,13 @@ export function createRows(database: Database, schema: string): Rows {
         [kind],
       );
       return Number(row!.sum); // One row always.
+    },
+    async artifacts() {
+      const rows = await database.query<{ readonly name: string }>(
+        `SELECT DISTINCT unnest(artifacts) AS name FROM ${schema}.documents WHERE artifacts <> '{}'`,
+        [],
+      );
+      return new Set(rows.map(({ name }) => name));
     },
   };
 }

@@ -1,38 +1,49 @@
 import { describe, expect, test } from 'vitest';
-import type { CommitEvent } from '#domain/commit-events.js';
-import type { DocumentStore, StoredDocument } from '#store/port.js';
-import { openPostgresDocuments, type PostgresStoreOptions } from '#store/postgres/document-store.js';
+import type { DocumentEngine, DocumentStore } from '#store/port.js';
+import { openPostgresDocuments } from '#store/postgres/document-store.js';
+import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { describeDocumentStore } from '../document-store-contract.js';
+import { bodyOf } from '../document-store-world.js';
 
 if (hasPostgresql) {
-  describeDocumentStore('documents in PostgreSQL', async () => {
-    const world = await openTestSchema();
-    let store = await openPostgresDocuments(world);
-    return {
-      store,
-      async reopen() {
-        await store.close();
-        store = await openPostgresDocuments(world);
-        return store;
-      },
-      async discard() {
-        await store.close();
-        await world.drop();
-      },
-    };
-  });
+  describeDocumentStore(
+    'documents in PostgreSQL',
+    async (options) => {
+      const world = await openTestSchema();
+      let store = await openPostgresDocuments({ ...world, ...options });
+      const others: DocumentEngine[] = [];
+      return {
+        store,
+        async reopen() {
+          await store.close();
+          store = await openPostgresDocuments({ ...world, ...options });
+          return store;
+        },
+        reader: () => openPostgresReader(world.url, world.schema),
+        async beside() {
+          const other = await openPostgresDocuments({ ...world, database: world.another() });
+          others.push(other);
+          return other;
+        },
+        async discard() {
+          for (const each of [store, ...others]) await each.close();
+          await world.drop();
+        },
+      };
+    },
+    { servesProcesses: true },
+  );
 }
 
 /** Runs a test with stores of as many processes on the same documents. */
 async function withStores(
   count: number,
   run: (stores: readonly DocumentStore[], world: TestSchema) => Promise<void>,
-  options: Partial<PostgresStoreOptions> = {},
 ): Promise<void> {
   const world = await openTestSchema();
   const stores = await Promise.all(
-    Array.from({ length: count }, () => openPostgresDocuments({ ...world, ...options })),
+    Array.from({ length: count }, () => openPostgresDocuments({ ...world, database: world.another() })),
   );
   try {
     await run(stores, world);
@@ -42,32 +53,9 @@ async function withStores(
   }
 }
 
-const numberOf = (found: unknown): number => ((found as StoredDocument).body as { readonly n: number }).n;
+const numberOf = (found: unknown): number => bodyOf<{ readonly n: number }>(found).n;
 
 describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
-  test('lose no update of each other', async () => {
-    await withStores(3, async (stores) => {
-      await stores[0]!.transaction((tx) => tx.put('index', 'count', { n: 0 }));
-      const raise = (store: DocumentStore) =>
-        store.transaction(
-          async (tx) => void (await tx.put('index', 'count', { n: numberOf(await tx.get('index', 'count')) + 1 })),
-        );
-      await Promise.all(Array.from({ length: 60 }, (_, i) => raise(stores[i % 3]!)));
-      expect(numberOf(await stores[1]!.get('index', 'count'))).toBe(60);
-    });
-  });
-
-  test('read on one what another has acknowledged, with its revision', async () => {
-    await withStores(2, async ([one, other]) => {
-      for (let n = 0; n < 20; n++) {
-        const before = await other!.revision('index');
-        await one!.transaction((tx) => tx.put('index', 'a', { n }));
-        expect(numberOf(await other!.get('index', 'a'))).toBe(n);
-        expect(await other!.revision('index')).toBeGreaterThan(before);
-      }
-    });
-  });
-
   test('never both decide by what the other changes', async () => {
     await withStores(2, async (stores) => {
       for (let round = 0; round < 10; round++) {
@@ -103,45 +91,6 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
       const won = await Promise.all(Array.from({ length: 10 }, (_, n) => claim(stores[n % 2]!, n)));
       expect(won.filter(Boolean)).toHaveLength(1);
     });
-  });
-
-  test('hear the events of each other once, in the order of the commits', async () => {
-    await withStores(2, async ([one, other]) => {
-      const heard: string[] = [];
-      const ids = Array.from({ length: 30 }, (_, i) => `r${i}`);
-      const all = new Promise<void>((resolve) => {
-        other!.subscribe('run-stored', ({ run_id: id }: CommitEvent<'run-stored'>) => {
-          heard.push(id);
-          if (id === ids.at(-1)) resolve();
-        });
-      });
-      for (const id of ids)
-        await one!.transaction(async (tx) => {
-          await tx.put('run', id, {});
-          tx.publish({ type: 'run-stored', run_id: id });
-        });
-      await all;
-      expect(heard).toEqual(ids);
-    });
-  });
-
-  test('report an artifact that lost its last document, and no other', async () => {
-    const dropped: string[] = [];
-    const artifact = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: '' });
-    await withStores(
-      1,
-      async ([store]) => {
-        await store!.transaction(async (tx) => {
-          await tx.put('run', 'a', { one: artifact('1'), two: artifact('2') });
-          await tx.put('run', 'b', { two: artifact('2') });
-        });
-        await store!.transaction((tx) => tx.put('run', 'a', { three: artifact('3') }));
-        expect(dropped).toEqual([artifact('1').name]);
-        await store!.transaction((tx) => tx.delete('run', 'b'));
-        expect(dropped).toEqual([artifact('1').name, artifact('2').name]);
-      },
-      { onUnreferenced: (names) => dropped.push(...names) },
-    );
   });
 });
 

@@ -1,0 +1,56 @@
+import { Buffer } from 'node:buffer';
+import pg from 'pg';
+import { DOCUMENT_KINDS, type DocumentsReader, type StoredEntry } from '../port.js';
+import { clientOptions } from './database.js';
+import { SCHEMA } from './migrate.js';
+import { COLUMNS, openRow, type Row } from './rows.js';
+
+type EntryRow = Row & { readonly kind: string; readonly artifacts: readonly string[] };
+
+/** Rows that are in memory at a time. */
+const PAGE = 500;
+
+/** Opens documents for reading only, on a connection of its own. @throws as `pg` does */
+export async function openPostgresReader(url: string, schema: string = SCHEMA): Promise<DocumentsReader> {
+  const client = new pg.Client(clientOptions(url));
+  await client.connect();
+  const table = `${client.escapeIdentifier(schema)}.documents`;
+
+  return {
+    async *entries() {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      try {
+        await client.query(`DECLARE stored CURSOR FOR SELECT kind, artifacts, ${COLUMNS} FROM ${table}`);
+        for (;;) {
+          const { rows } = await client.query<EntryRow>(`FETCH ${PAGE} FROM stored`);
+          if (rows.length === 0) break;
+          yield* rows.map(entryOf);
+        }
+      } finally {
+        await client.query('ROLLBACK');
+      }
+    },
+    async entry(key) {
+      const { rows } = await client.query<EntryRow>(
+        `SELECT kind, artifacts, ${COLUMNS} FROM ${table} WHERE kind = $1 AND id = $2`,
+        [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)],
+      );
+      return rows[0] && entryOf(rows[0]);
+    },
+    close: () => client.end(),
+  };
+}
+
+function entryOf(row: EntryRow): StoredEntry {
+  const found = openRow(row);
+  const isReadable = !('unreadable' in found);
+  return {
+    key: `${row.kind}/${row.id}`,
+    kind: DOCUMENT_KINDS.find((kind) => kind === row.kind),
+    id: row.id,
+    bytes: Buffer.byteLength(row.body),
+    unreadable: isReadable ? undefined : found.unreadable,
+    body: isReadable ? found.body : undefined,
+    artifactNames: row.artifacts,
+  };
+}

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { backupHome } from '#store/home/backup-home.js';
 import { homeFolders } from '#store/home/home.js';
 import { homeReport } from './home-report.js';
-import { readHomeCommand } from './home-command.js';
+import { assertHomeHolds, readHomeCommand } from './home-command.js';
 import { engineVersion } from './version.js';
 
 export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--json]
@@ -29,7 +29,8 @@ const EXIT_DAMAGED = 1;
 
 /** `divisor backup`: a consistent copy of a home. */
 export async function backup(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { home, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
+  const { home, database, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
+  assertHomeHolds(database, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
   const folders = homeFolders(home);
   const target = words[0] === undefined ? join(folders.backups, nameOfNow()) : resolve(words[0]);
   const report = homeReport<BackupSummary>(values.json);

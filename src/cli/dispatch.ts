@@ -1,4 +1,5 @@
 import { didYouMean } from '#domain/nearest-name.js';
+import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
 import { VIEW_COMMANDS } from './view-commands/table.js';
@@ -42,6 +43,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Compare everything a home or a backup holds with its checksums.',
     help: async () => (await import('./verify.js')).VERIFY_HELP,
     run: async (argv, environment) => (await import('./verify.js')).verify(argv, environment),
+  },
+  migrate: {
+    summary: 'Make the tables of a database, or bring them up to this version.',
+    help: async () => (await import('./migrate.js')).MIGRATE_HELP,
+    run: async (argv, environment) => (await import('./migrate.js')).migrate(argv, environment),
   },
   doctor: {
     summary: 'Say whether this machine and home are fit to serve.',
@@ -105,12 +111,19 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) return fail(EXIT_USAGE, unknownCommand(name));
   if (rest.includes('--help') || rest.includes('-h')) return print(await commandHelp(name, command));
+  hidePasswords(argv);
   endWithReader(name);
   try {
     return await command.run(rest, environment);
   } catch (failure) {
     return explain(failure);
   }
+}
+
+/** Passwords in addresses of the command line are not for the list of processes. */
+function hidePasswords(argv: readonly string[]): void {
+  const shown = argv.map((word) => withoutUrlPasswords(word, '***'));
+  if (shown.some((word, i) => word !== argv[i])) process.title = `divisor ${shown.join(' ')}`;
 }
 
 /** `divisor verify | head` ends with its reader; a service keeps running whether or not its one line is read. */

@@ -12,6 +12,10 @@ import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/h
 import { holderOf } from '#store/home/home-lock.js';
 import { probeDocuments } from '#store/lmdb/probe-documents.js';
 import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
+import type { DocumentsReader } from '#store/port.js';
+import { openPostgresReader } from '#store/postgres/documents-reader.js';
+import { assertMigrated } from '#store/postgres/migrate.js';
+import { withClient } from '#store/postgres/open-documents.js';
 import { homeReport } from './home-report.js';
 import { readSettings, settingsHelp, type Settings } from './settings.js';
 import { engineVersion } from './version.js';
@@ -117,8 +121,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
       `A process of another container or machine, ${holder.pid} there, holds the home or left its lock; the next start waits to see which.`,
     );
   },
-  documents: async (_settings, home) => {
-    const entries = await entriesOf(home);
+  documents: async ({ database }, home) => {
+    const entries = await entriesOf(home, database);
     if (entries === undefined) return ok('There are no documents yet.');
     const count = entries.length;
     const damaged = entries.filter(({ isReadable }) => !isReadable).length;
@@ -126,7 +130,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
       ? ok(`${count} documents, every checksum holds.`)
       : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
   },
-  backups: async (_settings, home) => {
+  backups: async ({ database }, home) => {
+    if (database !== undefined) return ok('Backups of the database are those of its server.');
     const newest = (await readdir(home.backups).catch(() => []))
       .filter((name) => !name.startsWith('.'))
       .sort()
@@ -183,8 +188,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
       ? fault(`Another process listens on ${host} port ${port}.`)
       : ok(`Divisor ${version} listens on ${host} port ${port}.`);
   },
-  keys: async ({ host, apiKeys }, home) => {
-    const stored = await storedKeys(home);
+  keys: async ({ host, apiKeys, database }, home) => {
+    const stored = await storedKeys(home, database);
     const count = stored + apiKeys.length;
     if (count === 0 && !isLoopbackName(host))
       return fault(`Without a key the service does not listen on ${host}: make one with \`divisor keys create\`.`);
@@ -245,19 +250,19 @@ async function versionAt(host: string, port: number): Promise<string | undefined
   return response?.headers.get('x-engine-version') ?? undefined;
 }
 
-async function storedKeys(home: HomeFolders): Promise<number> {
+async function storedKeys(home: HomeFolders, database: string | undefined): Promise<number> {
   // What is wrong with the documents is reported under their own name.
-  const entries = await entriesOf(home).catch(() => []);
+  const entries = await entriesOf(home, database).catch(() => []);
   return (entries ?? []).filter(({ kind }) => kind === 'key').length;
 }
 
-/** The documents of a home, undefined when there are none. @throws StartRefusal when they cannot be opened */
+/** The documents, undefined when there are none. @throws StartRefusal when they cannot be opened */
 async function entriesOf(
   home: HomeFolders,
+  database: string | undefined,
 ): Promise<readonly { readonly kind: string | undefined; readonly isReadable: boolean }[] | undefined> {
-  await probeDocuments(home.documents, home.backups); // a damaged file would end this process
-  if ((await stat(`${home.documents}/data.mdb`).catch(() => undefined)) === undefined) return undefined;
-  const reader = openDocumentsReader(home.documents);
+  const reader = database === undefined ? await ownDocuments(home) : await databaseDocuments(database);
+  if (reader === undefined) return undefined;
   try {
     const documents = [];
     for await (const { kind, unreadable } of reader.entries())
@@ -266,4 +271,15 @@ async function entriesOf(
   } finally {
     await reader.close();
   }
+}
+
+async function ownDocuments(home: HomeFolders): Promise<DocumentsReader | undefined> {
+  await probeDocuments(home.documents, home.backups); // a damaged file would end this process
+  const isThere = (await stat(`${home.documents}/data.mdb`).catch(() => undefined)) !== undefined;
+  return isThere ? openDocumentsReader(home.documents) : undefined;
+}
+
+async function databaseDocuments(url: string): Promise<DocumentsReader> {
+  await withClient(url, assertMigrated);
+  return openPostgresReader(url);
 }

@@ -5,13 +5,14 @@ import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
-import { firstSentence, readSettings } from './settings.js';
+import { placeFlags } from './home-command.js';
+import { databaseOf, firstSentence, readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 
-export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [--home FOLDER]
-divisor keys list [--home FOLDER]
-divisor keys revoke KEYID [--home FOLDER]
+export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [--home FOLDER] [--database URL]
+divisor keys list [--home FOLDER] [--database URL]
+divisor keys revoke KEYID [--home FOLDER] [--database URL]
 
 Makes, lists and ends the API keys of a home, also while a service runs on it; either counts from the next request on.
 A key is printed once, when it is made. The first key of a home makes every request need one.
@@ -21,6 +22,7 @@ A key is printed once, when it is made. The first key of a home makes every requ
   --expires    First day, in UTC, on which it is no longer accepted.
   --stateless  Keep nothing: print the key and the entry of DIVISOR_API_KEYS that stands for it.
   --home       Folder of the service; DIVISOR_HOME or ./var unless given.
+  --database   Where its documents are, unless in the home; DATABASE_URL unless given.
 `;
 
 const OPTIONS = {
@@ -29,6 +31,7 @@ const OPTIONS = {
   expires: { type: 'string' },
   stateless: { type: 'boolean' },
   home: { type: 'string' },
+  database: { type: 'string' },
 } as const;
 
 const EXIT_REFUSED = 1;
@@ -37,15 +40,15 @@ const EXIT_REFUSED = 1;
 export async function keys(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parse(argv);
   const [verb, ...words] = positionals;
-  const { settings } = readSettings(values.home === undefined ? [] : ['--home', values.home], environment);
+  const { settings } = readSettings(placeFlags(values), environment);
   if (verb === 'create' && words.length === 0) {
     const key = newKey(values);
     if (values.stateless === true) return printStateless(key);
-    return print(await ask(settings.home, { verb, key }));
+    return print(await ask(settings, { verb, key }));
   }
-  if (verb === 'list' && words.length === 0) return print(await ask(settings.home, { verb }));
+  if (verb === 'list' && words.length === 0) return print(await ask(settings, { verb }));
   const [id] = words;
-  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await ask(settings.home, { verb, id }));
+  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await ask(settings, { verb, id }));
   throw new UsageError(`The key commands are\n\n${KEYS_HELP}`);
 }
 
@@ -80,13 +83,14 @@ function startOf(day: string): string {
 }
 
 /** The running service answers when there is one; otherwise the home is ours for the moment. */
-async function ask(folder: string, command: KeyCommand): Promise<KeyAnswer> {
-  const answered = await askKeyDoor(folder, command);
+async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
+  const answered = await askKeyDoor(settings.home, command);
   if (answered !== undefined) return answered;
-  const home = await openHome(folder);
+  const home = await openHome(settings.home);
   try {
     const { documents, close } = await openStore({
       home,
+      database: databaseOf(settings),
       onFailure(cause) {
         throw cause;
       },

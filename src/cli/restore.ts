@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { restoreHome } from '#store/home/restore-home.js';
 import { homeReport } from './home-report.js';
-import { readHomeCommand } from './home-command.js';
+import { assertHomeHolds, readHomeCommand } from './home-command.js';
 
 export const RESTORE_HELP = `divisor restore FOLDER [--home HOME] [--replace] [--json]
 
@@ -26,11 +26,12 @@ interface RestoreSummary {
 
 /** `divisor restore`: a backup becomes the home. */
 export async function restore(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { home, words, values } = readHomeCommand(argv, environment, {
+  const { home, database, words, values } = readHomeCommand(argv, environment, {
     words: [1, 1],
     help: RESTORE_HELP,
     flags: ['replace'],
   });
+  assertHomeHolds(database, 'restore it by pg_restore, and the folders artifacts and stores of the home');
   const report = homeReport<RestoreSummary>(values.json);
   const { manifest, aside } = await restoreHome({
     backup: resolve(words[0]!),

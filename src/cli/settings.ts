@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import { isLoopbackName } from '#http/authentication.js';
 import type { KeyRecord } from '#services/operations/keys.js';
@@ -77,6 +78,24 @@ export const SETTINGS = {
       .string()
       .min(1)
       .transform((path) => resolve(path)),
+  }),
+  database: declare({
+    flag: 'database',
+    variable: 'DATABASE_URL',
+    otherwise: () => '',
+    help: 'PostgreSQL for documents and jobs, as postgres://user:password@host:5432/name; in the home unless given.',
+    schema: z
+      .string()
+      .regex(/^(postgres(ql)?:\/\/\S+)?$/, 'must be like postgres://user@host:5432/name')
+      .refine((text) => text === '' || URL.canParse(text), 'must be like postgres://user@host:5432/name')
+      .transform((text) => (text === '' ? undefined : text)),
+  }),
+  migrate: declare({
+    flag: 'migrate',
+    variable: 'DIVISOR_MIGRATE',
+    otherwise: () => 'off',
+    help: 'Whether a start makes or upgrades the tables of the database; divisor migrate does so alone.',
+    schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   workers: declare({
     flag: 'workers',
@@ -174,7 +193,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     const { text, source } = textOf(setting, flags, environment);
     const parsed = setting.schema.safeParse(text);
     if (!parsed.success) {
-      const shown = setting.isSecret === true ? '' : ` ${JSON.stringify(text)}`;
+      const shown = setting.isSecret === true ? '' : ` ${JSON.stringify(withoutUrlPasswords(text, '***'))}`;
       throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${clauseOf(parsed.error)}.`);
     }
     values[name] = parsed.data;
@@ -205,6 +224,11 @@ function withDependentDefaults(settings: Settings): Settings {
 }
 
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '::1'];
+
+/** Where the documents are, unless in the home. */
+export function databaseOf({ database, migrate }: Settings): { url: string; migrate: boolean } | undefined {
+  return database === undefined ? undefined : { url: database, migrate };
+}
 
 /** What node says of a command line, without its advice on how to escape. */
 export function firstSentence(failure: unknown): string {
@@ -250,7 +274,8 @@ function clauseOf(error: z.ZodError): string {
 
 function shownValue({ isSecret }: Setting<z.ZodType>, value: unknown): string {
   if (isSecret === true) return Array.isArray(value) && value.length > 0 ? `${value.length} (not shown)` : 'none';
-  return Array.isArray(value) ? value.join(', ') || 'none' : String(value);
+  if (Array.isArray(value)) return value.join(', ') || 'none';
+  return value === undefined ? 'none' : withoutUrlPasswords(String(value), '***');
 }
 
 /** The flags of the service as the command line explains them. */

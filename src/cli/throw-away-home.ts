@@ -33,6 +33,6 @@ export async function onThrowAwayHome<T>(
 
 /** Such a home is served on loopback without keys, whatever the environment says of the real service. */
 function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { DIVISOR_API_KEYS: _keys, HOST: _host, DIVISOR_HOME: _home, ...rest } = environment;
+  const { DIVISOR_API_KEYS: _keys, HOST: _host, DIVISOR_HOME: _home, DATABASE_URL: _database, ...rest } = environment;
   return rest;
 }

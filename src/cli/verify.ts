@@ -3,18 +3,20 @@ import { readManifest } from '#store/home/backup-manifest.js';
 import { homeFolders } from '#store/home/home.js';
 import { damagedFiles } from '#store/home/restore-home.js';
 import { verifyHome, type VerifiedPart } from '#store/home/verify-home.js';
+import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
 import { right } from './terminal.js';
 
-export const VERIFY_HELP = `divisor verify [--home HOME | --backup FOLDER] [--json]
+export const VERIFY_HELP = `divisor verify [--home HOME [--database URL] | --backup FOLDER] [--json]
 
 Reads everything a home holds, also while the service runs on it, and compares it with the hashes it was written with:
 documents, results, managed stores. Or does so with a backup and its manifest.
 
-  --home    Folder of the service; DIVISOR_HOME or ./var unless given.
-  --backup  Look at this backup instead.
-  --json    One JSON object a line, as on a pipe.
+  --home      Folder of the service; DIVISOR_HOME or ./var unless given.
+  --database  Where the documents are, unless in the home; DATABASE_URL unless given.
+  --backup    Look at this backup instead.
+  --json      One JSON object a line, as on a pipe.
 
 Exit statuses: 0 all is as it was written; 1 something is damaged, and named; 78 no home, or one that cannot be opened at all.
 `;
@@ -23,11 +25,18 @@ const EXIT_DAMAGED = 1;
 
 /** `divisor verify`: a walk over every checksum. */
 export async function verify(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { home, values } = readHomeCommand(argv, environment, { words: [0, 0], help: VERIFY_HELP, flags: ['backup'] });
+  const { home, database, values } = readHomeCommand(argv, environment, {
+    words: [0, 0],
+    help: VERIFY_HELP,
+    flags: ['backup'],
+  });
   const report = homeReport<VerifiedPart>(values.json);
   const parts =
     values.backup === undefined
-      ? await verifyHome(homeFolders(home), (name) => report.progress(name))
+      ? await verifyHome(homeFolders(home), {
+          onProgress: (name) => report.progress(name),
+          ...(database !== undefined && { openDocuments: () => openPostgresReader(database) }),
+        })
       : [await verifyBackup(resolve(values.backup))];
   report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [
     part,

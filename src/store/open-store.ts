@@ -4,6 +4,7 @@ import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
 import type { Home } from './home/home.js';
+import { openDatabaseDocuments, type DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
@@ -17,6 +18,8 @@ export interface Store {
 
 export interface StoreOptions {
   readonly home: Home;
+  /** Where the documents are, unless in the home. */
+  readonly database?: DatabasePlace | undefined;
   readonly lowWaterMark?: LowWaterMark;
   /** A commit failed: the process should stop and start again. */
   readonly onFailure: (cause: unknown) => void;
@@ -32,17 +35,14 @@ const REMOVAL_DELAY_MS = 60_000;
  * Opens documents and artifacts of a home and removes what the last process left behind.
  * @throws StartRefusal 78 when the documents are damaged
  */
-export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions): Promise<Store> {
-  await assertDocumentsWhereArtifactsAre(home);
+export async function openStore({ home, database, lowWaterMark, onFailure }: StoreOptions): Promise<Store> {
+  await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
   const artifacts = await openArtifacts(home.artifacts, freeSpace);
   const removals = new Map<NodeJS.Timeout, readonly string[]>();
-  const documents: DocumentEngine = await openDocumentStore({
-    folder: home.documents,
-    backups: home.backups,
-    freeSpace,
+  const options = {
     onFailure,
-    onUnreferenced(names) {
+    onUnreferenced(names: readonly string[]) {
       const timer = setTimeout(() => {
         removals.delete(timer);
         artifacts.remove(names).catch(onFailure);
@@ -50,8 +50,17 @@ export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions)
       timer.unref();
       removals.set(timer, names);
     },
-  });
-  await artifacts.sweep(await documents.referencedArtifacts());
+  };
+  const documents: DocumentEngine =
+    database === undefined
+      ? await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace })
+      : await openDatabaseDocuments({ ...options, place: database });
+  try {
+    await artifacts.sweep(await documents.referencedArtifacts());
+  } catch (thrown) {
+    await documents.close();
+    throw thrown;
+  }
 
   return {
     documents,
@@ -67,13 +76,23 @@ export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions)
   };
 }
 
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** The results of a home's own documents are nobody's by those of a database, and would be swept. */
+async function assertNoDocuments(home: Home): Promise<void> {
+  if (!(await isThere(join(home.documents, 'data.mdb')))) return;
+  throw new StartRefusal(
+    EXIT_CONFIGURATION,
+    `The home ${home.path} holds documents of its own; give the database another home.`,
+  );
+}
+
 /** An empty store of documents would be made where the file is missing, and every artifact swept as nobody's. */
 async function assertDocumentsWhereArtifactsAre(home: Home): Promise<void> {
-  const isThere = (path: string) =>
-    stat(path).then(
-      () => true,
-      () => false,
-    );
   if (await isThere(join(home.documents, 'data.mdb'))) return;
   const orphans = (await readdir(home.artifacts).catch(() => [])).length;
   if (orphans === 0) return;

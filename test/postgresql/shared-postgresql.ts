@@ -66,3 +66,19 @@ export async function openTestSchema(): Promise<TestSchema> {
     },
   };
 }
+
+/** A database of its own in the shared server: what a command line gives to commands. */
+export async function openTestDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }> {
+  const server = new URL(await sharedPostgresql());
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const run = async (sql: string): Promise<void> => {
+    const client = new Client(server.href);
+    await client.connect();
+    await client.query(sql);
+    await client.end();
+  };
+  await run(`CREATE DATABASE ${name}`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };
+}

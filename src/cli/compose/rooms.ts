@@ -23,7 +23,7 @@ import { openStore, type Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { watchDisk } from '../disk-watch.js';
 import { openNumerics } from '../numerics.js';
-import type { Settings } from '../settings.js';
+import { databaseOf, type Settings } from '../settings.js';
 import { engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
 
@@ -60,7 +60,7 @@ export interface RoomsInput {
 
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
-  const store: Store = await openStore({ home, onFailure: onDefect });
+  const store: Store = await openStore({ home, database: databaseOf(settings), onFailure: onDefect });
   open.push(store);
   const disk = watchDisk(store.freeSpace);
   open.push(disk);

@@ -30,6 +30,12 @@ const REASONS = {
   invalid: 'it does not satisfy its schema',
 } as const;
 
+export interface VerifyOptions {
+  readonly onProgress?: (message: string) => void;
+  /** Opens its documents where they are not in the home. */
+  readonly openDocuments?: () => Promise<DocumentsReader>;
+}
+
 /**
  * Reads everything a home holds and compares it with the hashes it was written with; also while a service runs on it.
  * @throws StartRefusal 78 when there is no home, or its documents cannot be opened at all
@@ -37,13 +43,12 @@ const REASONS = {
  */
 export async function verifyHome(
   home: HomeFolders,
-  onProgress: (message: string) => void = () => {},
+  { onProgress = () => {}, openDocuments = () => openOwnDocuments(home) }: VerifyOptions = {},
 ): Promise<VerifiedPart[]> {
   const format = await readFormat(home);
   if (format === undefined || format === RESTORING)
     throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
-  await probeDocuments(home.documents, home.backups);
-  const reader = openDocumentsReader(home.documents);
+  const reader = await openDocuments();
   try {
     const { parts, references, stores } = await verifyDocuments(reader);
     return [
@@ -54,6 +59,11 @@ export async function verifyHome(
   } finally {
     await reader.close();
   }
+}
+
+async function openOwnDocuments(home: HomeFolders): Promise<DocumentsReader> {
+  await probeDocuments(home.documents, home.backups); // A damaged file would end this process.
+  return openDocumentsReader(home.documents);
 }
 
 /** Metadata of an artifact. */

@@ -1,0 +1,34 @@
+import { parseArgs } from 'node:util';
+import { migrateDatabase } from '#store/postgres/open-documents.js';
+import { firstSentence, readSettings } from './settings.js';
+import { UsageError } from './usage-error.js';
+
+export const MIGRATE_HELP = `divisor migrate [--database URL]
+
+Makes the tables of a database, or brings them up to this version; nothing is lost or rewritten. Services of the version
+before go on meanwhile. A database of a newer version is refused.
+
+  --database  postgres://user:password@host:5432/name; DATABASE_URL unless given, which no list of processes shows.
+
+Exit statuses: 0 done; 75 the database cannot be reached; 78 it is older than PostgreSQL 15, not UTF-8, or of a newer version.
+`;
+
+/** `divisor migrate`: the tables of a database. */
+export async function migrate(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { settings } = readSettings(flagsOf(argv), environment);
+  if (settings.database === undefined)
+    throw new UsageError(`The database is needed: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);
+  const { from, to } = await migrateDatabase({ url: settings.database });
+  const says = from === to ? `The tables are up to date: version ${to}.` : `The tables are now of version ${to}.`;
+  process.stdout.write(`${says}\n`);
+  return 0;
+}
+
+function flagsOf(argv: readonly string[]): string[] {
+  try {
+    const { values } = parseArgs({ args: [...argv], options: { database: { type: 'string' } }, strict: true });
+    return values.database === undefined ? [] : ['--database', values.database];
+  } catch (failure) {
+    throw new UsageError(`${firstSentence(failure)}\n\n${MIGRATE_HELP}`, { cause: failure });
+  }
+}

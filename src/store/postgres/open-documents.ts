@@ -1,0 +1,78 @@
+import pg from 'pg';
+import type { DocumentEngine, DocumentEngineOptions } from '../port.js';
+import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
+import { clientOptions, openDatabase, stateOf } from './database.js';
+import { openPostgresDocuments } from './document-store.js';
+import { assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
+import { takeAlone } from './sole-user.js';
+
+/** Where documents lie that are not in the home. */
+export interface DatabasePlace {
+  readonly url: string;
+  /** Schema of the tables; a test brings its own. */
+  readonly schema?: string;
+  /** Whether to make or upgrade the tables first. */
+  readonly migrate?: boolean;
+}
+
+export interface DatabaseEngineOptions extends DocumentEngineOptions {
+  readonly place: DatabasePlace;
+  readonly onFailure: (cause: unknown) => void;
+}
+
+/**
+ * Opens the documents of a database for this process alone, and its connections with them.
+ * @throws StartRefusal 75 when it cannot be reached or another process serves it, 78 when its schema does not fit
+ */
+export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DocumentEngine> {
+  const { url, schema = SCHEMA } = place;
+  await withClient(url, async (client) => {
+    if (place.migrate === true) await migrate(client, schema);
+    else await assertMigrated(client, schema);
+  });
+  const alone = await takeAlone({ url, schema }, options.onFailure);
+  const database = openDatabase({ url });
+  try {
+    const documents = await openPostgresDocuments({ ...options, database, schema });
+    return {
+      ...documents,
+      async close() {
+        await documents.close();
+        await database.close();
+        await alone.release();
+      },
+    };
+  } catch (thrown) {
+    await database.close();
+    await alone.release();
+    throw thrown;
+  }
+}
+
+/** Makes or upgrades the tables of a database. @throws StartRefusal 75, 78 */
+export function migrateDatabase({ url, schema = SCHEMA }: DatabasePlace): Promise<Migration> {
+  return withClient(url, (client) => migrate(client, schema));
+}
+
+/** Does something on a connection of its own. @throws StartRefusal 75 when there is none to be had */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(clientOptions(url));
+  client.on('error', () => {}); // Told by the query under way.
+  try {
+    await client.connect();
+  } catch (cause) {
+    await client.end().catch(() => {}); // It never was connected.
+    throw new StartRefusal(EXIT_TEMPORARY, `The database cannot be reached: ${reasonOf(cause)}.`, { cause });
+  }
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Why a connection was refused, without what was sent: a server does not repeat passwords. */
+function reasonOf(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return stateOf(cause) === undefined ? (code ?? message) : message;
+}

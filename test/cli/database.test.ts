@@ -1,0 +1,100 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+import { finished, serving, type Run } from './process.js';
+
+const newFolder = temporaryFolders();
+const FLAGS = ['--log-level', 'info', '--workers', '1', '--drain-ms', '0'];
+const INDEX = {
+  id: 'EVEN',
+  name: 'Even',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+const MARKET = { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' };
+
+async function ask(url: string, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+  const init =
+    body === undefined
+      ? { method }
+      : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  return (await (await fetch(`${url}${path}`, init)).json()) as Record<string, unknown>;
+}
+
+async function done(url: string, path: string, body: unknown): Promise<void> {
+  let status = await ask(url, 'POST', path, body);
+  while (status['status'] === 'pending' || status['status'] === 'running')
+    status = await ask(url, 'GET', `/jobs/${String(status['job_id'])}?wait=30`);
+  expect(status).toMatchObject({ status: 'succeeded' });
+}
+
+/** Levels of an index on a generated market, made on a service. */
+async function levelsMade(url: string): Promise<unknown> {
+  await done(url, '/data/synthetic', MARKET);
+  await ask(url, 'PUT', '/indices/EVEN', INDEX);
+  await done(url, '/analytics/EVEN/backtest', {});
+  return ask(url, 'GET', '/analytics/EVEN/levels');
+}
+
+async function end({ child, ended }: Run, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<number | string> {
+  child.kill(signal);
+  return ended;
+}
+
+describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', () => {
+  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  beforeAll(async () => {
+    place = await openTestDatabase();
+  });
+  afterAll(() => place?.drop());
+
+  test('computes the same, keeps it through a kill, and is alone on the database', async () => {
+    const [home, embeddedHome, otherHome] = [await newFolder(), await newFolder(), await newFolder()];
+    const environment = { DATABASE_URL: place.url };
+    expect(await finished(['serve', '--home', home], environment)).toMatchObject({
+      status: 78,
+      err: 'divisor: The database has no tables of Divisor: run divisor migrate.\n',
+    });
+    expect(await finished(['migrate', '--database', place.url])).toMatchObject({
+      status: 0,
+      out: 'The tables are now of version 1.\n',
+    });
+
+    const embedded = await serving(embeddedHome, FLAGS);
+    const expected = await levelsMade(embedded.url);
+    await end(embedded);
+    const first = await serving(home, [...FLAGS, '--database', place.url]);
+    expect(await levelsMade(first.url)).toEqual(expected);
+    expect(await finished(['serve', '--home', otherHome], environment)).toMatchObject({ status: 75 });
+    expect(existsSync(`${home}/documents/data.mdb`)).toBe(false);
+    const secret = new URL(place.url).password;
+    if (process.platform === 'linux')
+      expect(readFileSync(`/proc/${first.child.pid}/cmdline`, 'utf8')).not.toContain(secret);
+    await end(first, 'SIGKILL');
+
+    const second = await serving(home, FLAGS, environment);
+    expect(await ask(second.url, 'GET', '/analytics/EVEN/levels')).toEqual(expected);
+    expect(await ask(second.url, 'GET', '/jobs/backtest:EVEN')).toMatchObject({ status: 'succeeded' });
+    expect(await end(second)).toBe(0);
+    const verified = await finished(['verify', '--home', home, '--json'], environment);
+    expect(verified).toMatchObject({ status: 0 });
+    expect(verified.out).toContain('"artifacts"');
+    expect(`${first.err()}${second.err()}${second.out()}`).not.toContain(secret);
+  });
+
+  test('is looked at by the commands of a home', async () => {
+    const home = await newFolder();
+    const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
+    expect(await finished(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
+    expect((await finished(['keys', 'list'], environment)).out).toContain('ci');
+    const { out } = await finished(['doctor', '--port', '0', '--json'], environment);
+    const found = out.split('\n').find((line) => line.includes('"documents"'));
+    expect(found).toContain('every checksum holds');
+    expect(await finished(['backup'], environment)).toMatchObject({ status: 78 });
+    const shown = (await finished(['config'], environment)).out;
+    expect(shown).toContain('tester:***@');
+    expect(shown).not.toContain(new URL(place.url).password);
+  });
+});

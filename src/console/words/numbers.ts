@@ -55,9 +55,12 @@ export function bytes(value: Maybe): string {
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
+/** Half of the last digit of a percentage: what is smaller is written as 0. */
+const WRITTEN_MIN = 5e-5;
+
 /** Class of a number by its sign, for its colour; the sign is written too. */
 export const signClass = (value: Maybe): string =>
-  value === null || value === undefined || value === 0 ? '' : value > 0 ? 'up' : 'down';
+  value === null || value === undefined || Math.abs(value) < WRITTEN_MIN ? '' : value > 0 ? 'up' : 'down';
 
 /** One thing or several: `1 name`, `3 names`. */
 export const counted = (value: number, one: string, several = `${one}s`): string =>

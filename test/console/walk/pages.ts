@@ -34,6 +34,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     ),
     `${index}/rebalances/${body.rebalances.at(-1)!.date}`,
     `${index}/edit`,
+    `${index}-OPT/edit`,
     '/console/indices/new',
     '/console/compare',
     '/console/optimise',

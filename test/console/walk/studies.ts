@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Desk } from '../desk.js';
+import { eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Optimisation, comparison, sweeps. */
@@ -14,10 +14,26 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel('Figures of the solution').waitFor();
     expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
-    await page.getByRole('button', { name: 'Derive' }).click();
+    // Utility needs expected returns: that is said at their field, and a model of the catalogue mends it.
+    await page.getByRole('combobox', { name: 'Objective' }).selectOption('max_utility');
+    await page.getByRole('listitem').filter({ hasText: 'is required by the objective max_utility' }).first().waitFor();
+    await page.getByRole('combobox', { name: 'Expected returns' }).selectOption('capm');
+    await page.getByLabel('Candidates').selectOption('universe');
+    await page.getByRole('button', { name: 'Derive', disabled: false }).click();
     await page.getByRole('button', { name: 'Run CORE-OPT' }).click();
     await page.getByLabel(/^Figures from/).waitFor();
+    const { body: derived } = await service.ask<{ derivation: object }>('GET', '/indices/CORE-OPT');
+    expect(derived.derivation).toMatchObject({
+      objective: { type: 'max_utility' },
+      expected_returns: { type: 'capm' },
+      candidates: 'universe',
+      constraints: [{ type: 'PositionBounds' }],
+    });
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await eventually(() => page.getByRole('combobox', { name: 'Objective' }).inputValue()).toBe('max_utility');
     await page.goBack();
+    await page.getByLabel(/^Figures from/).waitFor();
+    await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.05');
     await page.getByRole('button', { name: 'Run', exact: true }).click();

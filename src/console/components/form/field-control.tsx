@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Json } from '../../words/paths.js';
+import { isObject, type Json } from '../../words/paths.js';
 import type { FieldSpec } from './field-spec.js';
 import { Pairs } from './pairs.js';
 
@@ -83,12 +83,12 @@ interface CommonProps extends ControlProps {
 
 function TextInput({ id, spec, value, datapoints, onChange, common }: CommonProps) {
   const isNumber = spec.kind === 'number' || spec.kind === 'integer';
-  const suggests = spec.kind === 'datapoint' && datapoints.length > 0;
+  const suggests = (spec.kind === 'datapoint' || spec.kind === 'node') && datapoints.length > 0;
   const [text, type] = useTyped({
     value,
     onChange,
-    toText: plainText,
-    toValue: isNumber ? parseNumber : spec.kind === 'datapoint' ? parseDatapoint : parseText,
+    toText: spec.kind === 'node' ? nodeText : plainText,
+    toValue: isNumber ? parseNumber : (PARSERS[spec.kind] ?? parseText),
   });
   return (
     <>
@@ -129,6 +129,21 @@ const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : 
 
 /** A name, or the object with window and lag; undefined while it is being typed. */
 const parseDatapoint = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
+
+/** The name of a datapoint, where a node says no more. */
+function nodeText(value: Json | undefined): string {
+  const { node, name, ...others } = isObject(value) ? value : {};
+  const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
+  return isPlain ? name : plainText(value);
+}
+
+const parseNode = (text: string): Parsed =>
+  text === '' || text.startsWith('{') ? parseJson(text) : { value: { node: 'field', name: text } };
+
+const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
+  datapoint: parseDatapoint,
+  node: parseNode,
+};
 
 /** What is no number goes to the service as it was typed: it says what is wrong with it. */
 function parseNumber(text: string): Parsed {

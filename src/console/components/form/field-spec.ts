@@ -10,6 +10,8 @@ export type FieldKind =
   | 'date'
   | 'list'
   | 'datapoint'
+  /** A datapoint as an object: `{ node: "field", name }`. */
+  | 'node'
   /** Names with a text each. */
   | 'pairs'
   /** Names with a number each. */
@@ -32,12 +34,13 @@ export interface FieldSpec {
 }
 
 /** What the catalogues say of a parameter, as a field. */
-export function fieldOf({ name, label, type, required, choices, help, default: otherwise }: ParameterSpec): FieldSpec {
+export function fieldOf(parameter: ParameterSpec): FieldSpec {
+  const { name, label, type, required, choices, help, ref, default: otherwise } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
   return {
     name,
     label,
-    kind: kindOf({ name, type, choices }),
+    kind: kindOf({ name, type, choices, ref }),
     isRequired: required,
     otherwise,
     ...(choices === null ? {} : { choices }),
@@ -50,9 +53,10 @@ export function fieldOf({ name, label, type, required, choices, help, default: o
 const DATAPOINTS = /(?:^|_)field$|^group_by$/;
 const LISTS = new Set(['identifiers', 'include', 'exclude', 'groups']);
 
-function kindOf({ name, type, choices }: Pick<ParameterSpec, 'name' | 'type' | 'choices'>): FieldKind {
+function kindOf({ name, type, choices, ref }: Pick<ParameterSpec, 'name' | 'type' | 'choices' | 'ref'>): FieldKind {
   if (choices !== null) return 'choice';
   if (type === 'string') return DATAPOINTS.test(name) ? 'datapoint' : 'text';
+  if (ref === 'FieldNode') return 'node';
   if (type === 'json') return LISTS.has(name) ? 'list' : 'json';
   return type;
 }

@@ -17,6 +17,7 @@ import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Conflict, type Clash } from './conflict.js';
+import { Derivation } from './derivation.js';
 import { createDraft, keepDraft, leftDraft, newDocument, WorkshopContext, type Draft } from './draft.js';
 import { bodyOf, Live } from './live.js';
 import { Identity, Schedule, Treatment, Universe } from './parts.js';
@@ -162,10 +163,7 @@ function Forms({ isDerived }: { readonly isDerived: boolean }) {
     <div class="designer-forms">
       <Identity calendars={calendars.data} />
       {isDerived ? (
-        <Banner
-          kind="info"
-          title="A derived index is optimised from its parent: its constraints are edited as JSON, or on the page Optimise."
-        />
+        <Derivation />
       ) : (
         <>
           <Universe />

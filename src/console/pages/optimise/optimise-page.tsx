@@ -1,4 +1,11 @@
-import type { ConstraintSet, IndexDocument, TypeSpec } from '#clients/typescript/divisor.js';
+import type {
+  ConstraintSet,
+  ConstraintSetBody,
+  Finding,
+  IndexDocument,
+  IndexDocumentBody,
+  TypeSpec,
+} from '#clients/typescript/divisor.js';
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
@@ -17,8 +24,9 @@ import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { DeriveForm } from './derive-form.js';
 import { EarlierRuns } from './earlier-runs.js';
-import { asConstraints, asRows } from './rows.js';
+import { asConstraints, asRows, asTerms, derivedFrom, termsIn } from './rows.js';
 import { Solve } from './solve.js';
+import { TermsForm, type Terms } from './terms.js';
 import '../designer/designer.css';
 import './optimise.css';
 
@@ -29,7 +37,10 @@ export function OptimisePage() {
     follows: false,
   });
   return (
-    <Page title="Optimise" subtitle="The weights nearest to an index that keep constraints">
+    <Page
+      title="Optimise"
+      subtitle="Weights chosen for an objective, nearest to an index unless another is given, that keep constraints"
+    >
       <Answered resource={indices} what="the indices">
         {({ indices: all }) => {
           const ids = all.map(({ id }) => id);
@@ -108,19 +119,27 @@ function Rows({ parent, set, specs }: RowsProps) {
   const first = useMemo(() => asRows(set?.constraints ?? []), [set]);
   const [rows, setRows] = useState(first);
   const [name, setName] = useState(set?.id ?? `${parent.id}-limits`);
+  const terms = termsIn(parameter('terms'));
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
-  const report = useOneAtATime(JSON.stringify(body), () => service.value.call('validateConstraintSet', { body }));
-  const findings = report.data?.findings ?? [];
-  const isValid = report.data?.valid === true && !report.isBehind;
-  const run = () =>
-    start(async () => {
-      await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
-      return service.value.call('startOptimisation', { body: { index_id: parent.id, constraint_set_id: name } });
-    });
+  const document = derivedFrom(parent, { base: parent.base_date, rows: [], terms });
+  const report = useOneAtATime(JSON.stringify([body, terms]), () => validated(body, document));
+  const findings = report.data ?? [];
+  const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
   return (
     <div class="designer">
       <div class="designer-forms">
+        <section class="designer-part" aria-label="Objective">
+          <h2>Objective</h2>
+          <TermsForm
+            value={terms}
+            findings={findings}
+            path={[]}
+            datapoints={datapoints}
+            onChange={(next) => setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) })}
+          />
+        </section>
         <section class="designer-part" aria-label="Constraints">
           <header class="section-head">
             <h2>Constraints</h2>
@@ -132,48 +151,87 @@ function Rows({ parent, set, specs }: RowsProps) {
             types={specs}
             path={['constraints']}
             findings={findings}
-            datapoints={fields.data?.fields.map(({ name: field }) => field) ?? []}
+            datapoints={datapoints}
             onChange={setRows}
           />
         </section>
         {may('run') && may('write') && (
-          <section class="designer-part" aria-label="Run">
-            <h2>Run</h2>
-            <p class="quiet">
-              Stores the rows as a constraint set and solves in full, with the price of every row and the frontier.
-            </p>
-            <div class="optimise-run">
-              <Field
-                spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
-                value={name}
-                findings={findings.filter(({ path }) => path === 'id')}
-                onChange={(value) => setName(String(value ?? ''))}
-              />
-              <Button
-                kind="main"
-                disabled={!isValid}
-                onClick={async () => {
-                  const job = await run();
-                  if (job !== undefined) go(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
-                }}
-              >
-                Run
-              </Button>
-            </div>
-          </section>
+          <Run
+            name={name}
+            findings={findings.filter(({ path }) => path === 'id')}
+            isValid={isValid}
+            onName={setName}
+            onRun={() =>
+              start(async () => {
+                await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
+                const request = { ...asTerms(terms), index_id: parent.id, constraint_set_id: name };
+                return service.value.call('startOptimisation', { body: request });
+              })
+            }
+          />
         )}
-        {may('write') && <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id)} />}
+        {may('write') && (
+          <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id, terms)} />
+        )}
       </div>
-      <Solve parent={parent} rows={rows} isValid={isValid} findings={findings} onRows={setRows} />
+      <Solve parent={parent} rows={rows} terms={terms} isValid={isValid} findings={findings} onRows={setRows} />
     </div>
   );
 }
 
-/** Stores an index that optimises its parent at each rebalance, and goes to it. */
-const derive = (parentId: string) => async (id: string, name: string, rows: readonly JsonObject[]) => {
-  const constraints = asConstraints(rows);
-  const saved = await attempt(() =>
-    service.value.call('optimiseIndex', { params: { index_id: parentId }, body: { id, name, constraints } }),
+/** What the service says of rows, and of the terms beside them. */
+async function validated(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
+  const [ofRows, ofTerms] = await Promise.all([
+    service.value.call('validateConstraintSet', { body: set }),
+    service.value.call('validateIndex', { body: document }),
+  ]);
+  const own = ofTerms.findings.flatMap((finding) =>
+    finding.path.startsWith('derivation.') ? [{ ...finding, path: finding.path.slice('derivation.'.length) }] : [],
   );
+  return [...ofRows.findings, ...own];
+}
+
+interface RunProps {
+  readonly name: string;
+  readonly findings: readonly Finding[];
+  readonly isValid: boolean;
+  onName(name: string): void;
+  onRun(): Promise<{ readonly job_id: string } | undefined>;
+}
+
+/** Stores the rows under a name, and solves in full. */
+function Run({ name, findings, isValid, onName, onRun }: RunProps) {
+  return (
+    <section class="designer-part" aria-label="Run">
+      <h2>Run</h2>
+      <p class="quiet">
+        Stores the rows as a constraint set and solves in full, with the price of every row and the frontier.
+      </p>
+      <div class="optimise-run">
+        <Field
+          spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
+          value={name}
+          findings={findings}
+          onChange={(value) => onName(String(value ?? ''))}
+        />
+        <Button
+          kind="main"
+          disabled={!isValid}
+          onClick={async () => {
+            const job = await onRun();
+            if (job !== undefined) go(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
+          }}
+        >
+          Run
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+/** Stores an index that optimises its parent at each rebalance, and goes to it. */
+const derive = (parentId: string, terms: Terms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
+  const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
+  const saved = await attempt(() => service.value.call('optimiseIndex', { params: { index_id: parentId }, body }));
   if (saved !== undefined) go(indexAddress(saved.index.id));
 };

@@ -1,5 +1,13 @@
-import type { ConstraintRowBody, ConstraintRowInput, ConstraintSet } from '#clients/typescript/divisor.js';
-import type { JsonObject } from '../../words/paths.js';
+import type {
+  ConstraintRowBody,
+  ConstraintRowInput,
+  ConstraintSet,
+  IndexDocument,
+  IndexDocumentBody,
+  OptimiseRequest,
+} from '#clients/typescript/divisor.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import type { Terms } from './terms.js';
 
 /** Rows as they are sent: the service checks them, whatever they are. */
 export const asConstraints = (rows: readonly JsonObject[]): readonly (ConstraintRowBody & ConstraintRowInput)[] =>
@@ -8,3 +16,38 @@ export const asConstraints = (rows: readonly JsonObject[]): readonly (Constraint
 /** Stored rows as they are edited. */
 export const asRows = (constraints: ConstraintSet['constraints']): readonly JsonObject[] =>
   constraints as unknown as readonly JsonObject[];
+
+type SentTerms = Pick<OptimiseRequest, 'objective' | 'expected_returns' | 'costs' | 'risk_model' | 'candidates'>;
+
+/** Terms as they are sent: the service checks them too. */
+export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
+
+/** Terms as an address has them; none where it has something else. */
+export function termsIn(text: string | null): Terms {
+  try {
+    const value = JSON.parse(text ?? '{}') as Json;
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+interface Derived {
+  readonly base: string;
+  readonly rows: readonly JsonObject[];
+  readonly terms: Terms;
+}
+
+/** An index that nobody has stored: the parent, optimised under the rows from a date on. */
+export function derivedFrom(parent: IndexDocument, { base, rows, terms }: Derived): IndexDocumentBody {
+  const { id, name, calendar, base_value, currency } = parent;
+  return {
+    id: `${id.slice(0, 50)}-solved`,
+    name,
+    calendar,
+    base_date: base,
+    base_value,
+    currency,
+    derivation: { ...asTerms(terms), source_index_id: id, constraints: asConstraints(rows) },
+  };
+}

@@ -29,7 +29,7 @@ export function RunPage({ params }: PageProps) {
   );
   const status = jobOf(`optimise:${id}`) ?? job.data;
   const asked = askedOf(job.data?.request);
-  const back = addressOf('/console/optimise', { index: asked.index, set: asked.set });
+  const back = addressOf('/console/optimise', { index: asked.index, set: asked.set, terms: asked.terms });
   return (
     <Page
       title={asked.index === null ? id : `${asked.index} under ${asked.set}`}
@@ -51,10 +51,24 @@ export function RunPage({ params }: PageProps) {
   );
 }
 
-function askedOf(request: unknown): { readonly index: string | null; readonly set: string | null } {
+interface Asked {
+  readonly index: string | null;
+  readonly set: string | null;
+  /** As an address has them. */
+  readonly terms: string | null;
+}
+
+const TERMS = ['objective', 'expected_returns', 'costs', 'risk_model', 'candidates'];
+
+function askedOf(request: unknown): Asked {
   const asked = request as Json | undefined;
-  if (!isObject(asked)) return { index: null, set: null };
-  return { index: String(asked['index_id']), set: String(asked['constraint_set_id']) };
+  if (!isObject(asked)) return { index: null, set: null, terms: null };
+  const terms = Object.entries(asked).filter(([name, value]) => TERMS.includes(name) && value !== null);
+  return {
+    index: String(asked['index_id']),
+    set: String(asked['constraint_set_id']),
+    terms: terms.length === 0 ? null : JSON.stringify(Object.fromEntries(terms)),
+  };
 }
 
 interface NotFeasibleProps {
@@ -132,7 +146,19 @@ function Figures({ run }: { readonly run: OptimisationRunResult }) {
     <Metrics
       label="Figures of the optimisation"
       metrics={[
+        {
+          term: run.objective_type.replaceAll('_', ' '),
+          value: figure(run.objective_value),
+          help: 'The objective in its own terms, costs included',
+        },
         { term: 'Tracking error', value: percent(run.tracking_error), help: 'Against the index, annualised' },
+        { term: 'Volatility', value: percent(run.volatility), help: 'Annualised, by the risk model of the run' },
+        ...(run.expected_return === null
+          ? []
+          : [{ term: 'Expected return', value: percent(run.expected_return), help: 'Annualised, before costs' }]),
+        ...(run.costs === null
+          ? []
+          : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Of the trades, fraction of value' }]),
         { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },
         { term: 'Holdings', value: count(run.holdings) },
         { term: 'Rebalance', value: run.rebalance_date, note: `risk from ${run.start} to ${run.end}` },

@@ -1,10 +1,4 @@
-import type {
-  Finding,
-  IndexDocument,
-  IndexDocumentBody,
-  PreviewConstraint,
-  PreviewResponse,
-} from '#clients/typescript/divisor.js';
+import type { Finding, IndexDocument, PreviewConstraint, PreviewResponse } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Findings } from '../../components/findings.js';
@@ -20,18 +14,20 @@ import { service } from '../../state/service.js';
 import { change, count, figure, percent, signClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
-import { asConstraints } from './rows.js';
+import { derivedFrom } from './rows.js';
+import type { Terms } from './terms.js';
 
 interface SolveProps {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
+  readonly terms: Terms;
   readonly isValid: boolean;
   readonly findings: readonly Finding[];
   onRows(rows: readonly JsonObject[]): void;
 }
 
 /** What the rows come to on a date, while they are written. */
-export function Solve({ parent, rows, isValid, findings, onRows }: SolveProps) {
+export function Solve({ parent, rows, terms, isValid, findings, onRows }: SolveProps) {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
   const [on, setOn] = useState<string | null>(null);
@@ -45,7 +41,7 @@ export function Solve({ parent, rows, isValid, findings, onRows }: SolveProps) {
   );
   // One rebalance is solved, the last one: those before it would be the work of a run.
   const base = schedule.data === undefined ? null : (schedule.data.recent[0] ?? parent.base_date);
-  const document = derivedFrom(parent, base ?? parent.base_date, rows);
+  const document = derivedFrom(parent, { base: base ?? parent.base_date, rows, terms });
   const solved = useOneAtATime(
     isValid && asOf !== null && base !== null ? `${asOf} ${JSON.stringify(document)}` : null,
     () => service.value.call('previewDocument', { body: { document, as_of: asOf } }),
@@ -76,20 +72,6 @@ export function Solve({ parent, rows, isValid, findings, onRows }: SolveProps) {
       </div>
     </aside>
   );
-}
-
-/** An index that nobody has stored: the parent, optimised under the rows from a date on. */
-function derivedFrom(parent: IndexDocument, base: string, rows: readonly JsonObject[]): IndexDocumentBody {
-  const { id, name, calendar, base_value, currency } = parent;
-  return {
-    id: `${id.slice(0, 50)}-solved`,
-    name,
-    calendar,
-    base_date: base,
-    base_value,
-    currency,
-    derivation: { source_index_id: id, constraints: asConstraints(rows) },
-  };
 }
 
 function Solution({ preview }: { readonly preview: PreviewResponse }) {

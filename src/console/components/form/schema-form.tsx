@@ -1,0 +1,53 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { useSchemas } from '../../state/schemas.js';
+import { pathText, type JsonObject, type Path } from '../../words/paths.js';
+import { Answered } from '../wait.js';
+import { Field, FieldGrid } from './field.js';
+import type { FieldSpec } from './field-spec.js';
+import { fieldsOf } from './schema-fields.js';
+
+interface SchemaFormProps {
+  /** Name of the schema. */
+  readonly schema: string;
+  /** Members to show, in this order; all unless given. */
+  readonly names?: readonly string[];
+  /** What of a member a form has its own way with. */
+  readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
+  readonly value: JsonObject;
+  readonly findings?: readonly Finding[];
+  /** Where the value lies, as findings name it. */
+  readonly path?: Path;
+  readonly datapoints?: readonly string[];
+  onChange(value: JsonObject): void;
+}
+
+/** Members of a schema of the contract as fields: a member that is emptied leaves the value. */
+export function SchemaForm(props: SchemaFormProps) {
+  const { schema, names, changes = {}, value, findings = [], path = [], datapoints = [], onChange } = props;
+  const schemas = useSchemas();
+  const put = (name: string, own: JsonObject[string]) => {
+    const { [name]: _, ...others } = value;
+    onChange(own === undefined ? others : { ...value, [name]: own });
+  };
+  return (
+    <Answered resource={schemas} what="the fields of the form">
+      {(all) => (
+        <FieldGrid>
+          {fieldsOf(all, schema, names).map((spec) => (
+            <Field
+              key={spec.name}
+              spec={{ ...spec, ...changes[spec.name] }}
+              value={value[spec.name]}
+              findings={within(findings, pathText([...path, spec.name]))}
+              datapoints={datapoints}
+              onChange={(own) => put(spec.name, own)}
+            />
+          ))}
+        </FieldGrid>
+      )}
+    </Answered>
+  );
+}
+
+const within = (findings: readonly Finding[], text: string): readonly Finding[] =>
+  findings.filter(({ path }) => path === text || path.startsWith(`${text}.`) || path.startsWith(`${text}[`));

@@ -1,0 +1,50 @@
+import { RowList, rowsIn } from '../../components/form/row-list.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { isObject } from '../../words/paths.js';
+import { TermsForm } from '../optimise/terms.js';
+import { useWorkshop } from './draft.js';
+import { Part } from './parts.js';
+
+const DERIVATION = ['derivation'] as const;
+const CONSTRAINTS = [...DERIVATION, 'constraints'] as const;
+
+/** How a derived index is optimised at every rebalance of its parent, which stays the same. */
+export function Derivation() {
+  const { draft, findings, datapoints } = useWorkshop();
+  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+    follows: false,
+  });
+  const value = draft.at(DERIVATION);
+  const parent = String(draft.at([...DERIVATION, 'source_index_id']));
+  return (
+    <>
+      <Part title="Objective" aside={<a href={indexAddress(parent)}>optimised from {parent}</a>}>
+        <TermsForm
+          value={isObject(value) ? value : {}}
+          findings={findings}
+          path={DERIVATION}
+          datapoints={datapoints}
+          onChange={(terms) => draft.set(DERIVATION, terms)}
+        />
+      </Part>
+      <Part title="Constraints" help="Full investment, long only unless rows say otherwise">
+        <Answered resource={types} what="the constraint classes">
+          {({ specs }) => (
+            <RowList
+              what="constraint"
+              rows={rowsIn(draft.at(CONSTRAINTS))}
+              types={specs}
+              path={CONSTRAINTS}
+              findings={findings}
+              datapoints={datapoints}
+              onChange={(rows) => draft.set(CONSTRAINTS, rows)}
+            />
+          )}
+        </Answered>
+      </Part>
+    </>
+  );
+}

@@ -1,0 +1,135 @@
+import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { fieldOf } from '../../components/form/field-spec.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+
+/** What weights are chosen for besides rows: objective, expected returns, candidates, costs, risk model. */
+export type Terms = JsonObject;
+
+interface TermsFormProps {
+  readonly value: Terms;
+  readonly findings: readonly Finding[];
+  /** Where the terms lie, as findings name it. */
+  readonly path: Path;
+  readonly datapoints: readonly string[];
+  onChange(value: Terms): void;
+}
+
+/** Forms of the catalogues of objectives and expected returns, and of what the contract says of the rest. */
+export function TermsForm({ value, findings, path, datapoints, onChange }: TermsFormProps) {
+  const types = useResource('objective types', (signal) => service.value.call('listObjectiveTypes', { signal }), {
+    follows: false,
+  });
+  const put = (name: string, own: Json | undefined) => {
+    const { [name]: _, ...others } = value;
+    onChange(own === undefined ? others : { ...value, [name]: own });
+  };
+  const group = (name: string) => ({
+    value: isObject(value[name]) ? value[name] : {},
+    findings,
+    path: [...path, name],
+    onChange: (own: JsonObject) => put(name, Object.keys(own).length === 0 ? undefined : own),
+  });
+  const common = { findings, datapoints };
+  return (
+    <>
+      <Answered resource={types} what="the objectives">
+        {({ objectives, expected_returns: returns }) => (
+          <>
+            <Classed
+              {...common}
+              label="Objective"
+              otherwise="min_tracking_error"
+              types={objectives}
+              value={value['objective']}
+              path={[...path, 'objective']}
+              onChange={(own) => put('objective', own)}
+            />
+            <Classed
+              {...common}
+              label="Expected returns"
+              otherwise={null}
+              types={returns}
+              value={value['expected_returns']}
+              path={[...path, 'expected_returns']}
+              onChange={(own) => put('expected_returns', own)}
+            />
+          </>
+        )}
+      </Answered>
+      <SchemaForm
+        schema="DerivationPayloadInput"
+        names={['candidates']}
+        changes={{ candidates: { otherwise: 'parent' } }}
+        value={value}
+        findings={findings}
+        path={path}
+        onChange={onChange}
+      />
+      <details class="terms-more">
+        <summary>Costs and risk model</summary>
+        <SchemaForm schema="TradeCostsInput" {...group('costs')} />
+        <SchemaForm schema="RiskEstimatorInput" {...group('risk_model')} />
+      </details>
+    </>
+  );
+}
+
+interface ClassedProps {
+  readonly label: string;
+  /** The class that is taken unless one is chosen; null for none. */
+  readonly otherwise: string | null;
+  readonly types: readonly TypeSpec[];
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  readonly path: Path;
+  readonly datapoints: readonly string[];
+  onChange(value: JsonObject | undefined): void;
+}
+
+/** A class of a catalogue with its parameters; those of one class are not those of another. */
+function Classed({ label, otherwise, types, value, findings, path, datapoints, onChange }: ClassedProps) {
+  const given: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
+  const type = typeof given['type'] === 'string' ? given['type'] : undefined;
+  const spec = types.find((known) => known.type === (type ?? otherwise));
+  const at = (name?: string) => {
+    const text = pathText(name === undefined ? path : [...path, name]);
+    return findings.filter(({ path: own }) => own === text || (name !== undefined && own.startsWith(`${text}.`)));
+  };
+  const put = (name: string, own: Json | undefined) => {
+    const whole: JsonObject = { ...given, type: type ?? otherwise ?? '' };
+    const { [name]: _, ...others } = whole;
+    onChange(own === undefined ? others : { ...others, [name]: own });
+  };
+  return (
+    <FieldGrid>
+      <Field
+        spec={{
+          name: label,
+          label,
+          kind: 'choice',
+          choices: types.map((known) => known.type),
+          otherwise,
+          help: spec?.help ?? null,
+        }}
+        value={type}
+        findings={at()}
+        onChange={(chosen) => onChange(typeof chosen === 'string' ? { type: chosen } : undefined)}
+      />
+      {(spec?.parameters ?? []).map((parameter) => (
+        <Field
+          key={parameter.name}
+          spec={fieldOf(parameter)}
+          value={given[parameter.name]}
+          findings={at(parameter.name)}
+          datapoints={datapoints}
+          onChange={(own) => put(parameter.name, own)}
+        />
+      ))}
+    </FieldGrid>
+  );
+}

@@ -20,8 +20,12 @@ export async function startService(args: readonly string[] = []): Promise<Runnin
   return startOn(await mkdtemp(join(tmpdir(), 'bench-')), args);
 }
 
-async function startOn(home: string, args: readonly string[]): Promise<RunningService> {
-  const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** On a home of its own; `main` is the program of another tree when it is not this one. */
+export async function startOn(
+  home: string,
+  args: readonly string[],
+  main: string = fileURLToPath(new URL('../../src/main.js', import.meta.url)),
+): Promise<RunningService> {
   const child = spawn(process.execPath, [main, 'serve', '--home', home, '--port', '0', '--drain-ms', '0', ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -35,7 +39,7 @@ async function startOn(home: string, args: readonly string[]): Promise<RunningSe
     pid: child.pid!,
     async restart() {
       await end();
-      return startOn(home, args);
+      return startOn(home, args, main);
     },
     async stop() {
       await end();

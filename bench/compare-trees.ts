@@ -1,0 +1,152 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { percentile } from './percentiles.js';
+import { finished, processorTime, settled, startOn, type RunningService } from './http/service.js';
+
+/**
+ * Processor time a request of two built trees, side by side: both services run at once, each on a home of its own, and
+ * are asked in turns (old, new, new, old), so that other work on the machine meets both. Prints the median of each and
+ * of the ratios of the pairs.
+ *
+ *     npm run bench:trees -- OLD [--new TREE] [--pairs 7] [words of the questions]
+ *
+ * OLD is another checkout with its `dist`; the new one is this one unless given.
+ */
+interface Question {
+  readonly what: string;
+  /** Requests of one turn: about half a second of processor. */
+  readonly requests: number;
+  ask(url: string, serial: number): Promise<Response>;
+}
+
+/** Watchlists of 3 KiB: together more than a cache of documents holds. */
+const DOCUMENTS = 4000;
+const NAMES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
+const CONCURRENCY = 8;
+
+const { old, now, pairs, words } = readArguments(process.argv.slice(2));
+const questions = questionsOf().filter(({ what }) => words.every((word) => what.includes(word)));
+const services = await Promise.all([old, now].map(startOf));
+try {
+  await Promise.all(services.map(prepare));
+  console.log(`${'processor time a request, ms'.padEnd(40)}     old     new   ratio   of ${pairs} pairs`);
+  for (const question of questions) await compare(question);
+} finally {
+  for (const service of services) await service.stop();
+}
+
+async function startOf(tree: string): Promise<RunningService> {
+  return startOn(await mkdtemp(join(tmpdir(), 'bench-')), ['--workers', '1'], join(tree, 'dist/src/main.js'));
+}
+
+async function compare({ what, requests, ask }: Question): Promise<void> {
+  const times = services.map((): number[] => []);
+  for (let pair = -1; pair < pairs; pair++) {
+    for (const side of pair % 2 === 0 ? [0, 1] : [1, 0]) {
+      const service = services[side]!;
+      const before = processorTime(service);
+      await spread(requests, async (serial) => {
+        const answer = await ask(service.url, serial + (pair + 1) * requests);
+        await answer.arrayBuffer();
+        if (!answer.ok) throw new Error(`${what}: ${answer.status}`);
+      });
+      if (pair >= 0) times[side]!.push((processorTime(service) - before) / requests); // The first turns compile.
+    }
+  }
+  const [olds, news] = times as [number[], number[]];
+  const ratios = olds.map((time, i) => news[i]! / time);
+  const cells = [olds, news, ratios].map((of) =>
+    percentile(
+      of.toSorted((a, b) => a - b),
+      0.5,
+    )
+      .toFixed(3)
+      .padStart(8),
+  );
+  const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+  console.log(`${what.padEnd(40)}${cells.join('')}   ${range}`);
+}
+
+/** Runs something so often, a few at a time. */
+async function spread(count: number, run: (serial: number) => Promise<void>): Promise<void> {
+  let serial = 0;
+  await Promise.all(
+    Array.from({ length: CONCURRENCY }, async () => {
+      while (serial < count) await run(serial++);
+    }),
+  );
+}
+
+function questionsOf(): readonly Question[] {
+  const at = (what: string, requests: number, path: (serial: number) => string): Question => ({
+    what,
+    requests,
+    ask: (url, serial) => fetch(url + path(serial)),
+  });
+  const day = (serial: number): string => `20${String(1 + (serial % 18)).padStart(2, '0')}-06-0${1 + (serial % 9)}`;
+  return [
+    at('health', 1500, () => '/health'),
+    at("polling: a job's status", 1500, () => '/jobs/generate:market'),
+    at('documents: one, read again', 1500, (serial) => `/data/watchlists/w${serial % 50}`),
+    at('documents: one, beyond the cache', 1500, (serial) => `/data/watchlists/w${(serial * 1009) % DOCUMENTS}`),
+    at(`documents: a list of ${DOCUMENTS}`, 1, () => '/data/watchlists'),
+    { what: 'documents: a write', requests: 800, ask: (url, serial) => putWatchlist(url, serial % DOCUMENTS) },
+    at('views: overview', 1000, () => '/analytics/BIG/overview'),
+    at('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${day(serial)}`),
+    at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}`),
+    at('views: weights with risk', 1500, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}&risk=true`),
+    at('views: attribution', 1200, (serial) => `/analytics/BIG/attribution?start=${day(serial)}&end=2019-12-27`),
+  ];
+}
+
+function putWatchlist(url: string, serial: number): Promise<Response> {
+  return sent(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: NAMES });
+}
+
+/** A market of 100 names over 20 years, a run on it, and watchlists. */
+async function prepare(service: RunningService): Promise<void> {
+  const { url } = service;
+  await made(
+    sent(url, 'POST', '/data/synthetic', {
+      store_id: 'market',
+      seed: 7,
+      assets: 100,
+      start: '2000-01-03',
+      end: '2019-12-31',
+    }),
+  );
+  await finished(service, 'generate:market');
+  const pipeline = { weighting: { type: 'MarketCapWeight', cap: 0.05 } };
+  const rebalance = { frequency: 'quarterly', anchor: 'third_friday' };
+  const index = { id: 'BIG', name: 'BIG', calendar: 'XNYS', base_date: '2000-01-03', rebalance, pipeline };
+  await made(sent(url, 'POST', '/indices', index));
+  await made(sent(url, 'POST', '/analytics/BIG/backtest', {}));
+  await finished(service, 'backtest:BIG');
+  await spread(DOCUMENTS, async (serial) => made(putWatchlist(url, serial)));
+  await settled(service);
+}
+
+function sent(url: string, method: string, path: string, body: unknown): Promise<Response> {
+  return fetch(url + path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+async function made(asked: Promise<Response>): Promise<void> {
+  const answer = await asked;
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}: ${text}`);
+}
+
+function readArguments(argv: readonly string[]) {
+  const rest = [...argv];
+  const option = (name: string, otherwise: string): string => {
+    const at = rest.indexOf(name);
+    return at < 0 ? otherwise : (rest.splice(at, 2)[1] ?? otherwise);
+  };
+  const newer = option('--new', '.');
+  const count = Number(option('--pairs', '7'));
+  const [older, ...others] = rest;
+  if (older === undefined || !Number.isSafeInteger(count) || count < 1)
+    throw new Error('bench:trees OLD [--new TREE] [--pairs 7] [words of the questions]');
+  return { old: resolve(older), now: resolve(newer), pairs: count, words: others };
+}

@@ -86,6 +86,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   jobs.register(kinds);
   await relocateDatasets(documents, home.stores);
   await jobs.start();
+  await rooms.deliveries.start();
   // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
   const resumed = rooms.datasets.resume();
@@ -98,6 +99,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     version,
     log,
     dataSettled: () => markets.settled(),
+    assertCallback: rooms.deliveries.assertAccepted,
     observe: metrics.observe,
   });
 

@@ -54,6 +54,9 @@ const keyRecord = given.transform((text, context): KeyRecord => {
   return { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
 });
 
+/** As the Standard Webhooks specification has it. */
+const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
+
 export const SETTINGS = {
   host: declare({
     flag: 'host',
@@ -126,6 +129,27 @@ export const SETTINGS = {
     otherwiseHelp: 'loopback',
     help: 'Hosts, separated by commas, that database stores may connect to.',
     schema: list(','),
+  }),
+  callbackHosts: declare({
+    flag: 'callback-hosts',
+    variable: 'DIVISOR_CALLBACK_HOSTS',
+    otherwise: () => '',
+    help: 'Hosts, separated by commas, that word of ended jobs may be sent to: host, or host:port for another port than that of the scheme.',
+    schema: list(','),
+  }),
+  callbackPrivate: declare({
+    flag: 'callback-private',
+    variable: 'DIVISOR_CALLBACK_PRIVATE',
+    otherwise: () => 'off',
+    help: 'Whether callbacks may go to this machine and to private networks.',
+    schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
+  }),
+  callbackSecrets: declare({
+    variable: 'DIVISOR_CALLBACK_SECRET',
+    otherwise: () => '',
+    help: 'Secret that callbacks are signed with: whsec_ and 24 to 64 bytes in base64; two with a comma while one replaces the other.',
+    schema: list(',').pipe(z.array(z.string().regex(SIGNING_SECRET, 'must be whsec_ and 24 to 64 bytes in base64'))),
+    isSecret: true,
   }),
   apiKeys: declare({
     variable: 'DIVISOR_API_KEYS',
@@ -201,6 +225,8 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   }
   // Every name of the table was parsed by its own schema just above.
   const settings = withDependentDefaults(values as Settings);
+  if (settings.callbackHosts.length > 0 && settings.callbackSecrets.length === 0)
+    throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
   const rows = entries().map(([name, setting]) => ({
     name,
     value: shownValue(setting, settings[name]),

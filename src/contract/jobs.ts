@@ -15,6 +15,21 @@ export const jobIdSchema = z
   )
   .meta({ description: '{kind}:{id}, for example backtest:GOLD4.', example: 'backtest:GOLD4' });
 
+export const JobCallback = z
+  .strictObject({
+    delivery_id: z.string().meta({ description: 'Header webhook-id of the message, the same in every attempt.' }),
+    url: z.string().meta({ description: 'Where the message goes.' }),
+    state: z.enum(['waiting', 'due', 'delivered', 'failed']).meta({
+      description:
+        '`waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.',
+    }),
+    attempts: z.int().min(0).meta({ description: 'Attempts that have been made.' }),
+    last_attempt_at: z.string().nullable().meta({ description: 'Time of the last of them.' }),
+    last_error: z.string().nullable().meta({ description: 'Why the last attempt failed; null when it did not.' }),
+    next_attempt_at: z.string().nullable().meta({ description: 'Set exactly while it is due.' }),
+  })
+  .meta({ id: 'JobCallback' });
+
 const fields = {
   job_id: jobIdSchema,
   kind: z.enum(JOB_KINDS),
@@ -41,6 +56,7 @@ const fields = {
     .string()
     .nullable()
     .meta({ description: 'Trace that this request was part of, by its header traceparent.' }),
+  callbacks: z.array(JobCallback).meta({ description: 'Addresses that are sent word of its end.' }),
 };
 
 /** The status of a kind of job under a name of its own, with the shape of its result. */

@@ -1,6 +1,7 @@
 import { ERRORS, type ErrorCode } from '#domain/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
+import { queryOf } from './callback.js';
 import type { Body, Route, Success } from './route.js';
 import { createSchemaRegistry, type JsonSchema, type SchemaRegistry } from './schema-registry.js';
 
@@ -127,7 +128,8 @@ function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
   };
 }
 
-function parametersOf({ path, params, query, method }: Route, registry: SchemaRegistry): Json[] {
+function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
+  const { path, params, method } = route;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE';
   return [
@@ -136,7 +138,9 @@ function parametersOf({ path, params, query, method }: Route, registry: SchemaRe
       if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
       return parameter(name, 'path', true, registry.request(field));
     }),
-    ...fieldsOf(query, registry).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
+    ...fieldsOf(queryOf(route), registry).map(({ name, schema, required }) =>
+      parameter(name, 'query', required, schema),
+    ),
     ...(isWrite && inPath.length > 0
       ? [
           parameter('If-Match', 'header', false, {

@@ -29,6 +29,8 @@ export interface Route {
   readonly openQuery?: boolean;
   readonly body?: Body;
   readonly success: Success;
+  /** Starts jobs and answers something else than one. */
+  readonly startsJobs?: boolean;
   /** What is answered instead where a request asks only for what has changed, and nothing has. */
   readonly unchanged?: Success;
   /** Error codes beside those that every route can answer. */

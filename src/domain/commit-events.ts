@@ -20,6 +20,8 @@ export interface CommitEvents {
     /** Path of the folder that it was in. */
     readonly folder: string;
   };
+  /** A job with callbacks has ended, and a message is to be delivered. */
+  'delivery-due': { readonly delivery_id: string };
   /** A run has been stored in place of the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }

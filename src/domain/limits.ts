@@ -71,6 +71,14 @@ export const LIMITS = {
   MAX_SIMULATION_PATHS: 1_000_000,
   /** Variants of a sweep: twice what is measured to fit in a minute. */
   MAX_SWEEP_VARIANTS: 2000,
+  /** Callbacks of one job: so many clients may ask for the same work. */
+  MAX_JOB_CALLBACKS: 10,
+  /** Messages of callbacks that wait to be delivered: one for each job that may wait. */
+  MAX_WAITING_CALLBACKS: 10_000,
+  /** Attempts to deliver one message: five hours of a receiver that does not answer. */
+  MAX_CALLBACK_ATTEMPTS: 16,
+  /** Time that a receiver has for its answer. */
+  MAX_CALLBACK_SECONDS: 10,
   /** Depth of an expression tree. */
   MAX_EXPRESSION_DEPTH: 16,
   /** Nodes of an expression tree. */

@@ -4,11 +4,12 @@ import { Hono, type Context } from 'hono';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
+import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
 import { createFailedKeys } from './failed-keys.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handler, Handlers, Principal, Reply } from './handler.js';
-import { createOperation, type Exchange, type Operation } from './pipeline.js';
+import { createOperation, type Exchange, type Operation, type OperationOptions } from './pipeline.js';
 import { toErrorResponse, toResponse, type Headers } from './reply.js';
 import { traceContextOf, traceResponse, type TraceContext } from './trace-context.js';
 
@@ -22,6 +23,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly keyRates?: KeyRates;
   /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
   readonly dataSettled?: () => Promise<void>;
+  /** Checks the callbacks of jobs; all are refused unless given. */
+  readonly assertCallback?: AssertCallback;
   /** Called for every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
@@ -79,6 +82,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     log,
     observe,
     dataSettled = async () => {},
+    assertCallback = noCallbacks,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
@@ -89,7 +93,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const requestLog = log.child({}, { redact: [] });
   const failedKeys = createFailedKeys(() => performance.now());
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
-  for (const [path, operations] of byPath(api, handlers, () => settledWithin(dataSettled(), DATA_WAIT_MS))) {
+  const options = { dataSettled: () => settledWithin(dataSettled(), DATA_WAIT_MS), assertCallback };
+  for (const [path, operations] of byPath(api, handlers, options)) {
     hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
   }
   hono.notFound((c) => answer(c, undefined));
@@ -264,14 +269,14 @@ async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
 function byPath<T extends Record<string, Route>>(
   api: T,
   handlers: Handlers<T>,
-  dataSettled: () => Promise<void>,
+  options: OperationOptions,
 ): [string, PathOperations][] {
   const paths = new Map<string, Map<string, Operation>>();
   for (const [id, route] of Object.entries(api)) {
     const methods = paths.get(route.path) ?? new Map<string, Operation>();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     // A table's handlers are keyed by its routes; the pipeline gives each one exactly what its own schemas parsed.
-    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, dataSettled));
+    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
     paths.set(route.path, methods);
   }
   return [...paths]

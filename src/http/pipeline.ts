@@ -1,3 +1,4 @@
+import { queryOf, startsJobs } from '#contract/callback.js';
 import type { Body, Route } from '#contract/route.js';
 import { nonFiniteFindings } from '#domain/finite.js';
 import type { ParsedJson } from '#domain/parse-json.js';
@@ -5,9 +6,10 @@ import { checkShape } from '#domain/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Precondition } from '#services/shared/preconditions.js';
+import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
-import { queryReader } from './query.js';
+import { queryReader, type QueryReader } from './query.js';
 
 /** The HTTP request as an operation sees it, before any check. */
 export interface Exchange {
@@ -27,23 +29,30 @@ export interface Operation {
   answer(exchange: Exchange, principal: Principal): Reply | Promise<Reply>;
 }
 
+export interface OperationOptions {
+  /** Resolves when a request that came before its data may be tried again. */
+  readonly dataSettled: () => Promise<void>;
+  readonly assertCallback: AssertCallback;
+}
+
 /**
  * Puts the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and
  * query; then the handler looks for the resource and asks for the body, and the body is reported only then.
- * @param dataSettled resolves when a request that came before its data may be tried again
  */
 export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  dataSettled: () => Promise<void> = async () => {},
+  { dataSettled, assertCallback }: OperationOptions,
 ): Operation {
-  const readQuery = route.openQuery === true ? () => ({}) : queryReader(route.query);
+  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
+  const isCalledBack = startsJobs(route);
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   const run = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const params = readParams(route, idNames, exchange);
     const query = readQuery(searchOf(exchange.request.url));
+    if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
     return handler(routeRequest(exchange, principal, params, query, route.body, sent));
   };
 
@@ -127,7 +136,7 @@ function routeRequest(
       (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),
     header,
     principal,
-    origin: { owner: principal.keyId, requestId, traceId },
+    origin: { owner: principal.keyId, requestId, traceId, callback: (query['callback'] as string | undefined) ?? null }, // as the schema of every such query has it
     get signal() {
       return request.signal;
     },

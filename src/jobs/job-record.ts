@@ -1,7 +1,7 @@
 import type { BodyReader, DocumentReader } from '#store/port.js';
 import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
-import { JOB_STATES, type JobStatus } from './status.js';
+import { JOB_STATES, type JobCallback, type JobStatus } from './status.js';
 
 /** The constant part of a job. */
 export interface JobIdentity {
@@ -29,11 +29,16 @@ export function traced({ job_id, request_id, trace_id }: JobIdentity): object {
  * A job as it is stored: identity, life and the body as accepted. The payload has a document of its own that goes with
  * the end.
  */
-export interface JobRecord extends JobIdentity, Life {
+export interface JobRecord extends JobIdentity, Life, Submitted {}
+
+/** What is read from disk with every status. */
+export interface Submitted {
+  /** The body as accepted. */
   readonly request: unknown;
+  readonly callbacks: readonly JobCallback[];
 }
 
-export function toStatus(identity: JobIdentity, life: Life, request: unknown): JobStatus {
+export function toStatus(identity: JobIdentity, life: Life, { request, callbacks }: Submitted): JobStatus {
   return {
     job_id: identity.job_id,
     kind: identity.kind,
@@ -51,6 +56,7 @@ export function toStatus(identity: JobIdentity, life: Life, request: unknown): J
     input_hash: identity.input_hash,
     request_id: identity.request_id,
     trace_id: identity.trace_id,
+    callbacks: [...callbacks],
   };
 }
 
@@ -67,12 +73,18 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
 /** A stored body as a record, or undefined when it is none. */
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  // Members are checked below before they are believed; records of earlier versions know no request.
-  const record: Partial<Record<keyof JobRecord, unknown>> = { request_id: null, trace_id: null, ...body };
+  // Members are checked below before they are believed; records of earlier versions know no request and no callbacks.
+  const record: Partial<Record<keyof JobRecord, unknown>> = {
+    request_id: null,
+    trace_id: null,
+    callbacks: [],
+    ...body,
+  };
   const isRecord =
     record.job_id === id &&
     oneOf(JOB_KINDS, record.kind) &&
     oneOf(JOB_STATES, record.status) &&
+    Array.isArray(record.callbacks) &&
     Number.isInteger(record.attempt) &&
     Number.isInteger(record.crashes) &&
     Number.isInteger(record.sequence) &&

@@ -5,4 +5,6 @@ export interface Origin {
   readonly requestId: string;
   /** Trace of the client's that the request is part of; null when it sent none. */
   readonly traceId: string | null;
+  /** Address that is sent word of the end of the job; checked. */
+  readonly callback: string | null;
 }

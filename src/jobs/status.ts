@@ -4,6 +4,21 @@ import type { ErrorDetail } from '#domain/refusal.js';
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
+/** An address that is sent word of the end of a job, and how far that is: stored with the job. */
+export interface JobCallback {
+  /** Id of the message, the same in every attempt to deliver it. */
+  readonly delivery_id: string;
+  readonly url: string;
+  /** The job has not ended; its delivery is tried; it was accepted; it was given up. */
+  readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
+  readonly attempts: number;
+  readonly last_attempt_at: string | null;
+  /** Why the last attempt failed; null when it did not. */
+  readonly last_error: string | null;
+  /** Null unless due. */
+  readonly next_attempt_at: string | null;
+}
+
 /** A job as the wire shows it. `result` is null until the job succeeded, and always in listings. */
 export interface JobStatus {
   readonly job_id: string;
@@ -27,4 +42,5 @@ export interface JobStatus {
   readonly request_id: string | null;
   /** Trace of the client's that the request is part of. */
   readonly trace_id: string | null;
+  readonly callbacks: JobCallback[];
 }

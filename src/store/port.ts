@@ -14,6 +14,7 @@ export const DOCUMENT_KINDS = [
   'store',
   'job',
   'job-input',
+  'delivery',
   'key',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];

@@ -98,7 +98,7 @@ export const submission = (ident: string, overrides: Partial<Submission<Payload>
 
 /** Asked for by a key. */
 export const from = (owner: string): Partial<Submission<Payload>> => ({
-  origin: { owner, requestId: 'request', traceId: null },
+  origin: { owner, requestId: 'request', traceId: null, callback: null },
 });
 
 export interface World {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import type { JobQueue, NewJob } from '#jobs/queue.js';
+import { describeCallbacks } from './queue-port-callbacks.js';
 import { describeAttempts } from './queue-port-attempts.js';
 import { createQueues, from, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
 
@@ -12,6 +13,7 @@ export function describeJobQueue(name: string, open: OpenQueue): void {
     describeClaims(queues);
     describeAttempts(queues);
     describeListing(queues);
+    describeCallbacks(queues);
   });
 }
 
@@ -19,7 +21,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
   describe('a submission', () => {
     test('is durable once it is answered, whole', async () => {
       const { queue, reopen } = await joined();
-      const origin = { owner: 'key', requestId: 'r', traceId: 't' };
+      const origin = { owner: 'key', requestId: 'r', traceId: 't', callback: null };
       const status = await queue.submit(job('a', { origin, message: 'Waiting.' }));
       expect(status).toMatchObject({ job_id: 'backtest:a', status: 'pending', attempt: 1, request: { start: null } });
       expect(status).toMatchObject({ message: 'Waiting.', input_hash: 'a', request_id: 'r', trace_id: 't' });

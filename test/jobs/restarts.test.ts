@@ -14,7 +14,7 @@ import {
 } from './job-world.js';
 
 describe('the origin of a job', () => {
-  const origin: Origin = { owner: 'key', requestId: 'r-1', traceId: 'a'.repeat(32) };
+  const origin: Origin = { owner: 'key', requestId: 'r-1', traceId: 'a'.repeat(32), callback: null };
 
   test('is in its status and in every line of the log about it, whatever becomes of it', async () => {
     const world = await openWorld();

@@ -14,6 +14,9 @@ import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import { failureText } from '#market/serving/served-markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
+import { createCallbackPlaces } from '#services/operations/callback-places.js';
+import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
+import { createSend } from '#services/operations/send-callback.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
@@ -44,6 +47,7 @@ export interface Rooms extends MarketRooms {
   readonly jobs: JobSystem;
   readonly states: RunStates;
   readonly metrics: Metrics;
+  readonly deliveries: Deliveries;
   /** What health looks at. */
   readonly checks: readonly Check[];
 }
@@ -89,6 +93,8 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
     onEnded: metrics.jobEnded,
   });
   open.push({ close: () => jobs.stop() });
+  const deliveries = openDeliveries({ settings, documents, log });
+  open.push(deliveries);
   const market = composeMarket({ home, settings, documents, jobs, calendars, onServe: () => warmUp?.wake() });
   open.push(market.datasets);
   const { markets } = market;
@@ -108,6 +114,7 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
     jobs,
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
+    deliveries,
     checks: [disk.check, numerics, awaitedMarket(markets), readMarket(markets)],
   };
 }
@@ -145,6 +152,20 @@ function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: Wor
   const queue = createLocalQueue({ store: store.documents, clock, limits, log, onEnded });
   const jobs = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log });
   return { pool, jobs };
+}
+
+interface DeliveriesInput {
+  readonly settings: Settings;
+  readonly documents: DocumentStore;
+  readonly log: Logger;
+}
+
+/** Word of ended jobs, to where the operator allows it. */
+function openDeliveries({ settings, documents, log }: DeliveriesInput): Deliveries {
+  const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
+  const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
+  const send = createSend({ places, secrets, now: Date.now });
+  return createDeliveries({ documents, places, send, clock: systemClock, log });
 }
 
 interface WarmUpInput {

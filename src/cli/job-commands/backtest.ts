@@ -2,7 +2,7 @@ import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#cli
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table, whole } from '../terminal.js';
-import { figure } from './fields.js';
+import { CALLBACK, figure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
@@ -18,6 +18,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital; 1,000,000 otherwise.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     benchmark: { type: 'string', value: 'ID', help: 'An index id, or identifier:NAME for a market series.' },
+    ...CALLBACK,
     'if-stale': {
       type: 'boolean',
       help: 'Run only when the stored run is not what a run would give now; show its result otherwise.',
@@ -40,7 +41,8 @@ export const backtest: JobCommand<BacktestRunResult> = {
       benchmark: benchmarkOf(flags.text('benchmark')),
       if_stale: flags.isSet('if-stale') ?? false,
     };
-    const answer = await client.call('startBacktest', { params: { index_id }, body });
+    const query = { callback: flags.text('callback') };
+    const answer = await client.call('startBacktest', { params: { index_id }, query, body });
     return 'job_id' in answer ? { job: answer } : { result: answer };
   },
   show: ({ metrics, total_costs }) =>

@@ -2,6 +2,7 @@ import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
+import { CALLBACK } from './fields.js';
 
 /** What became of one index. */
 interface Backtested {
@@ -21,11 +22,13 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     start: { type: 'string', value: 'DATE', help: 'First date; the base date of each otherwise.' },
     end: { type: 'string', value: 'DATE', help: 'Last date; the latest held otherwise.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
+    ...CALLBACK,
     'if-stale': { type: 'boolean', help: 'Run only those whose stored run is not what a run would give now.' },
   },
   examples: ['divisor backtests CORE-100,EVEN-100 --if-stale', 'divisor backtests CORE-100,EVEN-100 --csv'],
   async submit(client, [ids = ''], flags) {
     const { backtests: entries } = await client.call('startBacktests', {
+      query: { callback: flags.text('callback') },
       body: {
         ids: ids.split(','),
         start: flags.text('start'),

@@ -29,3 +29,8 @@ export function members<R extends object>(result: R, names: readonly (keyof R & 
     }),
   );
 }
+
+/** Flag of commands whose jobs others wait for, too. */
+export const CALLBACK = {
+  callback: { type: 'string', value: 'URL', help: 'Where the service sends word of the end of a job.' },
+} as const;

@@ -225,6 +225,8 @@ export interface BacktestJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: BacktestRunResult | null;
 }
@@ -1723,7 +1725,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'STALE_FILL';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'STALE_FILL';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -1934,6 +1936,8 @@ export interface GenerateJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: DataStore | null;
 }
@@ -2532,6 +2536,23 @@ export interface InverseVolatilityWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
+export interface JobCallback {
+  /** Header webhook-id of the message, the same in every attempt. */
+  readonly delivery_id: string;
+  /** Where the message goes. */
+  readonly url: string;
+  /** `waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt. */
+  readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
+  /** Attempts that have been made. */
+  readonly attempts: number;
+  /** Time of the last of them. */
+  readonly last_attempt_at: string | null;
+  /** Why the last attempt failed; null when it did not. */
+  readonly last_error: string | null;
+  /** Set exactly while it is due. */
+  readonly next_attempt_at: string | null;
+}
+
 export interface JobCollection {
   /** Newest first; every result is null. */
   readonly jobs: readonly JobStatus[];
@@ -2569,6 +2590,8 @@ export interface JobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
 }
@@ -2783,6 +2806,8 @@ export interface LoadJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: DataStore | null;
 }
@@ -3123,6 +3148,8 @@ export interface OptimisationJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: OptimisationRunResult | null;
 }
@@ -3970,6 +3997,8 @@ export interface RefreshJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: RefreshResult | null;
 }
@@ -4131,6 +4160,8 @@ export interface RenderJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: RenderResult | null;
 }
@@ -4202,6 +4233,8 @@ export interface ReplayJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: ReplayView | null;
 }
@@ -4440,6 +4473,8 @@ export interface RiskModelJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: RiskModelView | null;
 }
@@ -4868,6 +4903,8 @@ export interface SimulationJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: SimulationView | null;
 }
@@ -5146,6 +5183,8 @@ export interface SweepJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: SweepView | null;
 }
@@ -5307,6 +5346,8 @@ export interface SyncJobStatus {
   readonly request_id: string | null;
   /** Trace that this request was part of, by its header traceparent. */
   readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded. */
   readonly result: RefreshResult | null;
 }
@@ -6191,13 +6232,13 @@ export interface Operations {
   };
   /** Backtest an index, or a strategy, as a job. */
   startBacktest: {
-    request: { readonly params: { readonly index_id: string }; readonly body?: BacktestRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
     answer: BacktestJobStatus;
     unchanged: BacktestRunResult;
   };
   /** Backtest many indices and strategies, each as a job of its own. */
   startBacktests: {
-    request: { readonly body: BacktestBatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BacktestBatchRequest };
     answer: BacktestBatch;
   };
   /** Stored records, by id. */
@@ -6347,7 +6388,7 @@ export interface Operations {
   };
   /** Optimises the weights of an index under a constraint set, as a job. */
   startOptimisation: {
-    request: { readonly body: OptimisationRunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
   };
   /** The result of a finished optimisation. */
@@ -6377,22 +6418,22 @@ export interface Operations {
   };
   /** Estimate a risk model as a job. */
   estimateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly body?: RiskModelRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
   };
   /** Run a stored run again, as a job, and say whether it comes out equal. */
   replayRun: {
-    request: { readonly params: { readonly index_id: string }; readonly body?: Readonly<Record<string, never>> | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
   /** Run many variants of an index and rank them, as one job. */
   startSweep: {
-    request: { readonly body: SweepRequest };
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: SweepRequest };
     answer: SweepJobStatus;
   };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly body?: SimulationRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
   };
   /** Volatility, tracking error, beta and correlation of a run as they moved. */
@@ -6402,7 +6443,7 @@ export interface Operations {
   };
   /** Renders a template as a PDF, as a job. */
   renderReport: {
-    request: { readonly body: RenderRequest };
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RenderRequest };
     answer: RenderJobStatus;
   };
   /** Finished renders, newest first. */
@@ -6517,17 +6558,17 @@ export interface Operations {
   };
   /** Reads a store afresh and serves it. */
   activateStore: {
-    request: { readonly params: { readonly store_id: string } };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined };
     answer: LoadJobStatus;
   };
   /** Brings a store up to date from its own source. */
   refreshStore: {
-    request: { readonly params: { readonly store_id: string }; readonly body?: RefreshRequest | null | undefined };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: RefreshJobStatus;
   };
   /** Brings the served store up to date. */
   syncData: {
-    request: { readonly body?: RefreshRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: SyncJobStatus;
   };
   /** What is probably wrong in a store. */
@@ -6557,7 +6598,7 @@ export interface Operations {
   };
   /** Generates a synthetic market into a new store and serves it. */
   generateSynthetic: {
-    request: { readonly body?: GenerateSyntheticRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
   /** Market data of one name, or the values of a series. */

@@ -74,6 +74,7 @@ export const analyticsRoutes = routes({
       schema: BacktestBatchRequest,
       example: { ids: ['LARGE-100', 'EQUAL-100'], if_stale: true },
     },
+    startsJobs: true,
     success: { status: 200, description: 'What became of each, in the order of the ids.', schema: BacktestBatch },
     errors: ['NO_DATA_SOURCE'],
   },

@@ -1,9 +1,19 @@
+import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
-import { readJobRecord, splitRecord, toStatus, traced, type JobIdentity, type JobRecord } from '../job-record.js';
+import { newCallback, putDeliveries } from '../callbacks.js';
+import {
+  readJobRecord,
+  splitRecord,
+  toStatus,
+  traced,
+  type JobIdentity,
+  type JobRecord,
+  type Submitted,
+} from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
 import type { Ending, FoundJob, JobLog, JobQuery, JobQueue, NewJob } from '../queue.js';
 import type { JobState, JobStatus } from '../status.js';
@@ -36,6 +46,11 @@ export interface JobTable {
    * @throws whatever the store or the effect refused with; then nothing has changed
    */
   transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible>;
+  /**
+   * Adds an address that is sent word of the end of a job. Of one that ended meanwhile word is sent at once.
+   * @throws Refusal OVERLOADED when the job has as many as it may
+   */
+  addCallback(job: LiveJob, url: string): Promise<void>;
   /** Takes a running job through a heartbeat. */
   beat(job: LiveJob): void;
   /** Whether the next state of a job is on its way to disk. */
@@ -107,10 +122,12 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const identity = identityOf(job, { created_at: timestamp(), sequence: nextSequence++ });
     const jobId = identity.job_id;
     const life = newLife(message);
+    const url = job.origin?.callback ?? null;
+    const callbacks = url === null ? [] : [newCallback(url)];
     const surplus = history.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX);
     await store.transaction(async (tx) => {
       for (const ended of surplus) if (await isEndedIn(tx, ended)) await tx.delete('job', ended.id);
-      await tx.put('job', jobId, { ...identity, ...life, request } satisfies JobRecord);
+      await tx.put('job', jobId, { ...identity, ...life, request, callbacks } satisfies JobRecord);
       await tx.put('job-input', jobId, { payload });
     });
     for (const ended of surplus) history.forget(ended);
@@ -137,6 +154,29 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       publish(entry, next, event);
       return next;
     });
+    entry.tail = turn.catch(() => undefined);
+    return turn;
+  }
+
+  function addCallback(job: LiveJob, url: string): Promise<void> {
+    const entry = job as Entry;
+    const { identity } = entry;
+    const turn = entry.tail.then(() =>
+      store.transaction(async (tx) => {
+        const { request, callbacks: before } = await submittedIn(tx, identity.job_id);
+        if (before.some((callback) => callback.url === url)) return;
+        assertRoom(identity.job_id, before.length);
+        const job = { ...identity, ...entry.life, request };
+        const added = [newCallback(url)];
+        const callbacks = isTerminal(entry.life.status)
+          ? await putDeliveries(tx, toStatus(job, job, { request, callbacks: added }))
+          : added;
+        const isReplaced =
+          isTerminal(entry.life.status) && !(await isEndedIn(tx, { ...identity, id: identity.job_id }));
+        if (isReplaced) return; // by a later submission under its id, which has callbacks of its own
+        await tx.put('job', identity.job_id, { ...job, callbacks: [...before, ...callbacks] } satisfies JobRecord);
+      }),
+    );
     entry.tail = turn.catch(() => undefined);
     return turn;
   }
@@ -189,14 +229,18 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const entry = live.get(jobId);
     if (entry !== undefined) {
       refresh(entry);
-      return { status: toStatus(entry.identity, entry.life, await requestIn(store, jobId)), artifact: null, revision };
+      return {
+        status: toStatus(entry.identity, entry.life, await submittedIn(store, jobId)),
+        artifact: null,
+        revision,
+      };
     }
     const stored = await store.get('job', jobId);
     if (stored === undefined) return undefined;
     const record = 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
     if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
     const artifact = record.result !== null && 'artifact' in record.result ? record.result.artifact : null;
-    return { status: toStatus(record, record, record.request), artifact, revision };
+    return { status: toStatus(record, record, record), artifact, revision };
   }
 
   async function list({ limit, ...query }: JobQuery): Promise<JobStatus[]> {
@@ -213,6 +257,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     load,
     add,
     transition,
+    addCallback,
     beat: (job) => apply(job as Entry, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
     isSettling: (job) => (job as Entry).isSettling,
     live: (jobId) => live.get(jobId),
@@ -234,6 +279,12 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       watchAll: watchers.watchAll,
     },
   };
+}
+
+/** @throws Refusal OVERLOADED */
+function assertRoom(jobId: string, count: number): void {
+  if (count < LIMITS.MAX_JOB_CALLBACKS) return;
+  throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);
 }
 
 function identityOf(
@@ -270,16 +321,20 @@ interface Change {
 async function writeLife(tx: DocumentTransaction, { identity, life, effect }: Change): Promise<void> {
   await effect?.(tx);
   const { job_id: jobId } = identity;
-  const request = await requestIn(tx, jobId);
-  await tx.put('job', jobId, { ...identity, ...life, request } satisfies JobRecord);
+  const submitted = await submittedIn(tx, jobId);
+  const callbacks = isTerminal(life.status)
+    ? await putDeliveries(tx, toStatus(identity, life, submitted))
+    : submitted.callbacks;
+  await tx.put('job', jobId, { ...identity, ...life, ...submitted, callbacks } satisfies JobRecord);
   if (isTerminal(life.status)) await tx.delete('job-input', jobId);
 }
 
 /** The body as accepted stays on disk only: ten thousand waiting jobs must not hold theirs in memory. */
-async function requestIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<unknown> {
+async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<Submitted> {
   const stored = await store.get('job', jobId);
-  if (stored === undefined || 'unreadable' in stored) return null;
-  return (stored.body as { readonly request?: unknown }).request ?? null;
+  const { request = null, callbacks = [] } =
+    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<Submitted>); // written by `add`
+  return { request, callbacks };
 }
 
 /** A listing leaves out what cannot be read. */

@@ -19,7 +19,7 @@ import type {
 } from '../queue.js';
 import type { JobState, JobStatus } from '../status.js';
 import { createComingJobs } from './coming.js';
-import { createJobTable, type LiveJob } from './job-table.js';
+import { createJobTable, type JobTable, type LiveJob } from './job-table.js';
 import { createLeases } from './leases.js';
 import { createLines } from './lines.js';
 
@@ -73,7 +73,9 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     if (liveHash !== undefined) {
       if (liveHash !== inputHash)
         throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
-      return before === undefined ? await requireStatus(jobId) : before.durable;
+      await before?.durable;
+      await addCallback(table, job);
+      return requireStatus(jobId);
     }
     if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
     const owner = job.origin?.owner ?? '';
@@ -200,6 +202,13 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     ...table.reader,
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };
+}
+
+/** Whoever submits a live job again may want word of its end, too. */
+async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<void> {
+  const job = table.live(jobId);
+  const url = origin?.callback ?? null;
+  if (job !== undefined && url !== null) await table.addCallback(job, url);
 }
 
 function eventOf(ending: Ending, attempt: number, at: string): LifeEvent {

@@ -189,13 +189,19 @@ class Operations:
         """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored."""
         return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body))
 
-    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None) -> Job[c.BacktestRunResult]:
-        """Backtest an index, or a strategy, as a job."""
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body))
+    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None) -> Job[c.BacktestRunResult]:
+        """Backtest an index, or a strategy, as a job.
 
-    def start_backtests(self, body: c.BacktestBatchRequest) -> c.BacktestBatch:
-        """Backtest many indices and strategies, each as a job of its own."""
-        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body))
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback}))
+
+    def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None) -> c.BacktestBatch:
+        """Backtest many indices and strategies, each as a job of its own.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback}))
 
     def list_backtests(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.BacktestRecordCollection:
         """Stored records, by id.
@@ -411,9 +417,12 @@ class Operations:
         """Every objective and model of expected returns with its parameters."""
         return cast("c.ObjectiveTypes", self._transport.json("GET", "/optimise/objective-types"))
 
-    def start_optimisation(self, body: c.OptimisationRunRequest) -> Job[c.OptimisationRunResult]:
-        """Optimises the weights of an index under a constraint set, as a job."""
-        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body))
+    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None) -> Job[c.OptimisationRunResult]:
+        """Optimises the weights of an index under a constraint set, as a job.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback}))
 
     def get_optimisation(self, run_id: str) -> c.OptimisationRunResult:
         """The result of a finished optimisation.
@@ -457,24 +466,34 @@ class Operations:
         """
         self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match)
 
-    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None) -> Job[c.RiskModelView]:
+    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskModelView]:
         """Estimate a risk model as a job.
 
         :param model_id: Id of the risk model.
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback}))
 
-    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None) -> Job[c.ReplayView]:
-        """Run a stored run again, as a job, and say whether it comes out equal."""
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body))
+    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, callback: Optional[str] = None) -> Job[c.ReplayView]:
+        """Run a stored run again, as a job, and say whether it comes out equal.
 
-    def start_sweep(self, body: c.SweepRequest) -> Job[c.SweepView]:
-        """Run many variants of an index and rank them, as one job."""
-        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body))
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"callback": callback}))
 
-    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None) -> Job[c.SimulationView]:
-        """Simulate where the level of a stored run may go, as a job."""
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body))
+    def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None) -> Job[c.SweepView]:
+        """Run many variants of an index and rank them, as one job.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback}))
+
+    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, callback: Optional[str] = None) -> Job[c.SimulationView]:
+        """Simulate where the level of a stored run may go, as a job.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"callback": callback}))
 
     def get_rolling_risk(self, index_id: str, *, window: Optional[int] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Volatility, tracking error, beta and correlation of a run as they moved.
@@ -484,9 +503,12 @@ class Operations:
         """
         return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"window": window, "half_life": half_life}))
 
-    def render_report(self, body: c.RenderRequest) -> Job[c.RenderResult]:
-        """Renders a template as a PDF, as a job."""
-        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body))
+    def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None) -> Job[c.RenderResult]:
+        """Renders a template as a PDF, as a job.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback}))
 
     def list_renders(self, *, index_id: Optional[str] = None, template_id: Optional[str] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.RenderCollection:
         """Finished renders, newest first.
@@ -635,23 +657,28 @@ class Operations:
         """
         self._transport.json("DELETE", f"/data/stores/{word(store_id)}", if_match=if_match)
 
-    def activate_store(self, store_id: str) -> Job[c.DataStore]:
+    def activate_store(self, store_id: str, *, callback: Optional[str] = None) -> Job[c.DataStore]:
         """Reads a store afresh and serves it.
 
         :param store_id: Id of the data store.
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate"))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback}))
 
-    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None) -> Job[c.RefreshResult]:
+    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None) -> Job[c.RefreshResult]:
         """Brings a store up to date from its own source.
 
         :param store_id: Id of the data store.
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback}))
 
-    def sync_data(self, body: Optional[c.RefreshRequest] = None) -> Job[c.RefreshResult]:
-        """Brings the served store up to date."""
-        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body))
+    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None) -> Job[c.RefreshResult]:
+        """Brings the served store up to date.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback}))
 
     def audit_store(self, store_id: str) -> c.DataAudit:
         """What is probably wrong in a store.
@@ -692,9 +719,12 @@ class Operations:
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 
-    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None) -> Job[c.DataStore]:
-        """Generates a synthetic market into a new store and serves it."""
-        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body))
+    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None) -> Job[c.DataStore]:
+        """Generates a synthetic market into a new store and serves it.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}))
 
     def get_prices(self, identifier: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
         """Market data of one name, or the values of a series.

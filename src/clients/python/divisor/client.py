@@ -101,10 +101,15 @@ class Divisor:
             return ready(json.loads(content), self._frames)
         return content.decode() if kind.startswith("text/") else content
 
-    def run(self, path: str, body: Any = None, progress: Optional[Progress] = None) -> Any:
+    def run(self, path: str, body: Any = None, progress: Optional[Progress] = None, callback: Optional[str] = None) -> Any:
         """Starts the job that a route stands for and follows it to its end. Returns its result, also where that is
-        answered at once."""
-        return self._followed(Job(self.transport, self.transport.json("POST", path, {} if body is None else body)), progress)
+        answered at once.
+
+        :param callback: an address that is sent word of the end of the job, beside this
+        """
+        query = None if callback is None else {"callback": callback}
+        answer = self.transport.json("POST", path, {} if body is None else body, query)
+        return self._followed(Job(self.transport, answer), progress)
 
     def wait(self, job: Union[str, Mapping[str, Any], "Job[Any]"], progress: Optional[Progress] = None) -> Any:
         """Follows a job, given by its id or status, to its end. Returns its result.

@@ -261,6 +261,8 @@ class BacktestJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[BacktestRunResult]
 
@@ -1939,7 +1941,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2186,6 +2188,8 @@ class GenerateJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[DataStore]
 
@@ -2858,6 +2862,23 @@ class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=
     group_caps: t.Sequence[GroupCapInput]
 
 
+class JobCallback(t.TypedDict):
+    #: Header webhook-id of the message, the same in every attempt.
+    delivery_id: str
+    #: Where the message goes.
+    url: str
+    #: `waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.
+    state: t.Literal["waiting", "due", "delivered", "failed"]
+    #: Attempts that have been made.
+    attempts: int
+    #: Time of the last of them.
+    last_attempt_at: t.Optional[str]
+    #: Why the last attempt failed; null when it did not.
+    last_error: t.Optional[str]
+    #: Set exactly while it is due.
+    next_attempt_at: t.Optional[str]
+
+
 class JobCollection(t.TypedDict):
     #: Newest first; every result is null.
     jobs: t.Sequence[JobStatus]
@@ -2896,6 +2917,8 @@ class JobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded; its shape is that of the kind.
     result: t.Any
 
@@ -3135,6 +3158,8 @@ class LoadJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[DataStore]
 
@@ -3525,6 +3550,8 @@ class OptimisationJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[OptimisationRunResult]
 
@@ -4425,6 +4452,8 @@ class RefreshJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[RefreshResult]
 
@@ -4599,6 +4628,8 @@ class RenderJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[RenderResult]
 
@@ -4676,6 +4707,8 @@ class ReplayJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[ReplayView]
 
@@ -4919,6 +4952,8 @@ class RiskModelJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[RiskModelView]
 
@@ -5366,6 +5401,8 @@ class SimulationJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[SimulationView]
 
@@ -5654,6 +5691,8 @@ class SweepJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[SweepView]
 
@@ -5820,6 +5859,8 @@ class SyncJobStatus(t.TypedDict):
     request_id: t.Optional[str]
     #: Trace that this request was part of, by its header traceparent.
     trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded.
     result: t.Optional[RefreshResult]
 

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import type { BodyReader, DocumentTransaction } from '#store/port.js';
+import type { JobCallback, JobStatus } from './status.js';
+
+/** A message that is still to be delivered: a document of its own, so that it survives the job and the process. */
+export interface Delivery {
+  readonly delivery_id: string;
+  readonly job_id: string;
+  readonly url: string;
+  readonly attempts: number;
+  readonly next_attempt_at: string;
+  /** JSON as it is signed and sent. */
+  readonly body: string;
+}
+
+export function newCallback(url: string): JobCallback {
+  return {
+    delivery_id: randomUUID(),
+    url,
+    state: 'waiting',
+    attempts: 0,
+    last_attempt_at: null,
+    last_error: null,
+    next_attempt_at: null,
+  };
+}
+
+/**
+ * Puts the messages of an ended job beside the state that ends it.
+ * @returns the callbacks as they are stored with the job
+ */
+export async function putDeliveries(tx: DocumentTransaction, job: JobStatus): Promise<readonly JobCallback[]> {
+  const endedAt = job.finished_at ?? job.created_at;
+  const { callbacks, ...data } = job;
+  const body = JSON.stringify({ type: `job.${job.status}`, timestamp: endedAt, data: { ...data, result: null } });
+  for (const { delivery_id: id, url } of callbacks) {
+    const delivery = { delivery_id: id, job_id: job.job_id, url, attempts: 0, next_attempt_at: endedAt, body };
+    await tx.put('delivery', id, delivery satisfies Delivery);
+    tx.publish({ type: 'delivery-due', delivery_id: id });
+  }
+  return callbacks.map((callback) => ({ ...callback, state: 'due' as const, next_attempt_at: endedAt }));
+}
+
+/** A stored body as a delivery, or undefined when it is none. */
+export const readDelivery: BodyReader<Delivery> = (body, id) => {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const delivery: Partial<Record<keyof Delivery, unknown>> = body; // its members are checked next
+  const isDelivery =
+    delivery.delivery_id === id &&
+    Number.isInteger(delivery.attempts) &&
+    [delivery.job_id, delivery.url, delivery.next_attempt_at, delivery.body].every((each) => typeof each === 'string');
+  return isDelivery ? (body as Delivery) : undefined;
+};

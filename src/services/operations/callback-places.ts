@@ -1,0 +1,83 @@
+import { BlockList, isIP } from 'node:net';
+
+export interface CallbackPlaceOptions {
+  /** `host` for the port of the scheme, or `host:port`. */
+  readonly hosts: readonly string[];
+  /** Whether addresses of this machine and of private networks are allowed. */
+  readonly isPrivateAllowed: boolean;
+  /** Whether messages can be signed. */
+  readonly hasSecret: boolean;
+}
+
+/** Where messages may go. */
+export interface CallbackPlaces {
+  /** Why none may go to an address; undefined when it may. */
+  problemOf(url: string): Problem | undefined;
+  /** Whether a connection may be made to an address of IP. */
+  isAddressAllowed(address: string): boolean;
+}
+
+interface Problem {
+  readonly reason: string;
+  readonly isFinal: true;
+}
+
+export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: CallbackPlaceOptions): CallbackPlaces {
+  const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+  const isAddressAllowed = (address: string): boolean =>
+    !isIn(NOWHERE, address) && (isPrivateAllowed || !isIn(PRIVATE, address));
+
+  return {
+    isAddressAllowed,
+    problemOf(text) {
+      const url = URL.parse(text);
+      if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
+        return problem('The callback must be an http or https URL.');
+      if (url.username !== '' || url.password !== '')
+        return problem('The callback must hold no user and no password: jobs tell it to whoever may read them.');
+      if (!hasSecret || allowed.size === 0)
+        return problem(
+          'Callbacks are not configured on this service (--callback-hosts, DIVISOR_CALLBACK_HOSTS, DIVISOR_CALLBACK_SECRET).',
+        );
+      const host = url.hostname.toLowerCase();
+      const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
+      if (!allowed.has(`${host}:${port}`) && !(url.port === '' && allowed.has(host)))
+        return problem('The host of the callback is none of those the operator allows (DIVISOR_CALLBACK_HOSTS).');
+      const address = host.replace(/^\[|\]$/g, '');
+      return isIP(address) !== 0 && !isAddressAllowed(address)
+        ? problem('The callback is a private address, which the operator does not allow (--callback-private).')
+        : undefined;
+    },
+  };
+}
+
+/** This machine and private networks. @source IANA special-purpose address registries */
+const PRIVATE = rangesOf(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']);
+
+/**
+ * Where no receiver is: unspecified, link-local (cloud metadata), multicast, reserved, and addresses of IPv6 that lead
+ * to one of IPv4.
+ * @source the same
+ */
+const NOWHERE = rangesOf([
+  '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
+  '::/128 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',
+]);
+
+function rangesOf(lists: readonly string[]): BlockList {
+  const ranges = new BlockList();
+  for (const range of lists.flatMap((list) => list.split(' '))) {
+    const [address = '', bits = ''] = range.split('/');
+    ranges.addSubnet(address, Number(bits), familyOf(address));
+  }
+  return ranges;
+}
+
+/** An address of IPv4 written as one of IPv6 is found in the ranges of IPv4, too. */
+const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, familyOf(address));
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 6 ? 'ipv6' : 'ipv4';
+}
+
+const problem = (reason: string): Problem => ({ reason, isFinal: true });

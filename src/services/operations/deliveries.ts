@@ -1,0 +1,161 @@
+import { LIMITS } from '#domain/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { readDelivery, type Delivery } from '#jobs/callbacks.js';
+import type { Clock } from '#jobs/clock.js';
+import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
+import type { JobLog } from '#jobs/queue.js';
+import type { JobCallback } from '#jobs/status.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { CallbackPlaces } from './callback-places.js';
+
+/** One attempt to deliver. @returns undefined when the receiver accepted, else why it did not */
+export type Send = (delivery: Delivery) => Promise<Failure | undefined>;
+
+export interface Failure {
+  readonly reason: string;
+  /** The receiver wants no more of it. */
+  readonly isFinal: boolean;
+}
+
+/**
+ * Messages about ended jobs, delivered at least once: each is a document until its receiver has accepted it or all
+ * attempts have failed.
+ */
+export interface Deliveries {
+  /** @throws Refusal VALIDATION_FAILED where no message may go to, OVERLOADED when too many wait */
+  assertAccepted(url: string): void;
+  /** Goes on with what the last process left. */
+  start(): Promise<void>;
+  /** Resolves when no attempt is under way; what is left is for the next process. */
+  close(): Promise<void>;
+}
+
+export interface DeliveriesDependencies {
+  readonly documents: DocumentStore;
+  readonly places: CallbackPlaces;
+  readonly send: Send;
+  readonly clock: Clock;
+  readonly log: JobLog;
+}
+
+/** Attempts under way at once. */
+const SENDING_MAX = 4;
+/** Pause after the first failure; it doubles with every other. */
+const FIRST_PAUSE_MS = 1000;
+const PAUSE_MS_MAX = 3_600_000;
+
+export function createDeliveries({ documents, places, send, clock, log }: DeliveriesDependencies): Deliveries {
+  /** Deliveries that wait for their time, and how to call that off. */
+  const waiting = new Map<string, () => void>();
+  /** Deliveries whose time has come, oldest first. */
+  const due = new Set<string>();
+  const sending = new Map<string, Promise<void>>();
+  let isClosed = false;
+  const unsubscribe = documents.subscribe('delivery-due', ({ delivery_id: id }) => become(id));
+
+  function become(id: string): void {
+    if (isClosed) return;
+    waiting.delete(id);
+    due.add(id);
+    sendNext();
+  }
+
+  function sendNext(): void {
+    for (const id of due) {
+      if (sending.size >= SENDING_MAX) return;
+      due.delete(id);
+      sending.set(
+        id,
+        attempt(id)
+          .catch((thrown: unknown) => {
+            // What became of the attempt could not be written (a full disk): it is made again.
+            log.error({ delivery_id: id, err: thrown }, 'the delivery of a callback could not be recorded');
+            retryAt(id, clock.now() + FIRST_PAUSE_MS * 60);
+          })
+          .finally(() => {
+            sending.delete(id);
+            if (!isClosed) sendNext();
+          }),
+      );
+    }
+  }
+
+  function retryAt(id: string, atMs: number): void {
+    if (isClosed) return;
+    waiting.set(
+      id,
+      clock.after(Math.min(Math.max(atMs - clock.now(), 0), PAUSE_MS_MAX), () => become(id)),
+    );
+  }
+
+  async function attempt(id: string): Promise<void> {
+    const stored = await documents.get('delivery', id);
+    const delivery = stored === undefined || 'unreadable' in stored ? undefined : readDelivery(stored.body, id);
+    if (delivery === undefined) return;
+    // The operator may have taken the host from the list since.
+    const failure = places.problemOf(delivery.url) ?? (await send(delivery));
+    const after = outcomeOf(delivery, failure, clock.now());
+    await documents.transaction((tx) => record(tx, delivery, after), { reserve: true });
+    const { state, attempts, next_attempt_at: next, last_error: error } = after;
+    log.info({ delivery_id: id, job_id: delivery.job_id, state, attempts, error }, 'callback sent');
+    if (next !== null) retryAt(id, Date.parse(next));
+  }
+
+  return {
+    assertAccepted(url) {
+      const problem = places.problemOf(url);
+      if (problem !== undefined) throw notAllowed(url, problem.reason);
+      const count = waiting.size + due.size + sending.size;
+      if (count >= LIMITS.MAX_WAITING_CALLBACKS)
+        throw new Refusal(
+          'OVERLOADED',
+          `${count} messages of callbacks wait to be delivered (limit ${LIMITS.MAX_WAITING_CALLBACKS}).`,
+        );
+    },
+    async start() {
+      const { documents: left } = await documents.list('delivery', readDelivery);
+      for (const { delivery_id: id, next_attempt_at: at } of left)
+        if (!due.has(id) && !sending.has(id)) retryAt(id, Date.parse(at));
+    },
+    async close() {
+      isClosed = true;
+      unsubscribe();
+      for (const callOff of waiting.values()) callOff();
+      await Promise.allSettled(sending.values());
+    },
+  };
+}
+
+type Outcome = Pick<JobCallback, 'state' | 'attempts' | 'last_attempt_at' | 'last_error' | 'next_attempt_at'>;
+
+function outcomeOf({ attempts: before }: Delivery, failure: Failure | undefined, nowMs: number): Outcome {
+  const attempts = before + 1;
+  const told = { attempts, last_attempt_at: formatTimestamp(nowMs), last_error: failure?.reason ?? null };
+  if (failure === undefined) return { state: 'delivered', ...told, next_attempt_at: null };
+  if (failure.isFinal || attempts >= LIMITS.MAX_CALLBACK_ATTEMPTS)
+    return { state: 'failed', ...told, next_attempt_at: null };
+  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** before, PAUSE_MS_MAX);
+  return { state: 'due', ...told, next_attempt_at: formatTimestamp(nowMs + pauseMs) };
+}
+
+/** Writes what became of an attempt: the delivery goes once it is settled, and the job tells, if it is still there. */
+async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outcome): Promise<void> {
+  const { delivery_id: id, job_id: jobId } = delivery;
+  const { attempts, next_attempt_at: next } = outcome;
+  if (next === null) await tx.delete('delivery', id);
+  else await tx.put('delivery', id, { ...delivery, attempts, next_attempt_at: next } satisfies Delivery);
+  const stored = await tx.get('job', jobId);
+  const job = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
+  if (job?.callbacks.some((callback) => callback.delivery_id === id) !== true) return;
+  const callbacks = job.callbacks.map((callback) =>
+    callback.delivery_id === id ? { ...callback, ...outcome } : callback,
+  );
+  await tx.put('job', jobId, { ...job, callbacks } satisfies JobRecord);
+}
+
+function notAllowed(url: string, reason: string): Refusal {
+  return refuseWithFindings('query', [
+    { severity: 'error', code: 'CALLBACK_NOT_ALLOWED', path: 'callback', message: reason, value: url },
+  ]);
+}

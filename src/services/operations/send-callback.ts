@@ -1,0 +1,98 @@
+import { createHmac } from 'node:crypto';
+import { lookup } from 'node:dns';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { LIMITS } from '#domain/limits.js';
+import type { Delivery } from '#jobs/callbacks.js';
+import type { CallbackPlaces } from './callback-places.js';
+import type { Failure, Send } from './deliveries.js';
+
+export interface SendOptions {
+  readonly places: Pick<CallbackPlaces, 'isAddressAllowed'>;
+  /** `whsec_` and base64; a message is signed with each. */
+  readonly secrets: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * Sends messages as POST requests signed by HMAC-SHA256. Redirects are not followed, the answer's body is not read, and
+ * the connection goes to an address that was checked after it was looked up.
+ * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
+ */
+export function createSend({ places, secrets, now }: SendOptions): Send {
+  const checkedLookup: LookupFunction = (host, options, done) => {
+    lookup(host, { ...options, all: true }, (failure, addresses) => {
+      if (failure !== null) return done(failure, '');
+      const allowed = addresses.filter(({ address }) => places.isAddressAllowed(address));
+      const [first] = allowed;
+      if (first === undefined) return done(new Error('the host has no address that callbacks may go to'), '');
+      return options.all === true ? done(null, allowed) : done(null, first.address, first.family);
+    });
+  };
+
+  return async (delivery) => {
+    const { url, body } = delivery;
+    const seconds = Math.floor(now() / 1000);
+    const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+    try {
+      const status = await new Promise<number>((resolve, reject) => {
+        const outgoing = send(
+          url,
+          {
+            method: 'POST',
+            agent: false,
+            lookup: checkedLookup,
+            signal: AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000),
+            headers: {
+              'Content-Type': 'application/json',
+              'Content-Length': Buffer.byteLength(body),
+              'User-Agent': 'divisor',
+              'webhook-id': delivery.delivery_id,
+              'webhook-timestamp': String(seconds),
+              'webhook-signature': signatureOf(delivery, seconds, secrets),
+            },
+          },
+          (answer: IncomingMessage) => {
+            resolve(answer.statusCode ?? 0);
+            answer.destroy();
+          },
+        );
+        outgoing.on('error', reject);
+        outgoing.end(body);
+      });
+      return failureOf(status);
+    } catch (thrown) {
+      return { reason: reasonOf(thrown as Error), isFinal: false }; // node throws nothing else
+    }
+  };
+}
+
+/** Base64 of the HMAC of id, time and body, one for each secret. */
+export function signatureOf(
+  { delivery_id: id, body }: Pick<Delivery, 'delivery_id' | 'body'>,
+  seconds: number,
+  secrets: readonly string[],
+): string {
+  return secrets
+    .map((secret) => {
+      const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+      return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`;
+    })
+    .join(' ');
+}
+
+const GONE = 410;
+
+function failureOf(status: number): Failure | undefined {
+  if (status >= 200 && status < 300) return undefined;
+  return { reason: `The receiver answered ${status}.`, isFinal: status === GONE };
+}
+
+/** Nothing of the network behind the service but that it failed, and by which code. */
+function reasonOf({ name, message, ...failure }: Error & { readonly code?: string }): string {
+  if (name === 'AbortError' || name === 'TimeoutError')
+    return `The receiver did not answer within ${LIMITS.MAX_CALLBACK_SECONDS} seconds.`;
+  return `The receiver was not reached: ${failure.code ?? message}.`;
+}

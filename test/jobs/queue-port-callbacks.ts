@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '#domain/limits.js';
+import { readDelivery } from '#jobs/callbacks.js';
+import type { NewJob } from '#jobs/queue.js';
+import { job, succeed, type Queues } from './queue-port-world.js';
+
+const called = (url: string): Partial<NewJob> => ({
+  origin: { owner: 'key', requestId: 'r', traceId: null, callback: url },
+});
+
+export function describeCallbacks({ joined }: Queues): void {
+  describe('a callback', () => {
+    test('is a message for each client from the moment the job has ended, and none before', async () => {
+      const { queue, documents, claimed, statusOf } = await joined();
+      const due: string[] = [];
+      documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
+      const urls = ['https://one.test/', 'https://two.test/'];
+      // The same work twice is one job, with two who want word of it; who asks again gets it once.
+      for (const url of [...urls, ...urls]) await queue.submit(job('a', called(url)));
+      await queue.submit(job('a'));
+      expect((await statusOf('a'))!.callbacks).toMatchObject(
+        urls.map((url) => ({ url, state: 'waiting', attempts: 0 })),
+      );
+      const { lease } = await claimed();
+      expect(await documents.ids('delivery')).toEqual([]);
+      await queue.complete(lease, succeed);
+      const { callbacks, finished_at: endedAt, result } = (await statusOf('a'))!;
+      expect(callbacks).toMatchObject(urls.map((url) => ({ url, state: 'due', next_attempt_at: endedAt })));
+      expect(result).toBe(42);
+      const { documents: messages } = await documents.list('delivery', readDelivery);
+      expect(due.toSorted()).toEqual(messages.map(({ delivery_id: id }) => id).toSorted());
+      for (const { url, body } of messages) {
+        expect(urls).toContain(url);
+        expect(JSON.parse(body)).toMatchObject({
+          type: 'job.succeeded',
+          timestamp: endedAt,
+          data: { job_id: 'backtest:a', status: 'succeeded', request: { start: null }, result: null },
+        });
+      }
+    });
+
+    test('tells of a cancelled and of a failed job, too', async () => {
+      const { queue, documents, claimed } = await joined();
+      await queue.submit(job('a', called('https://one.test/')));
+      await queue.cancel('backtest:a');
+      await queue.submit(job('b', called('https://one.test/')));
+      const error = { code: 'INTERNAL', message: 'It failed.', detail: null } as const;
+      await queue.complete((await claimed()).lease, { type: 'fail', error });
+      const { documents: messages } = await documents.list('delivery', readDelivery);
+      expect(messages.map(({ body }) => JSON.parse(body).type).toSorted()).toEqual(['job.cancelled', 'job.failed']);
+    });
+
+    test('is refused beyond the number of one job', async () => {
+      const { queue } = await joined();
+      const submit = (i: number) => queue.submit(job('a', called(`https://one.test/${i}`)));
+      for (let i = 0; i < LIMITS.MAX_JOB_CALLBACKS; i++) await submit(i);
+      await expect(submit(LIMITS.MAX_JOB_CALLBACKS)).rejects.toMatchObject({ code: 'OVERLOADED' });
+    });
+  });
+}

@@ -1,0 +1,127 @@
+import { createHmac } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { JobStatus } from '#jobs/status.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** The key of the secret that the service is given. */
+const KEY = Buffer.from('a key of at least 24 bytes, for tests');
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A receiver that answers as the test says. */
+async function receiver() {
+  const received: Received[] = [];
+  const state = { status: 204, redirect: '' };
+  let arrived = (): void => {};
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      received.push({ headers: incoming.headers, body: Buffer.concat(chunks).toString() });
+      outgoing.writeHead(state.status, state.redirect === '' ? {} : { Location: state.redirect }).end();
+      arrived();
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  return {
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    state,
+    /** Resolves when there are so many messages. */
+    async count(least: number) {
+      while (received.length < least) await new Promise<void>((resolve) => void (arrived = resolve));
+    },
+    close: () => server.close(),
+  };
+}
+
+let hooks: Awaited<ReturnType<typeof receiver>>;
+let service: RunningService;
+beforeAll(async () => {
+  hooks = await receiver();
+  service = await runService(['--callback-hosts', hooks.host, '--callback-private', 'on'], {
+    DIVISOR_CALLBACK_SECRET: `whsec_${KEY.toString('base64')}`,
+  });
+}, 60_000);
+afterAll(async () => {
+  await service.close();
+  hooks.close();
+});
+
+const url = (path: string) => `http://${hooks.host}${path}`;
+const generate = async (id: string, path: string) => {
+  const market = { store_id: id, assets: 2, start: '2021-01-04', end: '2021-03-31', activate: false };
+  const callback = encodeURIComponent(url(path));
+  const { status, body } = await service.ask<JobStatus>('POST', `/data/synthetic?callback=${callback}`, market);
+  expect([status, body.callbacks]).toMatchObject([202, [{ url: url(path), state: 'waiting', attempts: 0 }]]);
+  return body;
+};
+/** The callback of a job once it is in a state. */
+async function reached(jobId: string, state: string) {
+  for (;;) {
+    const { callbacks } = (await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body;
+    if (callbacks[0]?.state === state) return callbacks[0];
+  }
+}
+
+test('word of a job comes signed, again until it is accepted, and the job tells', async () => {
+  hooks.state.status = 500;
+  const { job_id: jobId, callbacks } = await generate('a', '/hook?of=a');
+  await hooks.count(1);
+  hooks.state.status = 204;
+  await hooks.count(2);
+  const told = await reached(jobId, 'delivered');
+  expect(told).toMatchObject({ attempts: 2, last_error: null, next_attempt_at: null });
+  expect(hooks.received).toHaveLength(2);
+  for (const { headers, body } of hooks.received) {
+    const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = headers;
+    expect(id).toBe(callbacks[0]!.delivery_id);
+    expect(signature).toBe(`v1,${createHmac('sha256', KEY).update(`${id}.${at}.${body}`).digest('base64')}`);
+  }
+  const { data, ...rest } = JSON.parse(hooks.received[0]!.body);
+  const { body: job } = await service.ask<JobStatus>('GET', `/jobs/${jobId}`);
+  expect(rest).toEqual({ type: 'job.succeeded', timestamp: job.finished_at });
+  const { callbacks: _callbacks, ...status } = job;
+  expect(data).toEqual({ ...status, result: null });
+}, 60_000);
+
+test('what was not accepted before a stop is delivered after the start, once the receiver takes it', async () => {
+  hooks.state.status = 503;
+  const before = hooks.received.length;
+  const { job_id: jobId, callbacks } = await generate('b', '/hook');
+  await hooks.count(before + 1);
+  expect(await reached(jobId, 'due')).toMatchObject({ url: url('/hook') });
+  await service.restart(async () => {
+    hooks.state.status = 200;
+  });
+  expect((await reached(jobId, 'delivered')).attempts).toBeGreaterThan(1);
+  expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
+}, 60_000);
+
+test('a redirect is a failure, and what is gone is not tried again', async () => {
+  Object.assign(hooks.state, { status: 302, redirect: url('/elsewhere') });
+  const before = hooks.received.length;
+  const { job_id: jobId } = await generate('c', '/hook');
+  await hooks.count(before + 1);
+  Object.assign(hooks.state, { status: 410, redirect: '' });
+  expect(await reached(jobId, 'failed')).toMatchObject({ last_error: 'The receiver answered 410.' });
+}, 60_000);
+
+test('an address that is not allowed is refused before anything is queued, and only where jobs start', async () => {
+  const elsewhere = encodeURIComponent('https://elsewhere.test/');
+  expect(await service.refusal('POST', `/data/synthetic?callback=${elsewhere}`, { store_id: 'd' })).toMatchObject({
+    status: 422,
+    detail: { findings: [{ code: 'CALLBACK_NOT_ALLOWED', path: 'callback' }] },
+  });
+  expect(await service.refusal('GET', '/jobs/generate:d')).toMatchObject({ status: 404 });
+  expect(await service.refusal('GET', `/jobs?callback=${elsewhere}`)).toMatchObject({ status: 422 });
+});
+
+test('a service with hosts and no secret does not start', async () => {
+  await expect(runService(['--callback-hosts', 'hooks.test'])).rejects.toThrow(/DIVISOR_CALLBACK_SECRET/);
+});

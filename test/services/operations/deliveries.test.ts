@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest';
+import { LIMITS } from '#domain/limits.js';
+import type { Delivery } from '#jobs/callbacks.js';
+import { createCallbackPlaces } from '#services/operations/callback-places.js';
+import { createDeliveries, type Failure, type Send } from '#services/operations/deliveries.js';
+import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { createTestClock } from '../../jobs/test-clock.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const URL_OF_TEST = 'https://hooks.test/end';
+const log = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** Deliveries on documents of their own. @param answers of the receiver, one after the other; the last for all others */
+async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
+  const home = await openHome(await newFolder());
+  const { documents, close } = await openStore({ home, onFailure: () => {} });
+  const time = createTestClock();
+  const sent: { readonly delivery: Delivery; readonly atMs: number }[] = [];
+  const send: Send = async (delivery) => {
+    sent.push({ delivery, atMs: time.clock.monotonicMs() });
+    return answers[Math.min(sent.length, answers.length) - 1];
+  };
+  const places = createCallbackPlaces({ hosts, isPrivateAllowed: false, hasSecret: true });
+  const open = () => createDeliveries({ documents, places, send, clock: time.clock, log });
+  const add = (id: string) =>
+    documents.transaction(async (tx) => {
+      const next_attempt_at = formatTimestamp(time.clock.now());
+      const delivery = { delivery_id: id, job_id: 'backtest:A', url: URL_OF_TEST, attempts: 0, next_attempt_at };
+      await tx.put('delivery', id, { ...delivery, body: '{}' } satisfies Delivery);
+      tx.publish({ type: 'delivery-due', delivery_id: id });
+    });
+  /** Lets time pass until something holds. */
+  const until = async (holds: () => boolean | Promise<boolean>) => {
+    while (!(await holds())) await time.pass(1000);
+  };
+  return {
+    documents,
+    open,
+    add,
+    sent,
+    until,
+    async discard() {
+      await close();
+      await home.close();
+    },
+  };
+}
+
+const busy: Failure = { reason: 'The receiver answered 503.', isFinal: false };
+const left = async ({ documents }: Awaited<ReturnType<typeof world>>) => (await documents.ids('delivery')).length;
+
+test('a message is sent until its receiver accepts it, after pauses that double', async () => {
+  const here = await world([busy, busy, busy, undefined]);
+  const deliveries = here.open();
+  await here.add('a');
+  await here.until(async () => (await left(here)) === 0);
+  const pauses = here.sent.slice(1).map(({ atMs }, i) => atMs - here.sent[i]!.atMs);
+  // At least as long as told; a step of this clock is a second.
+  for (const [i, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(1000 * 2 ** i);
+  expect(here.sent.map(({ delivery }) => delivery.delivery_id)).toEqual(['a', 'a', 'a', 'a']);
+  await deliveries.close();
+  await here.discard();
+});
+
+test('it is given up after the last attempt, or when the receiver wants no more of it', async () => {
+  const here = await world([busy]);
+  const deliveries = here.open();
+  await here.add('a');
+  await here.until(async () => (await left(here)) === 0);
+  expect(here.sent).toHaveLength(LIMITS.MAX_CALLBACK_ATTEMPTS);
+  await deliveries.close();
+  await here.discard();
+
+  const gone = await world([{ reason: 'The receiver answered 410.', isFinal: true }]);
+  const others = gone.open();
+  await gone.add('a');
+  await gone.until(async () => (await left(gone)) === 0);
+  expect(gone.sent).toHaveLength(1);
+  await others.close();
+  await gone.discard();
+}, 60_000);
+
+test('what a process left is delivered by the next, with the attempts it had', async () => {
+  const here = await world([busy, undefined]);
+  const first = here.open();
+  await here.add('a');
+  await here.until(async () => {
+    const stored = await here.documents.get('delivery', 'a');
+    return stored !== undefined && !('unreadable' in stored) && (stored.body as Delivery).attempts === 1;
+  });
+  await first.close();
+  expect(here.sent).toHaveLength(1);
+  const second = here.open();
+  await second.start();
+  await here.until(async () => (await left(here)) === 0);
+  expect(here.sent.map(({ delivery }) => delivery.attempts)).toEqual([0, 1]);
+  await second.close();
+  await here.discard();
+});
+
+test('nothing is sent to a host that the operator took from the list', async () => {
+  const here = await world([undefined], ['other.test']);
+  const deliveries = here.open();
+  await here.add('a');
+  await here.until(async () => (await left(here)) === 0);
+  expect(here.sent).toEqual([]);
+  await deliveries.close();
+  await here.discard();
+});
+
+test.each([
+  ['https://hooks.test/end', undefined],
+  ['https://HOOKS.test:443/end', undefined],
+  ['http://hooks.test/', undefined],
+  ['https://hooks.test:8443/end', /none of those/],
+  ['https://ported.test:8443/end', undefined],
+  ['https://ported.test/end', /none of those/],
+  ['https://hooks.test.evil.test/', /none of those/],
+  ['https://hooks.test@evil.test/', /no user/],
+  ['ftp://hooks.test/', /http or https/],
+  ['hooks.test/end', /http or https/],
+  ['http://127.0.0.1/', /private address/],
+  ['http://2130706433/', /private address/],
+  ['http://[::ffff:127.0.0.1]/', /private address/],
+  ['http://10.1.2.3/', /private address/],
+  ['http://8.8.8.8/', undefined],
+])('a callback at %s', (url, reason) => {
+  const hosts = ['hooks.test', 'ported.test:8443', '127.0.0.1', '[::ffff:7f00:1]', '10.1.2.3', '8.8.8.8'];
+  const { problemOf } = createCallbackPlaces({ hosts, isPrivateAllowed: false, hasSecret: true });
+  if (reason === undefined) expect(problemOf(url)).toBeUndefined();
+  else expect(problemOf(url)?.reason).toMatch(reason);
+});
+
+test('private networks are reached where they are allowed, and never where metadata of a cloud is', () => {
+  const allowed = createCallbackPlaces({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
+  expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(allowed)).toEqual(Array(5).fill(true));
+  expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(allowed)).toEqual(Array(5).fill(false));
+  const refused = createCallbackPlaces({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
+  expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(refused)).toEqual(Array(4).fill(false));
+});

@@ -32,6 +32,7 @@ import { comparedWith } from './compared.js';
 import { groupOf, groupSpells, ownGroup } from './groups.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
+import { measureByModel } from './model-risk.js';
 import { openedMarket } from './open-markets.js';
 import {
   heldByName,
@@ -114,21 +115,18 @@ function withRuns<T>(
   return first === undefined ? use(opened) : withRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
 }
 
-async function showWeights({ columns, asOf, risk, benchmark, market: handle }: WeightsViewInput): Promise<object> {
+async function showWeights(input: WeightsViewInput): Promise<object> {
+  const { columns, asOf, risk, model = null, benchmark, market: handle } = input;
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const market = handle && openedMarket(handle);
   const { compared, measured } = await onEngine((engine) => {
     const other = benchmark && comparedWith(benchmark, requireMarket(market), held.header);
     const compared = other && other.weightsOn(engine, held.weights.day);
+    const against = other && { id: other.id, weights: compared! };
+    if (model !== null) return { compared, measured: measureByModel(model, held.weights, against) };
     return {
       compared,
-      measured: risk
-        ? measureRisk(engine, {
-            held,
-            market: other?.market ?? market!,
-            benchmark: other && { id: other.id, weights: compared! },
-          })
-        : null,
+      measured: risk ? measureRisk(engine, { held, market: other?.market ?? market!, benchmark: against }) : null,
     };
   });
   return weightsView({

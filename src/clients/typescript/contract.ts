@@ -55,6 +55,8 @@ export interface ActiveRiskPayload {
   readonly covered_weight: number;
   /** Contributions of names that only the benchmark holds. */
   readonly contributions_not_held: Readonly<Record<string, number>>;
+  /** Stored model that it is measured by; null for one estimated over the window of the run. */
+  readonly risk_model: string | null;
   /** Names without an estimate. */
   readonly uncovered: readonly string[];
   /** First date of the run's levels: the span given to the estimate. */
@@ -4558,6 +4560,8 @@ export interface RiskPayload {
   readonly volatility: number;
   /** Share of the weights that the estimate speaks for. */
   readonly covered_weight: number;
+  /** Stored model that it is measured by; null for one estimated over the window of the run. */
+  readonly risk_model: string | null;
   /** Names without an estimate. */
   readonly uncovered: readonly string[];
   /** First date of the run's levels: the span given to the estimate. */
@@ -6288,7 +6292,7 @@ export interface Operations {
   };
   /** What the index holds on a date, with concentration, drift and risk. */
   getWeights: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined } | undefined };
     answer: WeightsView;
   };
   /** Active variance against a benchmark index, split into factors and the rest. */

@@ -203,9 +203,12 @@ export const analyticsRoutes = routes({
           'Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.',
       }),
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
+      risk_model: Id.optional().meta({
+        description: 'Stored risk model to measure risk by, which then needs no prices; adds risk contributions.',
+      }),
     }),
     success: { status: 200, description: 'The weights.', schema: WeightsView },
-    errors: [...priceErrors, ...benchmarkErrors],
+    errors: [...priceErrors, ...benchmarkErrors, 'RISK_MODEL_NOT_FOUND'],
   },
   getFactorRisk: {
     method: 'GET',

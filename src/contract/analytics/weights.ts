@@ -27,8 +27,15 @@ const riskWindow = {
   window_start: z.string().nullable(),
   window_end: z.string().nullable(),
 };
+const measured = {
+  risk_model: z
+    .string()
+    .nullable()
+    .meta({ description: 'Stored model that it is measured by; null for one estimated over the window of the run.' }),
+  ...riskWindow,
+};
 export const RiskPayload = z
-  .strictObject({ volatility: z.number(), covered_weight: z.number(), ...riskWindow })
+  .strictObject({ volatility: z.number(), covered_weight: z.number(), ...measured })
   .meta({ id: 'RiskPayload' });
 export const ActiveRiskPayload = z
   .strictObject({
@@ -36,7 +43,7 @@ export const ActiveRiskPayload = z
     tracking_error: z.number(),
     covered_weight: z.number(),
     contributions_not_held: z.record(z.string(), z.number()),
-    ...riskWindow,
+    ...measured,
   })
   .meta({ id: 'ActiveRiskPayload' });
 

@@ -9,7 +9,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
-import type { ModelFiles } from './indices.js';
+import type { ModelFile, ModelFiles } from './indices.js';
 
 /** Views of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
 export type RunViewInput =
@@ -131,11 +131,19 @@ export interface ComparedWith {
   readonly models?: ModelFiles;
 }
 
+/** A stored risk model with the window of its returns. */
+export interface MeasuringModel extends ModelFile {
+  readonly modelId: string;
+  readonly observedStart: string;
+}
+
 export interface WeightsViewInput {
   readonly view: 'weights';
   readonly columns: string;
   readonly asOf: string | null;
   readonly risk: boolean;
+  /** The stored model that risk is measured by; by default it is estimated over the run's window. */
+  readonly model?: MeasuringModel | null;
   readonly benchmark: ComparedWith | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;

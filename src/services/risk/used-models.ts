@@ -6,6 +6,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
+import type { MeasuringModel } from '#jobs/tasks/views.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
@@ -58,6 +59,16 @@ export async function modelFiles(
 
 function modelFile(artifacts: Pick<ArtifactStore, 'path'>, document: RiskModelDocument): ModelFiles[string] {
   return { path: artifacts.path(document.covariance), ...contentOf(plannedModel(document)) };
+}
+
+/** A stored model for a view that measures by it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function measuringModel(
+  reader: Reader,
+  artifacts: Pick<ArtifactStore, 'path'>,
+  modelId: string,
+): Promise<MeasuringModel> {
+  const { document } = await requireModel(reader, modelId);
+  return { modelId, observedStart: document.observed_start, ...modelFile(artifacts, document) };
 }
 
 /**

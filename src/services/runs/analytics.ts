@@ -29,7 +29,7 @@ import type { RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
 import type { ViewMaker } from './view-maker.js';
 import { contentFindings } from './compared-contents.js';
-import { modelFiles } from '../risk/used-models.js';
+import { measuringModel, modelFiles } from '../risk/used-models.js';
 import type { DateWindow, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
 export interface AnalyticsDependencies {
@@ -300,14 +300,23 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const findings = contentFindings(runs);
       return held({ view: 'compare', columns: runs.map(columnsOf), start, end, stale, findings }, signal);
     },
-    async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
+    async weights(runId, { as_of: asOf = null, benchmark = null, risk, risk_model: modelId }, signal) {
       const run = await requireRun(documents, runId);
+      const model = modelId === undefined ? null : await measuringModel(documents, artifacts, modelId);
       const compared = benchmark === null ? null : await comparedOf(run, benchmark);
       const served = compared || risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
       return stamped(
         run,
         held(
-          { view: 'weights', columns: columnsOf(run), asOf, risk, benchmark: compared, market: served?.handle ?? null },
+          {
+            view: 'weights',
+            columns: columnsOf(run),
+            asOf,
+            risk,
+            ...(model === null ? {} : { model }),
+            benchmark: compared,
+            market: served?.handle ?? null,
+          },
           signal,
         ),
       );

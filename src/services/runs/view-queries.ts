@@ -9,6 +9,8 @@ export interface WeightsQuery {
   readonly as_of?: string | undefined;
   readonly benchmark?: string | undefined;
   readonly risk: boolean;
+  /** Id of a stored risk model. */
+  readonly risk_model?: string | undefined;
 }
 
 export interface GroupsQuery extends DateWindow {

@@ -261,14 +261,15 @@ class Operations:
         """One name of a run: its price, its weights, how it moved with the run."""
         return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}"))
 
-    def get_weights(self, index_id: str, *, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None) -> c.WeightsView:
+    def get_weights(self, index_id: str, *, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None) -> c.WeightsView:
         """What the index holds on a date, with concentration, drift and risk.
 
         :param as_of: The latest date of the run at or before it; the last by default.
         :param benchmark: Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.
         :param risk: Adds risk contributions.
+        :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
         """
-        return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"as_of": as_of, "benchmark": benchmark, "risk": risk}))
+        return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model}))
 
     def get_factor_risk(self, index_id: str, benchmark: str, *, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.

@@ -78,6 +78,8 @@ class ActiveRiskPayload(t.TypedDict):
     covered_weight: float
     #: Contributions of names that only the benchmark holds.
     contributions_not_held: t.Mapping[str, float]
+    #: Stored model that it is measured by; null for one estimated over the window of the run.
+    risk_model: t.Optional[str]
     #: Names without an estimate.
     uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.
@@ -5041,6 +5043,8 @@ class RiskPayload(t.TypedDict):
     volatility: float
     #: Share of the weights that the estimate speaks for.
     covered_weight: float
+    #: Stored model that it is measured by; null for one estimated over the window of the run.
+    risk_model: t.Optional[str]
     #: Names without an estimate.
     uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.

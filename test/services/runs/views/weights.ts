@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { WeightsView } from '#contract/analytics/weights.js';
 import { service, sum } from './set-up.js';
 
 export function describeWeights(): void {
@@ -27,6 +28,35 @@ export function describeWeights(): void {
       for (const { weight, decided_weight: decided, delta_since_rebalance: delta } of body.weights)
         expect(weight - decided).toBe(delta);
       expect([body.risk.window_start, body.risk.window_end]).toEqual(['2022-01-03', '2023-12-29']);
+    });
+
+    test('carry the risk of a stored model: that of the same estimate where it has the same returns', async () => {
+      const estimate = async (id: string, request: object) => {
+        const { body } = await service.call('POST', `/risk-models/${id}/estimate`, request);
+        expect((await service.finished(body.job_id)).body.error).toBeNull();
+      };
+      const held = async (query: string) =>
+        (await service.checked('getWeights', `/analytics/MAIN/weights?${query}`)).body as WeightsView;
+      await estimate('held', { index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
+      const own = await held('risk=true');
+      const by = await held('risk_model=held');
+      expect(by.risk).toMatchObject({ risk_model: 'held', window_start: '2022-01-04', window_end: '2023-12-29' });
+      expect(by.risk!.volatility).toBeCloseTo(own.risk!.volatility, 10);
+      const shares = new Map(own.weights.map(({ identifier, risk_contribution: rc }) => [identifier, rc!]));
+      for (const { identifier, risk_contribution: rc } of by.weights)
+        expect(rc).toBeCloseTo(shares.get(identifier)!, 10);
+      const wide = await held('risk_model=held&benchmark=WIDE');
+      const active = wide.active_risk!;
+      expect(active.uncovered.length).toBeGreaterThan(0); // The benchmark holds names that MAIN does not.
+      expect(sum(wide.weights.map((row) => row.active_risk_contribution!))).toBeCloseTo(active.tracking_error, 10);
+      const [first, ...others] = by.weights.map(({ identifier }) => identifier);
+      await estimate('one', { identifiers: [first] });
+      const { risk, weights } = await held('risk_model=one');
+      expect(risk!.uncovered).toEqual(others.toSorted());
+      expect(risk!.covered_weight).toBe(weights[0]!.weight);
+      expect(weights[0]!.risk_contribution).toBe(risk!.volatility);
+      const absent = await service.checked('getWeights', '/analytics/MAIN/weights?risk_model=none');
+      expect(absent.body.error.code).toBe('RISK_MODEL_NOT_FOUND');
     });
 
     test('on a rebalance date have no drift', async () => {

@@ -86,7 +86,14 @@ export function describeFigures(): void {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));
       const measured = {
-        payload: { volatility: 0.42, covered_weight: 0.99, uncovered: ['N0000'], window_start: null, window_end: null },
+        payload: {
+          volatility: 0.42,
+          covered_weight: 0.99,
+          uncovered: ['N0000'],
+          risk_model: null,
+          window_start: null,
+          window_end: null,
+        },
         contributionOf: (name: string) => (name === 'N0000' ? null : shares.get(name)!),
       };
       const figures = createRunFigures({
@@ -114,7 +121,14 @@ export function describeFigures(): void {
     const columns = openColumns((from, to) => few.columns.subarray(from, to));
     const { contributions } = attributionView(columns, { start: null, end: null });
     const measured = {
-      payload: { volatility: 0.4, covered_weight: 1, uncovered: [], window_start: null, window_end: null },
+      payload: {
+        volatility: 0.4,
+        covered_weight: 1,
+        uncovered: [],
+        risk_model: null,
+        window_start: null,
+        window_end: null,
+      },
       contributionOf: (name: string) => 0.1 + Number(name.slice(1)) / 1000,
     };
     const figures = createRunFigures({ columns, overview: few.overview, risk: { measured }, terms: few.figures.terms });

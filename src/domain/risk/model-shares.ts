@@ -1,0 +1,41 @@
+import { compareText } from '../findings.js';
+import { unpackRow } from './packed-matrix.js';
+import type { StoredModel } from './stored-model.js';
+
+/** A volatility by a stored model, and what each name adds to it. */
+export interface ModelShares {
+  /** Annualised, of the names that the model has, at their real weights. */
+  readonly volatility: number;
+  /** Contribution of each of them; they sum to the volatility. All 0 when it is 0. */
+  readonly contributions: ReadonlyMap<string, number>;
+  /** Names without an estimate, ascending. */
+  readonly uncovered: readonly string[];
+}
+
+/**
+ * Volatility of positions and its decomposition by Euler: w_i (Sigma w)_i / sigma.
+ * @param weights by name; active weights give a tracking error
+ * @cost n of the N rows of the model
+ */
+export function modelShares({ names, covariance }: StoredModel, weights: ReadonlyMap<string, number>): ModelShares {
+  const w = Float64Array.from(names, (name) => weights.get(name) ?? 0);
+  const row = new Float64Array(names.length);
+  const parts = new Map<string, number>();
+  let variance = 0;
+  names.forEach((name, i) => {
+    if (!weights.has(name)) return;
+    let marginal = 0;
+    if (w[i] !== 0) {
+      unpackRow(covariance, i, row);
+      for (let j = 0; j < w.length; j++) marginal += row[j]! * w[j]!;
+    }
+    parts.set(name, w[i]! * marginal);
+    variance += w[i]! * marginal;
+  });
+  const volatility = Math.sqrt(Math.max(variance, 0));
+  return {
+    volatility,
+    contributions: new Map([...parts].map(([name, part]) => [name, volatility === 0 ? 0 : part / volatility])),
+    uncovered: [...weights.keys()].filter((name) => !parts.has(name)).toSorted(compareText),
+  };
+}

@@ -1,0 +1,73 @@
+import { compareText } from '#domain/findings.js';
+import { Refusal } from '#domain/refusal.js';
+import { modelShares } from '#domain/risk/model-shares.js';
+import type { StoredModel } from '#domain/risk/stored-model.js';
+import type { MeasuringModel } from '#jobs/tasks/views.js';
+import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
+import { heldByName } from './held-risk.js';
+import { openedModels } from './opened-models.js';
+
+/** A benchmark with its weights on the date of the holdings. */
+export interface ComparedWeights {
+  readonly id: string;
+  readonly weights: ReadonlyMap<string, number>;
+}
+
+/**
+ * Risk of held weights by a stored model, and against a benchmark when there is one.
+ * @throws Refusal MODEL_LACKS_NAMES when it has none of the names: that is no risk of 0
+ */
+export function measureByModel(
+  measuring: MeasuringModel,
+  { names, held }: Pick<HeldWeights, 'names' | 'held'>,
+  benchmark: ComparedWeights | null,
+): { readonly risk: HeldRisk; readonly active: ActiveRisk | null } {
+  const { modelId } = measuring;
+  const model = openedModels({ [modelId]: measuring })(modelId);
+  const own = heldByName(names, held);
+  assertKnown(model, own);
+  const span = { risk_model: modelId, window_start: measuring.observedStart, window_end: measuring.observedEnd };
+  const { volatility, contributions, uncovered } = modelShares(model, own);
+  const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + own.get(name)!, 0);
+  const risk: HeldRisk = {
+    payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
+    contributionOf: (name) => contributions.get(name) ?? null,
+  };
+  return { risk, active: benchmark === null ? null : activeRisk(model, { own, benchmark, span }) };
+}
+
+interface ActiveInput {
+  readonly own: ReadonlyMap<string, number>;
+  readonly benchmark: ComparedWeights;
+  readonly span: Pick<ActiveRisk['payload'], 'risk_model' | 'window_start' | 'window_end'>;
+}
+
+function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
+  const union = [...new Set([...own.keys(), ...weights.keys()])].toSorted(compareText);
+  const active = new Map(union.map((name) => [name, (own.get(name) ?? 0) - (weights.get(name) ?? 0)]));
+  const { volatility, contributions, uncovered } = modelShares(model, active);
+  const gross = (names: Iterable<string>) => [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
+  const total = gross(union);
+  const notHeld = union.filter((name) => !own.has(name) && contributions.has(name));
+  return {
+    payload: {
+      benchmark: id,
+      tracking_error: volatility,
+      covered_weight: total === 0 ? 1 : gross(contributions.keys()) / total,
+      contributions_not_held: Object.fromEntries(notHeld.map((name) => [name, contributions.get(name)!])),
+      uncovered: [...uncovered],
+      ...span,
+    },
+    contributionOf: (name) => contributions.get(name) ?? null,
+  };
+}
+
+function assertKnown({ modelId, names }: StoredModel, own: ReadonlyMap<string, number>): void {
+  if (own.size === 0 || names.some((name) => own.has(name))) return;
+  const identifiers = [...own.keys()].toSorted(compareText);
+  throw new Refusal(
+    'MODEL_LACKS_NAMES',
+    `The risk model ${modelId} has an estimate of none of the ${identifiers.length} names held.`,
+    { model_id: modelId, identifiers },
+  );
+}

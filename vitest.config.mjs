@@ -4,14 +4,10 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 
 /**
- * Rooms that start no process, thread or service: their files share workers, in which the program is loaded and compiled
- * once instead of once a file. The others get a process a file.
+ * Puts a module of its own in place of one of the program's: for that the program is loaded by vitest, not by Node. All
+ * other files share workers, in which the program is loaded and compiled once instead of once a file: a file leaves its
+ * process as it found it, and what several of them import registers nothing for the file that imports it first.
  */
-const SHARED = ['contract', 'domain', 'http', 'kernels/!(engines)', 'market/!(process|sources)', 'views'].map(
-  (room) => `${room}/**/*.test.js`,
-);
-
-/** Puts a module of its own in place of one of the program's: for that the program is loaded by vitest, not by Node. */
 const MOCKING = ['durability/every-call.test.js'];
 
 /** The longest files begin first, so that no worker is left with one of them at the end. */
@@ -42,7 +38,7 @@ class LongestFirst extends BaseSequencer {
   async sort(files) {
     const place = ({ moduleId }) => (LONGEST.indexOf(basename(moduleId)) + LONGEST.length + 1) % (LONGEST.length + 1);
     // Files of one kind of worker follow each other: a worker is handed on only to the next file of its kind.
-    const kindOf = ({ project }) => ['mocking', 'alone', 'shared'].indexOf(project.name);
+    const kindOf = ({ project }) => ['mocking', 'shared'].indexOf(project.name);
     return files.toSorted((a, b) => place(a) - place(b) || kindOf(a) - kindOf(b));
   }
 }
@@ -71,8 +67,7 @@ export default defineConfig({
     globalSetup: 'test/run-folder.mjs',
     projects: [
       kind('mocking', { include: MOCKING }),
-      kind('alone', { include: ['**/*.test.js'], exclude: [...MOCKING, ...SHARED], server }),
-      kind('shared', { include: SHARED, isolate: false, server }),
+      kind('shared', { include: ['**/*.test.js'], exclude: MOCKING, isolate: false, server }),
     ],
   },
 });

@@ -1,6 +1,8 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { vi } from 'vitest';
+import { dispatch } from '#cli/dispatch.js';
 
 const MAIN = resolve('dist/src/main.js');
 
@@ -28,8 +30,52 @@ export function divisor(words: readonly string[], environment: Record<string, st
   return { child, out: () => out, err: () => err, ended };
 }
 
-/** Runs the command to its end. */
-export async function finished(words: readonly string[], environment: Record<string, string> = {}) {
+/** How a command ended, and what it wrote. */
+export interface Ending {
+  readonly status: number | string;
+  readonly out: string;
+  readonly err: string;
+}
+
+/**
+ * Runs a command to its end in this process, without the cost of another: what it does and writes. Its environment is the
+ * one given alone. One at a time, as the streams are those of the process.
+ */
+export async function finishedHere(
+  words: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<Ending> {
+  const [out, err] = [caught(process.stdout), caught(process.stderr)];
+  try {
+    const status = await dispatch(words, { DIVISOR_WORKERS: '1', ...environment });
+    return { status, out: out.text(), err: err.text() };
+  } finally {
+    out.release();
+    err.release();
+  }
+}
+
+/** Keeps what is written to a stream of this process, and forgets who began to listen to it meanwhile. */
+function caught(stream: NodeJS.WriteStream): { text(): string; release(): void } {
+  const chunks: Uint8Array[] = [];
+  const listeners = stream.listeners('error');
+  const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
+    chunks.push(Buffer.from(chunk));
+    for (const done of rest) if (typeof done === 'function') done();
+    return true;
+  });
+  return {
+    text: () => Buffer.concat(chunks).toString('utf8'),
+    release() {
+      write.mockRestore();
+      for (const listener of stream.listeners('error'))
+        if (!listeners.includes(listener)) stream.off('error', listener as () => void);
+    },
+  };
+}
+
+/** Runs the command to its end in a process of its own. */
+export async function finished(words: readonly string[], environment: Record<string, string> = {}): Promise<Ending> {
   const run = divisor(words, environment);
   const status = await run.ended;
   return { status, out: run.out(), err: run.err() };

@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { TaskStopped, type ComputePool } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
 import type { NodeLimits, JobSystem } from '#jobs/job-system.js';
@@ -7,10 +7,9 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import type { QueueLimits } from '#jobs/queue.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { temporaryFolder } from '../store/temporary-folder.js';
 import { createTestClock, type TestClock } from './test-clock.js';
 
-const newFolder = temporaryFolders();
 export const MiB = 2 ** 20;
 const LIMITS: NodeLimits & QueueLimits = {
   attemptsMax: 3,
@@ -111,15 +110,14 @@ export interface World {
   readonly fields: Record<string, unknown>[];
   home: Home;
 }
-const worlds: World[] = [];
 
-export const newHome = newFolder;
+export const newHome = temporaryFolder;
 
 export async function openWorld(
   limits: Partial<NodeLimits & QueueLimits> = {},
   kinds: readonly JobKind<Payload>[] = [],
 ): Promise<World> {
-  return openOn(await newFolder(), limits, kinds);
+  return openOn(await newHome(), limits, kinds);
 }
 
 export async function openOn(
@@ -145,19 +143,18 @@ export async function openOn(
   for (const kind of [backtest, ...kinds]) engine.register({ [kind.kind]: kind });
   await engine.start();
   const world = { engine, store, time, errands, logged, fields, home };
-  worlds.push(world);
+  onTestFinished(() => closeWorld(world));
   return world;
 }
 
+/** Closes a world, once; one that is left open is closed after its test. */
 export async function closeWorld(world: World): Promise<void> {
-  worlds.splice(worlds.indexOf(world), 1);
+  if (closed.has(world)) return;
+  closed.add(world);
   await world.store.close();
   await world.home.close();
 }
-
-afterEach(async () => {
-  for (let world = worlds.at(0); world !== undefined; world = worlds.at(0)) await closeWorld(world);
-});
+const closed = new WeakSet<World>();
 
 /** Resolves when the job is in the state. */
 export function reach(engine: JobSystem, jobId: string, status: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
+import { afterEach, onTestFinished } from 'vitest';
 
 /** Folders for one test file; each is removed after the test that asked for it. */
 export function temporaryFolders(): () => Promise<string> {
@@ -14,4 +14,11 @@ export function temporaryFolders(): () => Promise<string> {
     folders.push(folder);
     return folder;
   };
+}
+
+/** A folder that is removed after the test that asks for it: for modules that several test files share, loaded once for all. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
 }

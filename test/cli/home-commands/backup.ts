@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finished, serving } from '../process.js';
+import { finished, finishedHere, serving } from '../process.js';
 import { home, service, newFolder, ask, lines } from './set-up.js';
 
 export function describeBackup(): void {
@@ -28,7 +28,7 @@ export function describeBackup(): void {
       expect(lines(out)[0]).toMatchObject({ folder, damaged: [] });
 
       const other = join(await newFolder(), 'elsewhere');
-      expect((await finished(['restore', folder, '--home', other])).status).toBe(0);
+      expect((await finishedHere(['restore', folder, '--home', other])).status).toBe(0);
       const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
       const again = await serving(other, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
       try {
@@ -43,13 +43,13 @@ export function describeBackup(): void {
         again.child.kill('SIGTERM');
         await again.ended;
       }
-      expect((await finished(['verify', '--home', other])).status).toBe(0);
+      expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
     }, 120_000);
 
     test('goes to a new folder only, and leaves nothing behind in the home', async () => {
       const folder = await newFolder();
       await writeFile(join(folder, 'mine'), '');
-      const { status, err } = await finished(['backup', folder, '--home', home]);
+      const { status, err } = await finishedHere(['backup', folder, '--home', home]);
       expect([status, err]).toEqual([
         78,
         `divisor: The folder ${folder} is not empty; a backup is written to a new one.\n`,
@@ -60,13 +60,13 @@ export function describeBackup(): void {
     test('removes what one that was killed left in the home', async () => {
       await mkdir(join(home, '.backup-4194300-ab', 'artifacts'), { recursive: true });
       const folder = join(await newFolder(), 'copy');
-      expect((await finished(['backup', folder, '--home', home])).status).toBe(0);
+      expect((await finishedHere(['backup', folder, '--home', home])).status).toBe(0);
       expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
     });
 
     test('of no home is refused', async () => {
       const folder = await newFolder();
-      expect((await finished(['backup', join(folder, 'copy'), '--home', join(folder, 'none')])).status).toBe(78);
+      expect((await finishedHere(['backup', join(folder, 'copy'), '--home', join(folder, 'none')])).status).toBe(78);
     });
   });
 }

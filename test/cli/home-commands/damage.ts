@@ -2,7 +2,7 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { flipDocument } from '../../store/flip-document.js';
-import { finished, serving } from '../process.js';
+import { finishedHere, serving } from '../process.js';
 import { home, newFolder, ask, lines } from './set-up.js';
 
 export function describeDamage(): void {
@@ -12,8 +12,8 @@ export function describeDamage(): void {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
       const other = join(folder, 'home');
-      await finished(['backup', copy, '--home', home]);
-      await finished(['restore', copy, '--home', other]);
+      await finishedHere(['backup', copy, '--home', home]);
+      await finishedHere(['restore', copy, '--home', other]);
       return other;
     }
 
@@ -34,7 +34,7 @@ export function describeDamage(): void {
       await rm(join(other, 'artifacts', artifacts[1]!));
       await flipDocument(other, 'main\u0000watchlist\u0000mine');
 
-      const { status, out } = await finished(['verify', '--home', other]);
+      const { status, out } = await finishedHere(['verify', '--home', other]);
       expect(status).toBe(1);
       const damaged = Object.fromEntries(lines(out).map(({ part, damaged: found }) => [part, found]));
       expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum does not hold' }]);
@@ -49,7 +49,7 @@ export function describeDamage(): void {
       expect(damaged['index']).toEqual([]);
 
       const folder = join(await newFolder(), 'copy');
-      const copied = await finished(['backup', folder, '--home', other]);
+      const copied = await finishedHere(['backup', folder, '--home', other]);
       expect(copied.status).toBe(1);
       expect(lines(copied.out)[0]!['damaged']).toEqual(
         expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
@@ -70,11 +70,11 @@ export function describeDamage(): void {
     test('is not restored, and the home stays as it was', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
-      await finished(['backup', copy, '--home', home]);
+      await finishedHere(['backup', copy, '--home', home]);
       await flip(join(copy, 'documents', 'data.mdb'));
-      expect((await finished(['verify', '--backup', copy])).status).toBe(1);
+      expect((await finishedHere(['verify', '--backup', copy])).status).toBe(1);
       const other = join(folder, 'home');
-      const { status, err } = await finished(['restore', copy, '--home', other]);
+      const { status, err } = await finishedHere(['restore', copy, '--home', other]);
       expect([status, err]).toEqual([
         78,
         `divisor: The backup ${copy} is damaged and was not restored: documents/data.mdb.\n`,
@@ -95,10 +95,10 @@ export function describeDamage(): void {
     ])('by %s is refused', async (_name, change, says) => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
-      await finished(['backup', copy, '--home', home]);
+      await finishedHere(['backup', copy, '--home', home]);
       const file = join(copy, 'manifest.json');
       await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...change }));
-      const { status, err } = await finished(['restore', copy, '--home', join(folder, 'home')]);
+      const { status, err } = await finishedHere(['restore', copy, '--home', join(folder, 'home')]);
       expect(status).toBe(78);
       expect(err).toContain(says);
     });

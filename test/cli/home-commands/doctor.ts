@@ -1,14 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finished } from '../process.js';
+import { finishedHere } from '../process.js';
 import { home, service, newFolder, lines } from './set-up.js';
 
 export function describeDoctor(): void {
   describe('the doctor', () => {
     test('finds a served home well, and says who serves it', async () => {
       const { hostname, port } = new URL(service.url);
-      const { status, out } = await finished(['doctor', '--home', home, '--host', hostname, '--port', port]);
+      const { status, out } = await finishedHere(['doctor', '--home', home, '--host', hostname, '--port', port]);
       const found = Object.fromEntries(lines(out).map(({ subject, state, says }) => [subject, [state, says]]));
       expect(lines(out).filter(({ state }) => state === 'fault')).toEqual([]);
       expect(status).toBe(0);
@@ -22,12 +22,12 @@ export function describeDoctor(): void {
       ['those given', ['--data-roots', '/usr:/absent/place']],
     ])('names the allowed folders as the settings show them: %s', async (_, flags) => {
       const folder = await newFolder();
-      const shown = (await finished(['config', '--home', folder, ...flags])).out
+      const shown = (await finishedHere(['config', '--home', folder, ...flags])).out
         .split('\n')
         .find((line) => line.startsWith('dataRoots'))!;
       const value = shown.split(/ {2,}/)[1]!;
       expect(value).toBe(flags.length === 0 ? `${folder}, ${process.cwd()}` : '/usr, /absent/place');
-      const { out } = await finished(['doctor', '--home', folder, '--port', '0', ...flags]);
+      const { out } = await finishedHere(['doctor', '--home', folder, '--port', '0', ...flags]);
       const found = lines(out).find(({ subject }) => subject === 'data roots')!;
       expect(found['says']).toContain(
         `Folder stores and file databases may lie below ${value}; --data-roots or DIVISOR_DATA_ROOTS names others.`,
@@ -40,7 +40,7 @@ export function describeDoctor(): void {
       await writeFile(join(folder, 'format'), '7\n');
       await mkdir(join(folder, 'documents'));
       await writeFile(join(folder, 'documents', 'data.mdb'), '');
-      const { status, out } = await finished([
+      const { status, out } = await finishedHere([
         'doctor',
         '--home',
         folder,

@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { divisor, finished } from '../process.js';
+import { divisor, finished, finishedHere } from '../process.js';
 import { home, newFolder, lines } from './set-up.js';
 
 export function describeRestore(): void {
@@ -9,35 +9,35 @@ export function describeRestore(): void {
     test('does not touch a home that is served, nor one that holds documents unless it is told to', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
-      await finished(['backup', copy, '--home', home]);
-      expect((await finished(['restore', copy, '--home', home, '--replace'])).status).toBe(75);
+      await finishedHere(['backup', copy, '--home', home]);
+      expect((await finishedHere(['restore', copy, '--home', home, '--replace'])).status).toBe(75);
 
       const other = join(folder, 'home');
-      await finished(['restore', copy, '--home', other]);
-      const refused = await finished(['restore', copy, '--home', other]);
+      await finishedHere(['restore', copy, '--home', other]);
+      const refused = await finishedHere(['restore', copy, '--home', other]);
       expect([refused.status, refused.err]).toEqual([
         78,
         `divisor: The home ${other} holds documents, artifacts, stores already; --replace moves them aside.\n`,
       ]);
-      const replaced = await finished(['restore', copy, '--home', other, '--replace']);
+      const replaced = await finishedHere(['restore', copy, '--home', other, '--replace']);
       expect(replaced.status).toBe(0);
       const aside = String(lines(replaced.out)[0]!['aside']);
       expect((await readdir(aside)).toSorted()).toEqual(['artifacts', 'documents', 'stores']);
-      expect((await finished(['verify', '--home', other])).status).toBe(0);
+      expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
     }, 60_000);
 
     test('that was cut short is not served, and comes to its end when it is run again', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
       const other = join(folder, 'home');
-      await finished(['backup', copy, '--home', home]);
-      await finished(['restore', copy, '--home', other]);
+      await finishedHere(['backup', copy, '--home', home]);
+      await finishedHere(['restore', copy, '--home', other]);
       await writeFile(join(other, 'format'), 'restoring\n');
       await rm(join(other, 'artifacts'), { recursive: true });
       const refused = await finished(['serve', '--home', other, '--port', '0']);
       expect([refused.status, refused.err]).toEqual([78, expect.stringContaining('is incomplete')]);
-      expect((await finished(['restore', copy, '--home', other])).status).toBe(0);
-      expect((await finished(['verify', '--home', other])).status).toBe(0);
+      expect((await finishedHere(['restore', copy, '--home', other])).status).toBe(0);
+      expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
     }, 60_000);
   });
 

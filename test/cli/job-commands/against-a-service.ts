@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Run, divisor, finished, serving } from '../process.js';
+import { type Run, divisor, finishedHere, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
 
@@ -12,7 +12,9 @@ export function describeAgainstAService(): void {
     let service: Run & { readonly url: string };
     let key: string;
     beforeAll(async () => {
-      key = (await finished(['keys', 'create', '--home', home, '--name', 'test', '--scopes', 'read,run'])).out.trim();
+      key = (
+        await finishedHere(['keys', 'create', '--home', home, '--name', 'test', '--scopes', 'read,run'])
+      ).out.trim();
       service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
         DIVISOR_DATA_ROOTS: folder,
       });
@@ -30,7 +32,7 @@ export function describeAgainstAService(): void {
       }
     }
     const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
-      finished(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
+      finishedHere(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
 
     test('work is done there, with the key of the environment', async () => {
       const { status, out, err } = await asked(['backtest', 'EVEN']);
@@ -97,7 +99,7 @@ export function describeAgainstAService(): void {
 
     test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
       const key = (
-        await finished(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
+        await finishedHere(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
       ).out.trim();
       const { status, err } = await asked(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
       expect([status, err.split('\n').at(-2)]).toEqual([
@@ -172,7 +174,7 @@ export function describeAgainstAService(): void {
 
     test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {
       const key = (
-        await finished(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data'])
+        await finishedHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data'])
       ).out.trim();
       await mkdir(file('night'));
       await writeFile(

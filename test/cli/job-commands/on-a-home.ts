@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finished, serving } from '../process.js';
+import { finished, finishedHere, serving } from '../process.js';
 import { folder, home, file, INDEX, linesOf, onHome } from './set-up.js';
 
 export function describeOnAHome(): void {
@@ -154,7 +154,7 @@ export function describeOnAHome(): void {
     });
 
     test('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
-      const { status, out, err } = await finished(['bench', '--assets', '20', '--years', '2']);
+      const { status, out, err } = await finishedHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
       const lines = linesOf(out);
       expect([...new Set(lines.map(({ event }) => event))]).toEqual(['machine', 'kernel', 'work', 'result']);

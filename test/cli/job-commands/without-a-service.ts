@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { finished } from '../process.js';
+import { finished, finishedHere } from '../process.js';
 import { file } from './set-up.js';
 import { type AddressInfo, createServer } from 'node:net';
 
@@ -20,7 +20,7 @@ export function describeWithoutAService(): void {
       ['impor', 'import'],
       ['backtest EVEN --if-', '--if-stale'],
     ])('bash completes %s', async (line, word) => {
-      const script = (await finished(['completion', 'bash'])).out;
+      const script = (await finishedHere(['completion', 'bash'])).out;
       const words = line.split(' ');
       const asked = `${script}\nCOMP_WORDS=(divisor ${words.join(' ')}); COMP_CWORD=${words.length}; _divisor; printf '%s\\n' "\${COMPREPLY[@]}"`;
       const { status, stdout } = spawnSync('bash', ['--norc', '-c', asked], { encoding: 'utf8' });
@@ -59,14 +59,14 @@ export function describeWithoutAService(): void {
         '--data-roots is for a home opened by the command',
       ],
     ])('%j is explained and ends with 64', async (words, message) => {
-      const { status, out, err } = await finished([...words], { DIVISOR_HOME: file('unused') });
+      const { status, out, err } = await finishedHere([...words], { DIVISOR_HOME: file('unused') });
       expect([status, out, err]).toEqual([64, '', expect.stringContaining(message)]);
       expect(err.trim().split('\n')).toHaveLength(1);
     });
 
     test('every command explains its words, flags, examples and exit statuses', async () => {
       for (const name of ['import', 'backtest', 'sweep', 'optimise', 'risk', 'report']) {
-        const { status, out } = await finished([name, '--help']);
+        const { status, out } = await finishedHere([name, '--help']);
         expect([name, status]).toEqual([name, 0]);
         for (const part of [`Usage: divisor ${name} `, 'Flags', 'Examples', 'Exit statuses', '--url URL', '--json'])
           expect(out).toContain(part);

@@ -4,10 +4,10 @@ import { expect } from 'vitest';
 import type { Finding } from '#domain/findings.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import { createProblems } from '#market/content/problems.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
-export const folderFor = temporaryFolders();
+export const folderFor = temporaryFolder;
 
 export async function duckDbFile(lines: readonly string[]): Promise<string> {
   const path = join(await folderFor(), 'made.duckdb');

@@ -15,9 +15,7 @@ import { createDatasetLoading } from '#services/datasets/loading.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/refresh-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
-
-const newFolder = temporaryFolders();
+import { temporaryFolder } from '../../store/temporary-folder.js';
 
 /** Later than anything a test writes: every file has been left alone for long. */
 export const AT = '2100-01-04T00:00:00.000Z';
@@ -74,7 +72,7 @@ interface Desk {
 
 /** A served folder with the jobs of stores over it, everything but the queue. */
 export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
-  const base = await newFolder();
+  const base = await temporaryFolder();
   const home = await openHome(join(base, 'home'));
   const { documents, ...store } = await openStore({ home, onFailure: () => {} });
   const markets = createServedMarkets();

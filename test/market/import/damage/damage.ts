@@ -2,14 +2,14 @@ import { expect } from 'vitest';
 import type { Finding } from '#domain/findings.js';
 import { createProblems } from '#market/content/problems.js';
 import { readImport } from '#market/import/read-import.js';
-import { temporaryFolders } from '../../../store/temporary-folder.js';
+import { temporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
 /**
  * Every way we know in which a file that is given to the service can be wrong, each with the findings that a person would write by
  * hand: the file, and where it is known the row and the column. None is a crash, none a store.
  */
-export const folderFor = temporaryFolders();
+export const folderFor = temporaryFolder;
 
 export interface Outcome {
   readonly isRead: boolean;

@@ -1,7 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Task } from '#jobs/tasks.js';
 import type {
-  ExposuresViewInput,
   FactorRiskInput,
   GroupsViewInput,
   ReconcileInput,
@@ -17,7 +16,6 @@ import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { compareRuns, comparisonBytes, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
-import { exposuresView } from '#views/exposures-view.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
 import { performanceView } from '#views/performance-view.js';
@@ -29,7 +27,8 @@ import { summaryView } from '#views/summary-view.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkWeights } from './benchmark-books.js';
 import { comparedWith } from './compared.js';
-import { groupOf, groupSpells, ownGroup } from './groups.js';
+import { showExposures } from './exposures.js';
+import { groupOf } from './groups.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { measureByModel } from './model-risk.js';
@@ -79,7 +78,7 @@ async function show(input: RunViewInput): Promise<Shown> {
     case 'rebalance':
       return document(withRunFile(input.columns, (run) => rebalanceView(run, input.date)));
     case 'exposures':
-      return document(showExposures(input));
+      return document(await showExposures(input));
     case 'scenarios':
       return document(showScenarios(input));
     case 'limits':
@@ -218,12 +217,6 @@ function showGroups({ columns, start, end, by, benchmark, market: handle }: Grou
       });
     }),
   );
-}
-
-function showExposures(input: ExposuresViewInput): object {
-  const { columns, start, end, market } = input;
-  const group = market === null ? ownGroup : groupSpells(openedMarket(market), input.by);
-  return withRunFile(columns, (run) => exposuresView(run, { ...input, window: { start, end }, groupOf: group }));
 }
 
 /** Latest shares outstanding of a name on or before a day, null where the market does not tell. */

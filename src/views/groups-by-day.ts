@@ -23,3 +23,35 @@ export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day
     return groups;
   };
 }
+
+/** The groups met so far, each with a number. */
+export interface GroupNumbers {
+  /** By number. */
+  readonly groups: readonly string[];
+  /** Numbers of names' groups on a day; otherwise as `groupsByDay`. */
+  byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;
+}
+
+export function groupNumbers(): GroupNumbers {
+  const groups: string[] = [];
+  const known = new Map<string, number>();
+  const numberOf = (group: string): number => {
+    const number = known.get(group) ?? groups.push(group) - 1;
+    known.set(group, number);
+    return number;
+  };
+  return {
+    groups,
+    byDay(names, groupOf) {
+      const textsOn = groupsByDay(names, groupOf);
+      let texts: readonly string[] | undefined;
+      let numbers = new Int32Array(0);
+      return (day) => {
+        const found = textsOn(day);
+        if (found !== texts) numbers = Int32Array.from(found, numberOf);
+        texts = found;
+        return numbers;
+      };
+    },
+  };
+}

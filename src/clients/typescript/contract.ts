@@ -397,6 +397,16 @@ export interface BatchReferenceResponse {
   readonly as_of: string | null;
 }
 
+/** The same of the benchmark; null without one. */
+export type BenchmarkFieldExposure = {
+  /** Mean of the datapoint, weighted by what is held. One value a date, null where none held has one. */
+  readonly mean: readonly (number | null)[];
+  /** Share of the weights, by their magnitude, that has a value. One value a date. */
+  readonly coverage: readonly number[];
+  /** By the weights: the least value at or below which a share of them lies. */
+  readonly percentiles: WeightedPercentiles;
+} | null;
+
 export interface BenchmarkRef {
   /** Index id, or market-data identifier. */
   readonly id: string;
@@ -1584,17 +1594,27 @@ export interface ExposuresView {
   readonly index_id: string;
   /** Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group. */
   readonly by: string;
+  /** What is compared with; null when nothing is. */
+  readonly benchmark: string | null;
   /** Dates of the run; of a coarser interval the last of each. */
   readonly dates: readonly string[];
   /** By average weight, largest first; OTHERS last. They sum to the invested weight. */
-  readonly groups: readonly {
+  readonly groups: readonly ({
     /** The group. */
     readonly group: string;
     /** Sum of the held weights. One value a date. */
     readonly weights: readonly number[];
-  }[];
+    /** The same of the benchmark; null without one. */
+    readonly benchmark_weights: readonly number[] | null;
+  })[];
+  /** In the order of the request. */
+  readonly fields: readonly FieldExposure[];
   /** How the weights are concentrated. */
   readonly concentration: ConcentrationSeries;
+  /** Null without a benchmark. */
+  readonly active_share: readonly number[] | null;
+  /** One-way turnover of the portfolio's trades since the date before; its first purchase is none. One value a date. */
+  readonly turnover: readonly number[];
 }
 
 /** Keeps the names for which an expression over datapoints is true. */
@@ -1640,6 +1660,19 @@ export interface FactorExposureRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
+}
+
+export interface FieldExposure {
+  /** Datapoint or reference column. */
+  readonly field: string;
+  /** Mean of the datapoint, weighted by what is held. One value a date, null where none held has one. */
+  readonly mean: readonly (number | null)[];
+  /** Share of the weights, by their magnitude, that has a value. One value a date. */
+  readonly coverage: readonly number[];
+  /** By the weights: the least value at or below which a share of them lies. */
+  readonly percentiles: WeightedPercentiles;
+  /** What is compared with; null when nothing is. */
+  readonly benchmark: BenchmarkFieldExposure;
 }
 
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
@@ -5975,6 +6008,20 @@ export interface WeightedAverageRow {
   readonly params?: WeightedAverageParams | undefined;
 }
 
+/** The least value at or below which that share of the weights lies. */
+export interface WeightedPercentiles {
+  /** 10 %. One value a date, null where none held has one. */
+  readonly p10: readonly (number | null)[];
+  /** 25 %. One value a date, null where none held has one. */
+  readonly p25: readonly (number | null)[];
+  /** The median. One value a date, null where none held has one. */
+  readonly p50: readonly (number | null)[];
+  /** 75 %. One value a date, null where none held has one. */
+  readonly p75: readonly (number | null)[];
+  /** 90 %. One value a date, null where none held has one. */
+  readonly p90: readonly (number | null)[];
+}
+
 export interface WeightingSpec {
   /** Weighting class; see /indices/rule-types. */
   readonly type: string;
@@ -6325,9 +6372,9 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string; readonly date: string } };
     answer: RebalanceView;
   };
-  /** Weights by group through time, with concentration. */
+  /** Weights by group and averages of datapoints through time, with concentration and turnover. */
   getExposures: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: ExposuresView;
   };
   /** A published rule of concentration watched on every session: headroom, breaches and their causes. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Id, IsoDate } from '#domain/shape.js';
-import { listingQuery } from '../common.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
@@ -21,6 +21,9 @@ const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
 
 /** Most groups of an answer about exposures. */
 const GROUPS_MAX = 100;
+
+/** Most datapoints of it: each is read on every date. */
+const FIELDS_MAX = 10;
 
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
@@ -66,7 +69,9 @@ export const runViewRoutes = routes({
   getExposures: {
     ...common,
     path: '/analytics/{index_id}/exposures',
-    summary: 'Weights by group through time, with concentration.',
+    summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
+    description:
+      'Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date.',
     params,
     query: z.strictObject({
       by: z
@@ -85,10 +90,28 @@ export const runViewRoutes = routes({
         .enum(EXPOSURE_INTERVALS)
         .default('native')
         .meta({ description: 'Every date, or the last of each week or month.' }),
+      fields: z
+        .array(z.string().min(1).max(64))
+        .max(FIELDS_MAX)
+        .default([])
+        .meta({ description: 'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.' }),
+      benchmark: AssetIdentifier.optional().meta({
+        description: 'Index to compare with; otherwise an identifier of the served store: one name or one series.',
+      }),
       ...window,
     }),
     success: { status: 200, description: 'The exposures.', schema: ExposuresView },
-    errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
+    errors: [
+      ...errors,
+      ...compositionErrors,
+      'BENCHMARK_NOT_FOUND',
+      'NOT_SUPPORTED',
+      'NO_COMMON_DATES',
+      'STORE_MISMATCH',
+      'NO_DATA_SOURCE',
+      'INVALID_RANGE',
+      'NO_DATA_IN_RANGE',
+    ],
   },
   getLimits: {
     ...common,

@@ -71,6 +71,8 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   constituents: 'Names with a weight, long or short.',
   effective_assets: '1 over the sum of squared weights.',
   herfindahl: 'Sum of squared weights.',
+  percentiles: 'By the weights: the least value at or below which a share of them lies.',
+  benchmark_weights: 'The same of the benchmark; null without one.',
   largest: 'Largest weight; a short position by its magnitude.',
   capped: 'Whether the name was cut to the cap.',
   cap_redistributed: 'Weight moved off capped names.',

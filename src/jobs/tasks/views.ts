@@ -66,7 +66,10 @@ export interface ExposuresViewInput {
   readonly by: string;
   readonly groups: number;
   readonly interval: 'native' | 'weekly' | 'monthly';
-  /** Reports the groups of names; null where they are groups themselves. */
+  /** Numeric datapoints. */
+  readonly fields: readonly string[];
+  readonly benchmark: ComparedWith | null;
+  /** Null where names are groups themselves, no datapoint is read and nothing is compared with. */
   readonly market: MarketHandle | null;
 }
 

@@ -8,11 +8,13 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { fieldFindings } from '#domain/rules/datapoints/field-findings.js';
+import { numeric } from '#domain/rules/field-use.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { assertNoErrors, Refusal } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
-import { assertOrder } from './backtest-plans.js';
+import { assertOrder, createBacktestPlans } from './backtest-plans.js';
 import { readRun, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
@@ -35,6 +37,8 @@ export interface ExposuresQuery extends DateWindow {
   readonly by: string;
   readonly groups: number;
   readonly interval: 'native' | 'weekly' | 'monthly';
+  readonly fields: readonly string[];
+  readonly benchmark?: string | undefined;
 }
 
 export interface LimitsQuery extends DateWindow {
@@ -56,7 +60,10 @@ export interface RunViews {
   performance(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
   rebalances(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
   rebalance(runId: string, date: string, signal: AbortSignal): Promise<AnswerBytes>;
-  /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own groups */
+  /**
+   * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless names are their own
+   *         groups and nothing else is asked for
+   */
   exposures(runId: string, query: ExposuresQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own issuers */
   limits(runId: string, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
@@ -76,6 +83,8 @@ const OWN_GROUPS = 'IDENTIFIER';
 const ROWS_AT_ONCE = 8;
 
 export function createRunViews({ documents, states, maker, nextRebalance }: RunViewsDependencies): RunViews {
+  const plans = createBacktestPlans(documents);
+
   async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.held({ view: 'summary', columns: maker.columnsOf(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // Written by the view itself, some 4 KB.
@@ -124,17 +133,19 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const run = await requireRun(documents, runId);
       return maker.stamped(run, maker.held({ view: 'rebalance', columns: maker.columnsOf(run), date }, signal));
     },
-    async exposures(runId, { by, groups, interval, start = null, end = null }, signal) {
+    async exposures(runId, { by, groups, interval, fields, benchmark: other, start = null, end = null }, signal) {
       const run = await requireRun(documents, runId);
       assertOrder({ start, end });
-      const served = by === OWN_GROUPS ? null : await states.requireMarket(run);
-      if (served !== null) assertReferenceColumn(served.market, by);
+      const readsMarket = by !== OWN_GROUPS || fields.length > 0 || other !== undefined;
+      const served = readsMarket ? await states.requireMarket(run) : null;
+      if (served !== null && by !== OWN_GROUPS) assertReferenceColumn(served.market, by);
+      if (served !== null) assertNumericFields(served.market, fields);
+      const benchmark =
+        other === undefined ? null : await plans.comparedWith(other, () => Promise.resolve(served?.market));
       const columns = maker.columnsOf(run);
       const market = served && served.handle;
-      return maker.stamped(
-        run,
-        maker.held({ view: 'exposures', columns, start, end, by, groups, interval, market }, signal),
-      );
+      const asked = { by, groups, interval, fields, benchmark, start, end, market };
+      return maker.stamped(run, maker.held({ view: 'exposures', columns, ...asked }, signal));
     },
     async limits(runId, { rule, by: asked, start = null, end = null }, signal) {
       const run = await requireRun(documents, runId);
@@ -167,6 +178,12 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       return maker.stamped(run, maker.held(input, signal));
     },
   };
+}
+
+/** @throws Refusal VALIDATION_FAILED for datapoints that the market lacks, or that are not numbers */
+function assertNumericFields(market: MarketData, fields: readonly string[]): void {
+  const uses = fields.map((name, k) => ({ use: numeric(name), path: `fields[${k}]`, rowId: null }));
+  assertNoErrors('query', fieldFindings(uses, market, 'error'));
 }
 
 /** The column of issuers. Without ISSUER, the default, each name is its own issuer. */

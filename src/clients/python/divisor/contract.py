@@ -437,6 +437,18 @@ class BatchReferenceResponse(t.TypedDict):
     as_of: t.Optional[str]
 
 
+class BenchmarkFieldExposure2(t.TypedDict):
+    #: Mean of the datapoint, weighted by what is held. One value a date, null where none held has one.
+    mean: t.Sequence[t.Optional[float]]
+    #: Share of the weights, by their magnitude, that has a value. One value a date.
+    coverage: t.Sequence[float]
+    #: By the weights: the least value at or below which a share of them lies.
+    percentiles: WeightedPercentiles
+
+
+#: The same of the benchmark; null without one.
+BenchmarkFieldExposure = t.Optional["BenchmarkFieldExposure2"]
+
 class BenchmarkRef(t.TypedDict):
     #: Index id, or market-data identifier.
     id: str
@@ -1762,6 +1774,8 @@ class ExposuresViewGroups(t.TypedDict):
     group: str
     #: Sum of the held weights. One value a date.
     weights: t.Sequence[float]
+    #: The same of the benchmark; null without one.
+    benchmark_weights: t.Optional[t.Sequence[float]]
 
 
 class ExposuresView(t.TypedDict):
@@ -1771,12 +1785,20 @@ class ExposuresView(t.TypedDict):
     index_id: str
     #: Reference column, as known on each date, UNCLASSIFIED without a value; IDENTIFIER makes each name its own group.
     by: str
+    #: What is compared with; null when nothing is.
+    benchmark: t.Optional[str]
     #: Dates of the run; of a coarser interval the last of each.
     dates: t.Sequence[str]
     #: By average weight, largest first; OTHERS last. They sum to the invested weight.
     groups: t.Sequence[ExposuresViewGroups]
+    #: In the order of the request.
+    fields: t.Sequence[FieldExposure]
     #: How the weights are concentrated.
     concentration: ConcentrationSeries
+    #: Null without a benchmark.
+    active_share: t.Optional[t.Sequence[float]]
+    #: One-way turnover of the portfolio's trades since the date before; its first purchase is none. One value a date.
+    turnover: t.Sequence[float]
 
 
 class _ExpressionFilterParams(t.TypedDict):
@@ -1836,6 +1858,19 @@ class FactorExposureRow(_FactorExposureRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: FactorExposureParams
+
+
+class FieldExposure(t.TypedDict):
+    #: Datapoint or reference column.
+    field: str
+    #: Mean of the datapoint, weighted by what is held. One value a date, null where none held has one.
+    mean: t.Sequence[t.Optional[float]]
+    #: Share of the weights, by their magnitude, that has a value. One value a date.
+    coverage: t.Sequence[float]
+    #: By the weights: the least value at or below which a share of them lies.
+    percentiles: WeightedPercentiles
+    #: What is compared with; null when nothing is.
+    benchmark: BenchmarkFieldExposure
 
 
 class _FieldFilterParams(t.TypedDict):
@@ -6574,6 +6609,21 @@ class WeightedAverageRow(_WeightedAverageRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: WeightedAverageParams
+
+
+class WeightedPercentiles(t.TypedDict):
+    """The least value at or below which that share of the weights lies."""
+
+    #: 10 %. One value a date, null where none held has one.
+    p10: t.Sequence[t.Optional[float]]
+    #: 25 %. One value a date, null where none held has one.
+    p25: t.Sequence[t.Optional[float]]
+    #: The median. One value a date, null where none held has one.
+    p50: t.Sequence[t.Optional[float]]
+    #: 75 %. One value a date, null where none held has one.
+    p75: t.Sequence[t.Optional[float]]
+    #: 90 %. One value a date, null where none held has one.
+    p90: t.Sequence[t.Optional[float]]
 
 
 class WeightingSpec(t.TypedDict):

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { runService, type RunningService } from '../running-service.js';
+
+let service: RunningService;
+let client: DivisorClient;
+const INDEX = {
+  calendar: 'XNYS',
+  base_date: '2022-06-01',
+  base_value: 1000,
+  rebalance: { frequency: 'quarterly' },
+} as const;
+const params = { index_id: 'TOP' };
+
+beforeAll(async () => {
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  await client.run('generateSynthetic', {
+    body: { store_id: 'm', seed: 11, assets: 12, start: '2021-06-01', end: '2022-12-30' },
+  });
+  const selection = [{ id: 'top', type: 'TopN' as const, params: { count: 6 } }];
+  const byCap = { type: 'MarketCapWeight' } as const;
+  const pipeline = { selection, weighting: byCap };
+  await client.call('createIndex', { body: { ...INDEX, id: 'TOP', name: 'Top', pipeline } });
+  const equal = { weighting: { type: 'EqualWeight' } } as const;
+  await client.call('createIndex', { body: { ...INDEX, id: 'ALL', name: 'All', pipeline: equal } });
+  await client.run('startBacktest', { params, body: {} });
+});
+afterAll(() => service.close());
+
+test('a datapoint is averaged over what is held, and over what the benchmark holds', async () => {
+  const query = { interval: 'monthly', fields: ['MARKET_CAP', 'BETA'], benchmark: 'ALL' } as const;
+  const view = await client.call('getExposures', { params, query });
+  expect(view.fields.map(({ field }) => field)).toEqual(['MARKET_CAP', 'BETA']);
+  const { mean, coverage, percentiles, benchmark } = view.fields[0]!;
+  for (const date of ['2022-07-29', '2022-12-30']) {
+    const k = view.dates.indexOf(date);
+    const held = await client.call('getWeights', { params, query: { as_of: date, benchmark: 'ALL' } });
+    const capOf = new Map<string, number>();
+    for (const { identifier } of held.weights) {
+      const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: date } });
+      const last = prices.data.at(-1)!;
+      const of = (column: string) => Number(last[prices.columns.indexOf(column)]);
+      capOf.set(identifier, of('CLOSE') * of('SHARES_OUTSTANDING'));
+    }
+    const average = held.weights.reduce((sum, { identifier, weight }) => sum + weight * capOf.get(identifier)!, 0);
+    expect(mean[k]! / average).toBeCloseTo(1, 12);
+    expect(coverage[k]).toBe(1);
+    const sorted = held.weights.toSorted((a, b) => capOf.get(a.identifier)! - capOf.get(b.identifier)!);
+    let below = 0;
+    const median = sorted.find(({ weight }) => (below += weight) >= 0.5)!;
+    expect(percentiles.p50[k]! / capOf.get(median.identifier)!).toBeCloseTo(1, 12);
+  }
+  benchmark!.mean.forEach((value, k) => {
+    // The benchmark holds the small ones, too.
+    expect(value).toBeLessThan(mean[k]!);
+    expect(benchmark!.percentiles.p10[k]).toBeLessThan(percentiles.p10[k]!);
+  });
+  const { active_share: active, groups } = view;
+  view.dates.forEach((_, k) => {
+    expect(groups.reduce((sum, group) => sum + group.benchmark_weights![k]!, 0)).toBeCloseTo(1, 12);
+    expect(active![k]).toBeGreaterThan(0);
+  });
+});
+
+test('against itself an index has no active share, and every datapoint is that of the benchmark', async () => {
+  const query = { benchmark: 'TOP', fields: ['DIVIDEND_YIELD'], by: 'IDENTIFIER' };
+  const view = await client.call('getExposures', { params, query });
+  expect(view.active_share!.every((share) => share < 1e-12)).toBe(true);
+  const [{ mean, benchmark }] = view.fields as [(typeof view.fields)[number]];
+  mean.forEach((value, k) => expect(value).toBeCloseTo(benchmark!.mean[k]!, 12));
+});
+
+test('turnover is that of the rebalances, wherever a date begins', async () => {
+  const { rebalances } = await client.call('listRebalances', { params });
+  // The first is the purchase.
+  const traded = rebalances.slice(1).reduce((sum, { turnover }) => sum + (turnover ?? 0), 0);
+  for (const interval of ['native', 'monthly'] as const) {
+    const { turnover } = await client.call('getExposures', { params, query: { interval } });
+    expect(turnover.reduce((sum, value) => sum + value, 0)).toBeCloseTo(traded, 12);
+  }
+});
+
+test('what comes after a date changes nothing on it, and what comes before the window neither', async () => {
+  const query = { fields: ['BETA', 'MOMENTUM'], benchmark: 'ALL' };
+  const whole = await client.call('getExposures', { params, query });
+  const part = await client.call('getExposures', {
+    params,
+    query: { ...query, start: '2022-08-01', end: '2022-10-31' },
+  });
+  const from = whole.dates.indexOf(part.dates[0]!);
+  const cut = <T>(values: readonly T[]): T[] => values.slice(from, from + part.dates.length);
+  expect(part.dates).toEqual(cut(whole.dates));
+  part.fields.forEach(({ mean, percentiles, benchmark }, f) => {
+    expect(mean).toEqual(cut(whole.fields[f]!.mean));
+    expect(percentiles.p25).toEqual(cut(whole.fields[f]!.percentiles.p25));
+    expect(benchmark!.mean).toEqual(cut(whole.fields[f]!.benchmark!.mean));
+  });
+  expect(part.active_share).toEqual(cut(whole.active_share!));
+  for (const { group, weights } of part.groups)
+    expect(weights).toEqual(cut(whole.groups.find((other) => other.group === group)!.weights));
+});
+
+test('a datapoint that the store lacks, or that is text, is refused by its place', async () => {
+  await expect(
+    client.call('getExposures', { params, query: { fields: ['BETA', 'NOTHING', 'SECTOR'] } }),
+  ).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+    detail: {
+      findings: [
+        expect.objectContaining({ path: 'fields[1]', code: 'UNKNOWN_FIELD_NAME' }),
+        expect.objectContaining({ path: 'fields[2]', code: 'VALUE_TYPE_MISMATCH' }),
+      ],
+    },
+  });
+  await expect(client.call('getExposures', { params, query: { benchmark: 'NONE' } })).rejects.toMatchObject({
+    code: 'BENCHMARK_NOT_FOUND',
+  });
+});

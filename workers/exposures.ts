@@ -1,0 +1,113 @@
+import type { Book } from '#domain/backtest/simulate/book.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { latest } from '#domain/rules/datapoints/field-request.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { lastAtMost } from '#domain/search.js';
+import type { ExposuresViewInput } from '#jobs/tasks/views.js';
+import { exposuresView } from '#views/exposures/exposures-view.js';
+import type { FieldReader, SideName } from '#views/exposures/field-series.js';
+import { comparedWith } from './compared.js';
+import { groupSpells, ownGroup } from './groups.js';
+import { onEngine } from './numerics.js';
+import { openedCalendars } from './opened-calendars.js';
+import { openedMarket } from './open-markets.js';
+import { withRunFile } from './run-file.js';
+
+/** Groups of which every name is one by itself. */
+const OWN_GROUPS = 'IDENTIFIER';
+
+/** Exposures of a stored run. @throws Refusal as `exposuresView`, and what running the benchmark refuses */
+export function showExposures({ columns, market: handle, ...input }: ExposuresViewInput): Promise<object> {
+  const served = handle && openedMarket(handle);
+  return onEngine((engine) =>
+    withRunFile(columns, (run) => {
+      const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
+      const book = other && other.bookTo(engine, run.i32('days').at(-1)!);
+      const market = other?.market ?? served;
+      return exposuresView(run, {
+        window: { start: input.start, end: input.end },
+        by: input.by,
+        groups: input.groups,
+        interval: input.interval,
+        groupOf: market === null || input.by === OWN_GROUPS ? ownGroup : groupSpells(market, input.by),
+        benchmark: other && { id: other.id, book: book! },
+        fields: fieldReader(input.fields, { market, header: run.header, book }),
+      });
+    }),
+  );
+}
+
+interface Read {
+  /** Null where no datapoint is read. */
+  readonly market: MarketData | null;
+  readonly header: RunHeader;
+  /** Of the benchmark. */
+  readonly book: Book | null;
+}
+
+/** Datapoints on the terms of a run: in its currency, with its staleness. */
+function fieldReader(fields: readonly string[], { market, header, book }: Read): FieldReader {
+  if (fields.length === 0 || market === null) return { fields: [], on: notRead };
+  const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
+  const treatment = TreatmentSpec.parse({ ...header.treatment });
+  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency });
+  const sides: Readonly<Record<SideName, PlacedNames>> = {
+    own: placedNames(sm, header.names),
+    benchmark: placedNames(sm, book === null ? [] : Array.from(book.columns, (column) => book.sm.identifiers[column]!)),
+  };
+  return {
+    fields,
+    on(day, held) {
+      const section = sections.at(lastAtMost(sm.sessions, day), sides.own.columnsHeld(held));
+      return {
+        values(field, side, weights) {
+          const held = sides[side].columnsHeld(weights);
+          return sides[side].scattered(section.numbers(latest(fields[field]!), held));
+        },
+      };
+    },
+  };
+}
+
+function notRead(): never {
+  throw new Error('a datapoint is read that was not asked for');
+}
+
+interface PlacedNames {
+  /** Columns of the names with a weight, ascending. */
+  columnsHeld(weights: Float64Array): Int32Array;
+  /** Values of the columns that were told last, at the places of their names, NaN at the others. */
+  scattered(values: Float64Array): Float64Array;
+}
+
+/** Names in a market; those that it does not have have no value. */
+function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
+  const placed = names
+    .map((name, place) => ({ place, column: sm.columnOf(name) }))
+    .filter(({ column }) => column >= 0)
+    .toSorted((a, b) => a.column - b.column);
+  const columns = new Int32Array(placed.length);
+  const places = new Int32Array(placed.length);
+  const out = new Float64Array(names.length);
+  let count = 0;
+  return {
+    columnsHeld(weights) {
+      count = 0;
+      for (const { place, column } of placed) {
+        if (weights[place] === 0) continue;
+        columns[count] = column;
+        places[count++] = place;
+      }
+      return columns.slice(0, count);
+    },
+    scattered(values) {
+      out.fill(NaN);
+      for (let i = 0; i < count; i++) out[places[i]!] = values[i]!;
+      return out;
+    },
+  };
+}

@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { Shell } from './shell/shell.js';
+import { mendLanguage } from './state/language.js';
 import { startLive } from './state/live.js';
 import { followLinks } from './state/place.js';
 import { startPrincipal } from './state/principal.js';
@@ -7,6 +8,7 @@ import { startTheme } from './state/theme.js';
 import './style/tokens.css';
 import './style/base.css';
 
+mendLanguage();
 startTheme();
 followLinks();
 startPrincipal();

@@ -24,6 +24,9 @@ export interface Desk {
   close(): Promise<void>;
 }
 
+/** What browsers say whose system has no language: no tag of one. */
+const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
+
 /** A service that comes back to the same address when it is started again, and the browser of all tests. */
 export async function openDesk(): Promise<Desk> {
   const flags = ['--port', String(await freePort())];
@@ -40,9 +43,11 @@ export async function openDesk(): Promise<Desk> {
     });
     return page;
   }
+  const page = await newPage();
+  await page.addInitScript(ODD_LANGUAGE);
   return {
     service,
-    page: await newPage(),
+    page,
     complaints,
     newPage,
     async close() {

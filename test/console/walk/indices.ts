@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { RebalancePack, ScenariosView } from '#clients/typescript/divisor.js';
 import { eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
@@ -70,6 +71,8 @@ export function describeIndices(desk: () => Desk): void {
       ['Weights', 'Largest names'],
       ['Attribution', 'Steps to the total'],
       ['Risk', 'Does everything add up?'],
+      ['Limits', 'Breaches'],
+      ['Scenarios', 'No scenario yet'],
       ['Rebalances', 'Turnover'],
       ['Methodology', 'Definition'],
     ] as const) {
@@ -87,6 +90,51 @@ export function describeIndices(desk: () => Desk): void {
     );
     await page.getByRole('button', { name: /^Universe/ }).waitFor();
     await picture(page, 'rebalance');
+    const [, , date] = path.split('/');
+    const orders = { aum: 1_000_000, accounts: [], as_of: date };
+    const pack = await service.ask<RebalancePack>('POST', '/indices/CORE/rebalance-pack', orders);
+    await page.getByText('Orders of accounts').click();
+    const { trades, turnover } = pack.body.accounts[0]!;
+    await page
+      .getByLabel('Figures of AUM')
+      .getByText(`${(100 * turnover).toFixed(2)}%`)
+      .waitFor();
+    expect(await page.getByRole('grid', { name: 'orders of AUM' }).getAttribute('aria-rowcount')).toBe(
+      String(trades.length + 1),
+    );
+    expect(complaints).toEqual([]);
+  });
+
+  test('a run is watched by a rule, and taken through a past window and a shock', async () => {
+    const { complaints, page, service } = desk();
+    await page.goto(`${service.url()}/console/indices/CORE?tab=limits`);
+    const { body } = await service.ask<{ sessions: number; breached_sessions: number }>(
+      'GET',
+      '/analytics/CORE/limits',
+    );
+    const figures = page.getByLabel('Figures of the limits');
+    await figures.getByText(body.sessions.toLocaleString('en-GB'), { exact: true }).waitFor();
+    expect(await figures.textContent()).toContain(`Beyond a bound${body.breached_sessions.toLocaleString('en-GB')}`);
+    await page.getByRole('link', { name: 'Scenarios' }).click();
+    await page.getByRole('button', { name: 'Window' }).click();
+    await page.getByLabel('Start *').fill('2020-02-20');
+    await page.getByLabel('End *').fill('2020-03-23');
+    await page.getByRole('button', { name: 'Shock' }).click();
+    await page.getByRole('button', { name: 'Add to Shocks' }).click();
+    await page.getByLabel('Shocks: name 1').fill('SECTOR:Energy');
+    await page.getByLabel('Shocks: SECTOR:Energy').fill('-0.2');
+    const scenarios = [
+      { name: 'Window 1', window: { start: '2020-02-20', end: '2020-03-23' } },
+      { name: 'Shock 2', shocks: { 'SECTOR:Energy': -0.2 } },
+    ];
+    const view = await service.ask<ScenariosView>('POST', '/analytics/CORE/scenarios', { scenarios });
+    for (const { name, return: earned } of view.body.scenarios) {
+      const text = `${earned < 0 ? '\u2212' : '+'}${Math.abs(100 * earned).toFixed(2)}%`;
+      await page.getByRole('row', { name: new RegExp(`^${name} ${text.replace('+', '\\+')}`) }).waitFor();
+    }
+    // What is asked stands in the address.
+    await page.reload();
+    await page.getByRole('row', { name: /^Shock 2 / }).waitFor();
     expect(complaints).toEqual([]);
   });
 }

@@ -59,7 +59,7 @@ export function Field({
       />
       {explained !== '' && (
         <p id={`${id}-help`} class="field-help">
-          {explained}
+          {coded(explained)}
         </p>
       )}
       {said !== undefined && (
@@ -79,6 +79,9 @@ export function Field({
     </div>
   );
 }
+
+/** Words between backticks as what is written. */
+const coded = (text: string) => text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 
 /** Whether a unit has room beside the label. */
 const isShort = (unit: string | null | undefined): boolean => typeof unit === 'string' && unit.length <= 10;

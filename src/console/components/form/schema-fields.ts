@@ -6,11 +6,15 @@ const LINE_MAX = 1000;
 
 /**
  * The members of a schema as fields, in its order.
- * @param schema its name
+ * @param schema its name; `WindowScenario.window` is the member of one
  * @param names members to show, in this order; all unless given
  */
 export function fieldsOf(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
-  const { properties = {}, required = [] } = (schemas[schema] ?? {}) as Schema & { readonly required?: string[] };
+  const [root = '', ...members] = schema.split('.');
+  const { properties = {}, required = [] } = members.reduce<Schema>(
+    (within, member) => valueOf(schemas, within.properties?.[member] ?? {}),
+    schemas[root] ?? {},
+  );
   return (names ?? Object.keys(properties)).flatMap((name) => {
     const own = properties[name];
     return own === undefined ? [] : [fieldOfSchema(schemas, name, { own, isRequired: required.includes(name) })];
@@ -32,7 +36,8 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
     isRequired: isRequired && !('default' in own) && !('default' in inner),
     otherwise,
     ...(inner.enum === undefined ? {} : { choices: inner.enum }),
-    help: own.description ?? inner.description ?? null,
+    help: name === 'name' ? null : (own.description ?? inner.description ?? null),
+    unit: name.endsWith('_bps') ? 'bps' : null,
   };
 }
 
@@ -69,6 +74,6 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
 
 /** `date_format` reads `Date format`, `index_id` `Index`. */
 function labelOf(name: string): string {
-  const words = name.replace(/_id$/, '').replaceAll('_', ' ');
+  const words = name.replace(/_(?:id|bps)$/, '').replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -19,10 +19,12 @@ import { indexAddress } from '../../words/addresses.js';
 import { percent } from '../../words/numbers.js';
 import { Attribution } from './attribution.js';
 import { Constituents } from './constituents.js';
+import { Limits } from './limits.js';
 import { Methodology, Terms } from './methodology.js';
 import { Performance } from './performance.js';
 import { Rebalances } from './rebalances.js';
 import { Risk } from './risk.js';
+import { Scenarios } from './scenarios.js';
 import { Weights } from './weights.js';
 import './index-page.css';
 
@@ -32,6 +34,8 @@ const TABS: readonly Tab[] = [
   { id: 'weights', text: 'Weights' },
   { id: 'attribution', text: 'Attribution' },
   { id: 'risk', text: 'Risk' },
+  { id: 'limits', text: 'Limits' },
+  { id: 'scenarios', text: 'Scenarios' },
   { id: 'rebalances', text: 'Rebalances' },
   { id: 'methodology', text: 'Methodology' },
 ];
@@ -210,6 +214,10 @@ function Part({ tab, id, run }: PartProps) {
       return <Attribution id={id} run={run} />;
     case 'risk':
       return <Risk id={id} />;
+    case 'limits':
+      return <Limits id={id} run={run} />;
+    case 'scenarios':
+      return <Scenarios id={id} run={run} />;
     case 'rebalances':
       return <Rebalances id={id} />;
     default:

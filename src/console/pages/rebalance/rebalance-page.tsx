@@ -18,6 +18,8 @@ import { service } from '../../state/service.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { change, count, counted, decimal, percent, signClass } from '../../words/numbers.js';
 import { Explanation } from '../index/explanation.js';
+import '../designer/designer.css';
+import { Orders } from './orders.js';
 
 /** One rebalance: what was held before and after, how the names were found, what was traded. */
 export function RebalancePage({ params }: PageProps) {
@@ -25,6 +27,9 @@ export function RebalancePage({ params }: PageProps) {
   const view = useResource(`rebalance ${id} ${date}`, (signal) =>
     service.value.call('getRebalance', { params: { index_id: id, date }, signal }),
   );
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  // A strategy is traded by its own terms, and has no orders of an index.
+  const isIndex = indices.data?.indices.some(({ id: known }) => known === id) === true;
   const open = parameter('name');
   return (
     <Page
@@ -43,6 +48,7 @@ export function RebalancePage({ params }: PageProps) {
             <Rules id={id} view={rebalance} />
             <Names view={rebalance} open={open} />
             <Notes view={rebalance} />
+            {isIndex && <Orders id={id} asOf={rebalance.decision_date ?? rebalance.date} />}
             {open !== null && (
               <Explanation
                 id={id}

@@ -1,0 +1,227 @@
+import type { LimitsView, OverviewView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Badge, type Kind } from '../../components/badge.js';
+import { Chart } from '../../components/chart/chart.js';
+import { NUMBER, PERCENT, type Line } from '../../components/chart/series.js';
+import { Select } from '../../components/choice.js';
+import { Findings } from '../../components/findings.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { RangeBar } from '../../components/range-bar.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { chooseRange, chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { useSchemas } from '../../state/schemas.js';
+import { nameAddress, rebalanceAddress } from '../../words/addresses.js';
+import { change, count, figure, percent } from '../../words/numbers.js';
+
+interface LimitsProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+type Rule = NonNullable<LimitsView['rule']>;
+
+/** Before the id of a constraint set, where rules and sets stand in one list. */
+const SET = 'set:';
+
+/** A published rule of concentration, or the rows of a constraint set, watched on every session. */
+export function Limits({ id, run }: LimitsProps) {
+  const schemas = useSchemas();
+  const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  const rules = schemas.data?.['LimitsView']?.properties?.['rule']?.anyOf?.[0]?.enum ?? [];
+  const chosen = parameter('rule') ?? rules[0] ?? null;
+  const range = chosenRange();
+  const view = useResource(
+    chosen === null ? null : `limits ${id} ${chosen} ${range?.from} ${range?.to}`,
+    (signal) => watched(id, chosen ?? '', signal),
+    { keeps: true },
+  );
+  return (
+    <div class="index-part">
+      <RangeBar start={run.start} end={run.end} />
+      <div class="part-bar">
+        {chosen !== null && (
+          <Select
+            label="Rule"
+            isLabelShown
+            options={[
+              ...rules.map((rule) => ({ value: rule, text: rule.replaceAll('_', ' ') })),
+              ...(sets.data?.constraint_sets ?? []).map(({ id: set }) => ({ value: SET + set, text: `set ${set}` })),
+            ]}
+            value={chosen}
+            onChoose={(rule) => setParameters({ rule: rule === rules[0] ? null : rule })}
+          />
+        )}
+      </div>
+      <Answered resource={view} what="the limits, session by session">
+        {(limits) => <Watched id={id} view={limits} />}
+      </Answered>
+    </div>
+  );
+}
+
+async function watched(id: string, chosen: string, signal: AbortSignal): Promise<LimitsView> {
+  const range = chosenRange();
+  const query = range === null ? {} : { start: range.from, end: range.to };
+  const params = { index_id: id };
+  if (!chosen.startsWith(SET))
+    return service.value.call('getLimits', { params, query: { ...query, rule: chosen as Rule }, signal });
+  const set = chosen.slice(SET.length);
+  const { constraints: rows } = await service.value.call('getConstraintSet', {
+    params: { constraint_set_id: set },
+    signal,
+  });
+  return service.value.call('watchLimits', { params, query, body: { rows }, signal });
+}
+
+function Watched({ id, view }: { readonly id: string; readonly view: LimitsView }) {
+  const { sessions, breached_sessions: breached, distance, findings, rows, rows_total: total, breaches } = view;
+  return (
+    <>
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      <Metrics
+        label="Figures of the limits"
+        metrics={[
+          { term: 'Sessions', value: count(sessions) },
+          { term: 'Beyond a bound', value: count(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
+          { term: 'Rows', value: count(total) },
+          {
+            term: 'Nearest breach',
+            value: distance === null ? '–' : change(distance.move),
+            help: 'The least move of one name that passes a bound on the last date',
+            note: distance === null ? undefined : <a href={nameAddress(distance.identifier)}>{distance.identifier}</a>,
+          },
+        ]}
+      />
+      <Headroom view={view} />
+      <Section title="Rows" aside={total > rows.length && `the first ${count(rows.length)}`}>
+        <Table
+          label="rows watched"
+          name="rows"
+          columns={ROWS}
+          rows={rows}
+          keyOf={({ row, side }) => `${row} ${side}`}
+          searchIn={({ row }) => row}
+          sort={{ column: 'breached', direction: 'desc' }}
+          height={320}
+        />
+      </Section>
+      <Section title="Breaches" aside="from the first session beyond a bound to the last">
+        <Table
+          label="breaches"
+          name="breaches"
+          columns={breachColumns(rows)}
+          rows={breaches}
+          keyOf={({ row, begin }) => `${row} ${begin}`}
+          addressOf={({ begin }) => rebalanceAddress(id, begin)}
+          sort={{ column: 'begin', direction: 'desc' }}
+          height={360}
+          empty="No row was beyond its bound."
+        />
+      </Section>
+    </>
+  );
+}
+
+function Headroom({ view: { state, rows } }: { readonly view: LimitsView }) {
+  const areWeights = rows.every(({ unit }) => unit === 'fraction');
+  const lines = useMemo<readonly Line[]>(
+    () => [{ id: 'headroom', label: 'Headroom', values: state.headroom, colour: 1, isFilled: true }],
+    [state],
+  );
+  return (
+    <Section title="Headroom" aside="distance to the nearest bound, negative beyond it">
+      <Chart
+        label="Headroom"
+        dates={state.dates}
+        lines={lines}
+        height={220}
+        hasZero
+        unit={areWeights ? PERCENT : NUMBER}
+        onRange={chooseRange}
+      />
+    </Section>
+  );
+}
+
+type Row = LimitsView['rows'][number];
+type Breach = LimitsView['breaches'][number];
+
+const written = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));
+
+const ROWS: readonly Column<Row>[] = [
+  { id: 'row', title: 'Row', width: 170, grow: 3, value: ({ row }) => row },
+  { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
+  {
+    id: 'breached',
+    title: 'Sessions beyond',
+    width: 124,
+    align: 'right',
+    value: (row) => row.breached_sessions,
+    show: (row) => <span class={row.breached_sessions > 0 ? 'down' : ''}>{count(row.breached_sessions)}</span>,
+  },
+  {
+    id: 'value',
+    title: 'At the least',
+    help: 'What the row measured on the date of least headroom',
+    width: 100,
+    align: 'right',
+    value: ({ least }) => least.value,
+    show: ({ least, unit }) => written(least.value, unit),
+  },
+  {
+    id: 'limit',
+    title: 'Bound',
+    width: 84,
+    priority: 2,
+    align: 'right',
+    value: ({ least }) => least.limit,
+    show: ({ least, unit }) => written(least.limit, unit),
+  },
+  { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
+];
+
+const CAUSES: Readonly<Record<Breach['cause'], Kind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
+
+/** @param rows whose units the figures of their breaches have */
+function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
+  const units = new Map(rows.map(({ row, unit }) => [row, unit]));
+  const figureOf = (row: string, value: number) => written(value, units.get(row) ?? 'value');
+  return [
+    { id: 'row', title: 'Row', width: 150, grow: 3, value: ({ row }) => row },
+    { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },
+    { id: 'end', title: 'To', width: 96, value: ({ end }) => end, show: ({ end }) => end ?? 'still' },
+    {
+      id: 'cause',
+      title: 'Cause',
+      width: 96,
+      priority: 2,
+      value: ({ cause }) => cause,
+      show: ({ cause }) => <Badge kind={CAUSES[cause]}>{cause}</Badge>,
+    },
+    {
+      id: 'worst',
+      title: 'Worst',
+      help: 'What the row measured on its worst date',
+      width: 90,
+      priority: 3,
+      align: 'right',
+      value: ({ worst }) => worst.value,
+      show: ({ row, worst }) => figureOf(row, worst.value),
+    },
+    {
+      id: 'bound',
+      title: 'Bound',
+      width: 84,
+      priority: 4,
+      align: 'right',
+      value: ({ worst }) => worst.limit,
+      show: ({ row, worst }) => figureOf(row, worst.limit),
+    },
+  ];
+}

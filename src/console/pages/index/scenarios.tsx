@@ -1,0 +1,260 @@
+import type { Finding, OverviewView, ScenarioRequest, ScenarioResult } from '#clients/typescript/divisor.js';
+import { Bars } from '../../components/bars.js';
+import { Button } from '../../components/button.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Findings } from '../../components/findings.js';
+import { Icon } from '../../components/icon.js';
+import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Wait } from '../../components/wait.js';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { service } from '../../state/service.js';
+import { nameAddress } from '../../words/addresses.js';
+import { monthsBefore } from '../../words/dates.js';
+import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import '../data/data.css';
+
+interface ScenariosProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+/** The composition of the run through past windows and under shocks; what is asked stands in the address. */
+export function Scenarios({ id, run }: ScenariosProps) {
+  const asked = scenariosIn(parameter('scenarios'));
+  const set = (next: readonly JsonObject[]) =>
+    setParameters({ scenarios: next.length === 0 ? null : JSON.stringify(next) });
+  const key = JSON.stringify(asked);
+  const answer = useOneAtATime(asked.length === 0 ? null : `${id} ${key}`, () =>
+    service.value.call('runScenarios', { params: { index_id: id }, body: bodyOf(asked) }),
+  );
+  const { data, trouble, isBehind } = answer;
+  const name = (what: string) => `${what} ${asked.length + 1}`;
+  return (
+    <div class="index-part">
+      <div class="form-actions">
+        <Button
+          onClick={() => {
+            const window = { start: monthsBefore(run.end, 12), end: run.end };
+            set([...asked, { name: name('Window'), window: { ...window } }]);
+          }}
+        >
+          <Icon name="plus" /> Window
+        </Button>
+        <Button onClick={() => set([...asked, { name: name('Shock'), shocks: {} }])}>
+          <Icon name="plus" /> Shock
+        </Button>
+      </div>
+      {asked.length === 0 && (
+        <EmptyState title="No scenario yet">
+          A window takes what is held on {run.end} through past dates; a shock moves names, groups such as{' '}
+          <code>SECTOR:Energy</code>, or series, and the rest responds by regression.
+        </EmptyState>
+      )}
+      {asked.map((scenario, at) => (
+        <Asked
+          key={at}
+          scenario={scenario}
+          findings={trouble?.findings ?? []}
+          path={`scenarios[${at}]`}
+          onChange={(next) => set(asked.map((own, i) => (i === at ? next : own)))}
+          onRemove={() => set(asked.filter((_, i) => i !== at))}
+        />
+      ))}
+      {asked.length > 0 && isBehind && <Wait what="the scenarios" />}
+      {asked.length > 0 && trouble !== null && <Problem trouble={trouble} />}
+      {asked.length > 0 && data !== undefined && trouble === null && (
+        <>
+          {data.findings.length > 0 && <Findings findings={data.findings} shown={3} />}
+          <Section title="Returns" aside={`of what is held on ${data.as_of}`}>
+            <Table
+              label="scenarios"
+              columns={COLUMNS}
+              rows={data.scenarios}
+              keyOf={({ name: own }) => own}
+              onOpen={({ name: own }) => setParameters({ scenario: own })}
+              openKey={openOf(data.scenarios)?.name ?? null}
+              height={300}
+            />
+          </Section>
+          <Opened result={openOf(data.scenarios)} by={data.by} />
+        </>
+      )}
+    </div>
+  );
+}
+
+const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
+  results.find(({ name }) => name === parameter('scenario')) ?? results[0];
+
+/** The service says what is wrong with them. */
+const bodyOf = (asked: readonly JsonObject[]): ScenarioRequest => ({ scenarios: asked }) as unknown as ScenarioRequest;
+
+function scenariosIn(text: string | null): readonly JsonObject[] {
+  try {
+    const value = JSON.parse(text ?? '[]') as Json;
+    return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+  } catch {
+    return [];
+  }
+}
+
+interface AskedProps {
+  readonly scenario: JsonObject;
+  readonly findings: readonly Finding[];
+  /** Where it lies, as findings name it. */
+  readonly path: string;
+  onChange(scenario: JsonObject): void;
+  onRemove(): void;
+}
+
+function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
+  const name = String(scenario['name'] ?? '');
+  const { window } = scenario;
+  const isWindow = window !== undefined;
+  return (
+    <section class="form-card" aria-label={name}>
+      <SchemaForm
+        schema={isWindow ? 'WindowScenario' : 'ShockScenario'}
+        names={isWindow ? ['name'] : ['name', 'shocks', 'regression_sessions']}
+        value={scenario}
+        findings={findings}
+        path={[path]}
+        onChange={onChange}
+      />
+      {isWindow && (
+        <SchemaForm
+          schema="WindowScenario.window"
+          value={isObject(window) ? window : {}}
+          findings={findings}
+          path={[path, 'window']}
+          onChange={(next) => onChange({ ...scenario, window: next })}
+        />
+      )}
+      <div class="form-actions">
+        <Button aria-label={`Remove ${name}`} onClick={onRemove}>
+          Remove
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+const SHOWN = 12;
+
+/** Where the return of one scenario comes from. */
+function Opened({ result, by }: { readonly result: ScenarioResult | undefined; readonly by: string }) {
+  if (result === undefined) return null;
+  const { name, by_name: names, by_group: groups, proxied } = result;
+  return (
+    <>
+      <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, the worst first">
+        <Bars
+          label={`Contributions to ${name}`}
+          bars={groups.slice(0, SHOWN).map(({ group, contribution }) => ({ label: group, value: contribution }))}
+          format={(value) => change(value)}
+        />
+      </Section>
+      <Section
+        title={`${name} by name`}
+        aside={proxied.length > 0 && `${counted(proxied.length, 'name')} without prices take those of their group`}
+      >
+        <Table
+          label={`names in ${name}`}
+          columns={NAMES}
+          rows={names}
+          keyOf={({ identifier }) => identifier}
+          addressOf={({ identifier }) => nameAddress(identifier)}
+          searchIn={({ identifier }) => identifier}
+          sort={{ column: 'contribution', direction: 'asc' }}
+          height={360}
+        />
+      </Section>
+    </>
+  );
+}
+
+const signed = (value: number) => <span class={signClass(value)}>{change(value)}</span>;
+
+const COLUMNS: readonly Column<ScenarioResult>[] = [
+  { id: 'name', title: 'Scenario', width: 130, grow: 2, value: ({ name }) => name },
+  {
+    id: 'return',
+    title: 'Return',
+    width: 90,
+    align: 'right',
+    value: (row) => row.return,
+    show: (row) => signed(row.return),
+  },
+  {
+    id: 'covered',
+    title: 'Covered',
+    help: 'Weight with a return of its own',
+    width: 90,
+    priority: 3,
+    align: 'right',
+    value: (row) => row.covered_weight,
+    show: (row) => percent(row.covered_weight),
+  },
+  {
+    id: 'worst',
+    title: 'Worst session',
+    width: 170,
+    priority: 2,
+    value: (row) => row.worst_session?.return ?? null,
+    show: ({ worst_session: worst }) => worst && `${change(worst.return)} on ${worst.date}`,
+  },
+  {
+    id: 'fit',
+    title: 'R²',
+    help: 'Of the regression on what is shocked',
+    width: 72,
+    priority: 4,
+    align: 'right',
+    value: (row) => row.r_squared,
+    show: (row) => decimal(row.r_squared),
+  },
+];
+
+const NAMES: readonly Column<ScenarioResult['by_name'][number]>[] = [
+  { id: 'name', title: 'Name', width: 100, grow: 1, value: ({ identifier }) => identifier },
+  {
+    id: 'weight',
+    title: 'Weight',
+    width: 84,
+    align: 'right',
+    value: ({ weight }) => weight,
+    show: ({ weight }) => percent(weight),
+  },
+  {
+    id: 'return',
+    title: 'Return',
+    width: 90,
+    align: 'right',
+    value: (row) => row.return,
+    show: (row) => signed(row.return),
+  },
+  {
+    id: 'contribution',
+    title: 'Contribution',
+    width: 104,
+    align: 'right',
+    value: ({ contribution }) => contribution,
+    show: ({ contribution }) => signed(contribution),
+  },
+  {
+    id: 'error',
+    title: 'Error',
+    help: 'Standard error of a response by regression',
+    width: 84,
+    priority: 2,
+    align: 'right',
+    value: (row) => row.standard_error,
+    show: (row) => percent(row.standard_error),
+  },
+];

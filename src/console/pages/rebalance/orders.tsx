@@ -1,0 +1,306 @@
+import type { RebalancePack, RebalancePackRequest } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Choice } from '../../components/choice.js';
+import { Findings } from '../../components/findings.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Wait } from '../../components/wait.js';
+import { saveFile } from '../../state/files.js';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { service } from '../../state/service.js';
+import { nameAddress } from '../../words/addresses.js';
+import { count, decimal, percent } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import '../data/data.css';
+import './orders.css';
+
+/** What the orders begin with: a purchase of the whole index. */
+const FIRST: JsonObject = { aum: 1_000_000, accounts: [] };
+
+interface OrdersProps {
+  readonly id: string;
+  /** Session whose closes price the orders. */
+  readonly asOf: string;
+}
+
+/** The orders that bring accounts to the index as of this rebalance; nothing is stored. */
+export function Orders({ id, asOf }: OrdersProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="designer-part" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <h2>Orders of accounts</h2>
+      </summary>
+      {isOpen && <Pack id={id} asOf={asOf} />}
+    </details>
+  );
+}
+
+function Pack({ id, asOf }: OrdersProps) {
+  const [asked, setAsked] = useState<JsonObject>(FIRST);
+  const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service says what is wrong with it.
+  const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
+  const pack = useOneAtATime(isEmpty ? null : `${id} ${JSON.stringify(body)}`, () =>
+    service.value.call('packRebalance', { params: { index_id: id }, body }),
+  );
+  const { data, trouble, isBehind } = pack;
+  const findings = trouble?.findings ?? [];
+  const cost = asked['cost'];
+  return (
+    <div class="orders">
+      <SchemaForm
+        schema="RebalancePackRequest"
+        names={['aum', 'participation', 'adv_sessions', 'lot_sizes']}
+        changes={{ aum: { label: 'AUM' }, adv_sessions: { label: 'Sessions of volume' } }}
+        value={asked}
+        findings={findings}
+        onChange={setAsked}
+      />
+      <SchemaForm
+        schema="PackCost"
+        value={isObject(cost) ? cost : {}}
+        findings={findings}
+        path={['cost']}
+        onChange={(own) => setAsked({ ...asked, cost: own })}
+      />
+      {accountsIn(asked).map((account, at) => (
+        <Account
+          key={at}
+          account={account}
+          findings={findings}
+          at={at}
+          onChange={(next) => setAsked({ ...asked, accounts: replaced(accountsIn(asked), at, next) })}
+        />
+      ))}
+      <div class="form-actions">
+        <Button
+          onClick={() => {
+            const accounts = accountsIn(asked);
+            const added = { name: `Account ${accounts.length + 1}`, cash: 0, holdings: [] };
+            setAsked({ ...asked, accounts: [...accounts, added] });
+          }}
+        >
+          Add an account
+        </Button>
+        {data !== undefined && trouble === null && (
+          <Button
+            onClick={() => saveFile(`${id}-orders-${data.as_of}.json`, new TextEncoder().encode(JSON.stringify(data)))}
+          >
+            Download as JSON
+          </Button>
+        )}
+      </div>
+      <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+        {isBehind && <Wait what="the orders" />}
+        {!isEmpty && trouble !== null && <Problem trouble={trouble} />}
+        {!isEmpty && data !== undefined && trouble === null && <Packed pack={data} />}
+      </div>
+    </div>
+  );
+}
+
+const accountsIn = (asked: JsonObject): readonly JsonObject[] => {
+  const accounts = asked['accounts'];
+  return Array.isArray(accounts) ? (accounts as readonly Json[]).filter(isObject) : [];
+};
+
+/** The list with another item at a place; without it where there is none. */
+const replaced = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
+  list.flatMap((own, i) => (i !== at ? [own] : next === null ? [] : [next]));
+
+interface AccountProps {
+  readonly account: JsonObject;
+  readonly findings: Parameters<typeof Field>[0]['findings'];
+  readonly at: number;
+  onChange(account: JsonObject | null): void;
+}
+
+/** An account: its cash, and shares by name. */
+function Account({ account, findings, at, onChange }: AccountProps) {
+  const path = ['accounts', at];
+  const name = String(account['name'] ?? '');
+  const held = account['holdings'];
+  const shares = Array.isArray(held)
+    ? Object.fromEntries((held as readonly JsonObject[]).map((one) => [String(one['identifier']), one['shares']]))
+    : {};
+  const put = (value: Json | undefined) =>
+    Object.entries(isObject(value) ? value : {}).map(([identifier, own]) => ({ identifier, shares: own ?? null }));
+  return (
+    <section class="form-card" aria-label={name}>
+      <SchemaForm
+        schema="PackAccount"
+        names={['name', 'cash']}
+        value={account}
+        findings={findings}
+        path={path}
+        onChange={onChange}
+      />
+      <FieldGrid>
+        <Field
+          spec={{ name: 'holdings', label: 'Holdings', kind: 'numbers', help: 'Identifiers, and the shares of each.' }}
+          value={shares}
+          findings={findings.filter((finding) => finding.path.startsWith(`accounts[${at}].holdings`))}
+          onChange={(value) => onChange({ ...account, holdings: put(value) })}
+        />
+      </FieldGrid>
+      <div class="form-actions">
+        <Button aria-label={`Remove ${name}`} onClick={() => onChange(null)}>
+          Remove
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+type Packing = RebalancePack['accounts'][number];
+
+function Packed({ pack }: { readonly pack: RebalancePack }) {
+  const [chosen, setChosen] = useState<string | null>(null);
+  const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
+  const { days_to_trade: days, liquidation, capacity, findings, basis, effective } = pack;
+  return (
+    <>
+      {findings.length > 0 && <Findings findings={findings} shown={4} />}
+      <p class="quiet">
+        Weights {basis.replace('_', ' ')}, priced by the closes of {pack.as_of}
+        {effective !== null && `, effective ${effective}`}.
+      </p>
+      <Metrics
+        label="Figures of all orders"
+        metrics={[
+          { term: 'Days, median', value: decimal(days.p50), help: 'To trade a name at the participation asked for' },
+          { term: 'Days, nine in ten', value: decimal(days.p90), help: 'Nine in ten names are traded within them' },
+          { term: 'Days, slowest', value: decimal(days.max) },
+          ...untilAll(liquidation).map(({ days: within, share }) => ({
+            term: `Sold in ${within} d`,
+            value: percent(share),
+            help: 'Share of the value held that is sold within so many days',
+          })),
+          ...capacity.map(({ days: within, aum }) => ({
+            term: `Capacity ${within} d`,
+            value: count(aum),
+            help: 'AUM whose full purchase takes at most so many days for every name',
+          })),
+        ]}
+      />
+      {pack.accounts.length > 1 && account !== undefined && (
+        <Choice
+          label="Account"
+          options={pack.accounts.map(({ name }) => ({ value: name, text: name }))}
+          value={account.name}
+          onChoose={setChosen}
+        />
+      )}
+      {account !== undefined && <Trades account={account} />}
+    </>
+  );
+}
+
+/** Shares sold up to the first horizon by which everything is. */
+function untilAll(liquidation: RebalancePack['liquidation']): RebalancePack['liquidation'] {
+  const all = liquidation.findIndex(({ share }) => share >= 1);
+  return all < 0 ? liquidation : liquidation.slice(0, all + 1);
+}
+
+function Trades({ account }: { readonly account: Packing }) {
+  return (
+    <Section title={`Orders of ${account.name}`}>
+      <Metrics
+        label={`Figures of ${account.name}`}
+        metrics={[
+          { term: 'Value', value: count(account.value), help: 'Before the trades, in the currency of the index' },
+          { term: 'Turnover', value: percent(account.turnover), help: 'Half the value traded over the value' },
+          { term: 'Cost', value: decimal(account.cost), help: 'Expected, in the currency of the index' },
+          { term: 'Cash after', value: decimal(account.cash_after) },
+          { term: 'Drift after', value: percent(account.drift_after), help: 'What lots leave' },
+        ]}
+      />
+      <Table
+        label={`orders of ${account.name}`}
+        columns={COLUMNS}
+        rows={account.trades}
+        keyOf={({ identifier }) => identifier}
+        addressOf={({ identifier }) => nameAddress(identifier)}
+        searchIn={({ identifier, side, reason }) => `${identifier} ${side} ${reason}`}
+        sort={{ column: 'value', direction: 'desc' }}
+        height={420}
+        empty="There is nothing to trade."
+      />
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
+  { id: 'name', title: 'Name', width: 72, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'side', title: 'Side', width: 52, value: ({ side }) => side },
+  {
+    id: 'shares',
+    title: 'Shares',
+    width: 72,
+    align: 'right',
+    value: ({ shares }) => shares,
+    show: ({ shares }) => count(shares),
+  },
+  {
+    id: 'value',
+    title: 'Value',
+    help: 'In the currency of the index',
+    width: 100,
+    align: 'right',
+    value: ({ value }) => value,
+    show: ({ value }) => decimal(value),
+  },
+  {
+    id: 'before',
+    title: 'Before',
+    width: 80,
+    priority: 4,
+    align: 'right',
+    value: (row) => row.weight_before,
+    show: (row) => percent(row.weight_before),
+  },
+  {
+    id: 'target',
+    title: 'Target',
+    width: 80,
+    priority: 3,
+    align: 'right',
+    value: (row) => row.weight_target,
+    show: (row) => percent(row.weight_target),
+  },
+  {
+    id: 'after',
+    title: 'After',
+    width: 80,
+    priority: 5,
+    align: 'right',
+    value: (row) => row.weight_after,
+    show: (row) => percent(row.weight_after),
+  },
+  {
+    id: 'days',
+    title: 'Days',
+    help: 'To trade at the participation asked for',
+    width: 72,
+    priority: 2,
+    align: 'right',
+    value: (row) => row.days_to_trade,
+    show: (row) => decimal(row.days_to_trade),
+  },
+  {
+    id: 'cost',
+    title: 'Cost',
+    width: 80,
+    priority: 6,
+    align: 'right',
+    value: ({ cost }) => cost,
+    show: ({ cost }) => decimal(cost),
+  },
+  { id: 'reason', title: 'Why', width: 84, priority: 7, value: ({ reason }) => reason },
+];

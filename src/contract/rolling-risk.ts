@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RISK_REFERENCES } from '#domain/analytics/rolling-risk.js';
 import { LIMITS } from '#domain/limits.js';
 import { Id } from '#domain/shape.js';
 import { TableFrame } from './common.js';
@@ -14,9 +15,11 @@ export const RollingRiskView = z
       .number()
       .nullable()
       .meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
+    against: z.enum(RISK_REFERENCES).meta({ description: 'The tracked index, or the external benchmark of the run.' }),
+    benchmark_id: z.string().nullable().meta({ description: 'Id of the external benchmark; null against the index.' }),
     risk: TableFrame.meta({
       description:
-        'By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised.',
+        'By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run.',
     }),
   })
   .meta({ id: 'RollingRiskView' });
@@ -40,6 +43,9 @@ export const rollingRiskRoutes = routes({
         .max(LIMITS.MAX_SIMULATION_SESSIONS)
         .optional()
         .meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
+      against: z.enum(RISK_REFERENCES).default('index').meta({
+        description: 'The tracked index, or the external benchmark that the run was made with.',
+      }),
       half_life: z.coerce
         .number()
         .min(1)

@@ -1,4 +1,4 @@
-import type { RiskMemory, RollingRisk } from '#domain/analytics/rolling-risk.js';
+import type { RiskMemory, RiskReference, RollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RollingRiskView } from '#contract/rolling-risk.js';
 import type { Stateless } from '#contract/run-state.js';
 import { LIMITS } from '#domain/limits.js';
@@ -9,18 +9,22 @@ import { writeDatedTable } from './table-json.js';
 export interface RollingRiskInput {
   readonly runId: string;
   readonly memory: RiskMemory;
+  readonly against: RiskReference;
+  /** Id of the benchmark, null against the index. */
+  readonly benchmarkId: string | null;
   /** Of the run, [T]. */
   readonly days: Int32Array;
   readonly risk: RollingRisk;
 }
 
-const COLUMNS = [
-  { name: 'volatility', of: 'volatility' },
-  { name: 'index_volatility', of: 'indexVolatility' },
-  { name: 'tracking_error', of: 'trackingError' },
-  { name: 'beta', of: 'beta' },
-  { name: 'correlation', of: 'correlation' },
-] as const;
+const columnsAgainst = (against: RiskReference) =>
+  [
+    { name: 'volatility', of: 'volatility' },
+    { name: `${against}_volatility`, of: 'indexVolatility' },
+    { name: 'tracking_error', of: 'trackingError' },
+    { name: 'beta', of: 'beta' },
+    { name: 'correlation', of: 'correlation' },
+  ] as const;
 
 /** Position in the levels. With decaying weights the first few returns say nothing yet. */
 function firstShown(memory: RiskMemory): number {
@@ -31,11 +35,13 @@ const ROLLING_RISK = jsonObject<Stateless<RollingRiskView>, RollingRiskInput>({
   index_id: textMember(({ runId }) => runId),
   window: valueMember(({ memory }) => ('window' in memory ? memory.window : null)),
   half_life: valueMember(({ memory }) => ('halfLife' in memory ? memory.halfLife : null)),
-  risk: writtenMember((json, { memory, days, risk }) => {
+  against: textMember(({ against }) => against),
+  benchmark_id: valueMember(({ benchmarkId }) => benchmarkId),
+  risk: writtenMember((json, { memory, against, days, risk }) => {
     const hidden = Math.max(0, firstShown(memory) - risk.from);
     writeDatedTable(json, {
       days: days.subarray(risk.from + hidden),
-      columns: COLUMNS.map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),
+      columns: columnsAgainst(against).map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),
       holes: 'refused',
     });
   }),

@@ -52,16 +52,57 @@ export const compare = viewCommand({
 });
 
 export const attribution = viewCommand({
-  summary: 'What each name contributed to the return of a stored run.',
+  summary: 'What each name, or each group of names, contributed to the return of a stored run.',
   words: [INDEX],
-  flags: RANGE,
-  examples: ['divisor attribution CORE-100 --start 2024-01-01'],
+  flags: {
+    ...RANGE,
+    by: { type: 'string', value: 'COLUMN', help: 'Group names by a column of the reference data, SECTOR for example.' },
+    benchmark: {
+      type: 'string',
+      value: 'ID',
+      help: 'With --by: an index or identifier to compare with, which adds allocation, selection and interaction.',
+    },
+  },
+  examples: [
+    'divisor attribution CORE-100 --start 2024-01-01',
+    'divisor attribution CORE-100 --by SECTOR --benchmark EVEN-100',
+  ],
+  async ask(client, [index_id = ''], flags) {
+    const query = { start: flags.text('start'), end: flags.text('end') };
+    const [by, benchmark] = [flags.text('by'), flags.text('benchmark')];
+    if (by === undefined && benchmark === undefined)
+      return (await client.call('getAttribution', { params: { index_id }, query })).contributions;
+    return (await client.call('getGroupAttribution', { params: { index_id }, query: { ...query, by, benchmark } }))
+      .groups;
+  },
+  records: (rows): readonly object[] => rows,
+});
+
+export const rolling = viewCommand({
+  summary: 'Volatility, tracking error, beta and correlation of a stored run as they moved.',
+  words: [INDEX],
+  flags: {
+    window: { type: 'number', value: 'N', help: 'Returns of a window; 63 unless given.' },
+    'half-life': { type: 'number', value: 'SESSIONS', help: 'Weights that halve so fast, instead of a window.' },
+    against: {
+      type: 'string',
+      value: 'index|benchmark',
+      choices: ['index', 'benchmark'],
+      help: 'The tracked index, or the benchmark of the run; the index unless given.',
+    },
+  },
+  examples: ['divisor rolling CORE-100 --against benchmark --csv'],
   ask: (client, [index_id = ''], flags) =>
-    client.call('getAttribution', {
+    client.call('getRollingRisk', {
       params: { index_id },
-      query: { start: flags.text('start'), end: flags.text('end') },
+      query: {
+        window: flags.number('window'),
+        half_life: flags.number('half-life'),
+        against: flags.text<'index' | 'benchmark'>('against'),
+      },
     }),
-  records: (view) => view.contributions,
+  records: ({ risk: { index, columns, data } }) =>
+    index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]?.[c] ?? null])) })),
 });
 
 export const rebalances = viewCommand({

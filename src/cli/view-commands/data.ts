@@ -50,6 +50,38 @@ export const jobs = viewCommand({
   columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
 });
 
+export const watchlists = viewCommand({
+  summary: 'List the watchlists.',
+  words: [],
+  flags: {},
+  examples: ['divisor watchlist list'],
+  ask: (client) => client.call('listWatchlists', {}),
+  records: (result) =>
+    result.watchlists.map(({ identifiers, unknown = [], ...rest }) => ({
+      ...rest,
+      names: identifiers.join(' '),
+      unknown: unknown.join(' '),
+    })),
+  columns: ['watchlist_id', 'name', 'names', 'unknown', 'updated_at'],
+});
+
+export const putWatchlist = viewCommand({
+  summary: 'Store a watchlist, which definitions can take as their universe.',
+  words: [
+    { name: 'ID', help: 'Id of the watchlist.' },
+    { name: 'NAMES', help: 'Identifiers with commas between them.' },
+  ],
+  flags: { name: { type: 'string', value: 'NAME', help: 'Display name; the id unless given.' } },
+  examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA'],
+  ask: (client, [watchlist_id = '', names = ''], flags) =>
+    client.call('putWatchlist', {
+      params: { watchlist_id },
+      body: { name: flags.text('name') ?? watchlist_id, identifiers: names.split(',') },
+    }),
+  records: ({ identifiers, unknown = [] }) =>
+    identifiers.map((identifier) => ({ identifier, is_held: !unknown.includes(identifier) })),
+});
+
 export const renders = viewCommand({
   summary: 'List rendered reports, the newest first.',
   words: [],

@@ -1,6 +1,6 @@
 import type { JobCommand } from '../job-command.js';
-import { attribution, compare, levels, rebalances, weights } from './analytics.js';
-import { activate, audit, jobs, refresh, renders, repair, stores } from './data.js';
+import { attribution, compare, levels, rebalances, rolling, weights } from './analytics.js';
+import { activate, audit, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { diff, explain, list, methodology, preview, put, show } from './indices.js';
 
 /** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
@@ -23,5 +23,8 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   weights,
   rebalances,
   attribution,
+  rolling,
+  'watchlist list': watchlists,
+  'watchlist put': putWatchlist,
   compare,
 };

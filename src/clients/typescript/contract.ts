@@ -1760,7 +1760,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'STALE_FILL';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'STALE_FILL';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -4633,7 +4633,11 @@ export interface RollingRiskView {
   readonly window: number | null;
   /** Sessions after which the weight of a return halves; null with a window. */
   readonly half_life: number | null;
-  /** By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised. */
+  /** The tracked index, or the external benchmark of the run. */
+  readonly against: 'index' | 'benchmark';
+  /** Id of the external benchmark; null against the index. */
+  readonly benchmark_id: string | null;
+  /** By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run. */
   readonly risk: TableFrame;
 }
 
@@ -5819,18 +5823,22 @@ export interface UniverseMembership {
 
 export interface UniverseSpec {
   /** What it is. */
-  readonly kind: 'all' | 'named' | 'list' | 'index';
+  readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist';
   /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | null | undefined;
+  /** Stored watchlist of the kind `watchlist`, as it is when used. */
+  readonly watchlist_id?: string | undefined;
   /** Asset identifiers. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
 export interface UniverseSpecInput {
   /** What it is. */
-  readonly kind?: 'all' | 'named' | 'list' | 'index' | undefined;
+  readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | undefined;
   /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | null | undefined;
+  /** Stored watchlist of the kind `watchlist`, as it is when used. */
+  readonly watchlist_id?: string | undefined;
   /** Asset identifiers. */
   readonly identifiers?: readonly string[] | undefined;
 }
@@ -6489,7 +6497,7 @@ export interface Operations {
   };
   /** Volatility, tracking error, beta and correlation of a run as they moved. */
   getRollingRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly window?: number | undefined; readonly half_life?: number | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly window?: number | undefined; readonly against?: 'index' | 'benchmark' | undefined; readonly half_life?: number | undefined } | undefined };
     answer: RollingRiskView;
   };
   /** Renders a template as a PDF, as a job. */

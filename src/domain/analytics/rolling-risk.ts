@@ -21,6 +21,10 @@ export const DEFAULT_RISK_WINDOW = 63;
 /** Either a window of returns or a half-life in sessions. */
 export type RiskMemory = { readonly window: number } | { readonly halfLife: number };
 
+/** What a run is measured against: the index it tracks, or its external benchmark. */
+export const RISK_REFERENCES = ['index', 'benchmark'] as const;
+export type RiskReference = (typeof RISK_REFERENCES)[number];
+
 /** Run, index, and what the run returns beyond it. */
 const SERIES = 3;
 

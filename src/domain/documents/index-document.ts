@@ -19,12 +19,18 @@ export const RESERVED_INDEX_IDS = [
 
 export const UniverseSpec = z
   .strictObject({
-    kind: z.enum(['all', 'named', 'list', 'index']).default('all'),
+    kind: z.enum(['all', 'named', 'list', 'index', 'watchlist']).default('all'),
     id: z.string().min(1).max(64).nullable().optional(),
+    watchlist_id: Id.optional().meta({ description: 'Stored watchlist of the kind `watchlist`, as it is when used.' }),
     identifiers: z.array(AssetIdentifier).max(20_000).optional(),
   })
   .meta({ id: 'UniverseSpec' });
 export type UniverseSpec = z.infer<typeof UniverseSpec>;
+
+/** Names that a universe lists, its own or those of its watchlist; undefined where it lists none. */
+export function listedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
+  return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
+}
 
 export const RuleSpec = z
   .strictObject({

@@ -7,6 +7,7 @@ import type { MarketData } from '../market/market-data.js';
 import { didYouMean } from '../nearest-name.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import {
+  listedNames,
   UniverseSpec,
   type ConstraintRow,
   type DerivationPayload,
@@ -32,7 +33,7 @@ export function unknownNames(document: IndexDocument, market: MarketData): Findi
   const { universe, pipeline, derivation } = document;
   return strangers(
     [
-      ...(universe?.kind === 'list' ? listed({ params: UniverseSpec }, universe, { path: 'universe' }) : []),
+      ...(listedNames(universe) === undefined ? [] : listed({ params: UniverseSpec }, universe, { path: 'universe' })),
       ...(pipeline === null ? [] : pipelineNames(pipeline)),
       ...(derivation === null ? [] : derivationNames(derivation)),
     ],

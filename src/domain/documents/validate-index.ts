@@ -227,6 +227,8 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
       error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.'),
     ];
   }
+  if (kind === 'watchlist' && (universe['watchlist_id'] === undefined || universe['watchlist_id'] === null))
+    return [error('REQUIRED', 'universe.watchlist_id', 'universe.watchlist_id is required by the kind watchlist.')];
   if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
     return [error('REQUIRED', 'universe.id', `universe.id is required by the kind ${kind}.`)];
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];

@@ -1,4 +1,4 @@
-import type { IndexDocument } from '../documents/index-document.js';
+import { listedNames, type IndexDocument } from '../documents/index-document.js';
 import { majorUnit, pairsOf } from './exchange-rates.js';
 import type { MarketData } from './market-data.js';
 import { isBlank, referenceSpells, type ReferenceSpell } from './reference-spells.js';
@@ -8,7 +8,8 @@ import { isBlank, referenceSpells, type ReferenceSpell } from './reference-spell
  * currency of an index and that the store does not hold in either direction, ascending.
  */
 export function missingRates(market: MarketData, { currency, universe }: IndexDocument): string[] {
-  const listed = universe?.kind === 'list' ? new Set(universe.identifiers) : undefined;
+  const own = listedNames(universe);
+  const listed = own && new Set(own);
   const held = new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
   const to = majorUnit(currency);
   const missing = new Set<string>();
@@ -46,7 +47,8 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
  */
 export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
-  const listed = universe?.kind === 'list' ? new Set(universe.identifiers) : undefined;
+  const own = listedNames(universe);
+  const listed = own && new Set(own);
   const pairs = pairsOf(market, [...namesByCurrency(market).keys(), currency]);
   return blankNames(market).filter((name) => !pairs.has(name) && (listed === undefined || listed.has(name)));
 }

@@ -60,6 +60,8 @@ function universeSentence(universe: UniverseSpec | undefined): string {
       return `The universe is the membership of ${universe!.id} as of the decision date.`;
     case 'list':
       return `The universe is ${(universe!.identifiers ?? []).join(', ')}.`;
+    case 'watchlist':
+      return `The universe is the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed.`;
     case 'index':
       return `The universe is the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date.`;
   }

@@ -175,10 +175,21 @@ function orderFindings(request: SweepRequest['request'] | undefined): Finding[] 
 
 /** A variant is the index of the base, defined otherwise: under another id it would be another index. */
 function identityFindings(
-  { document: { id } }: SweepBase,
+  { document: { id, universe } }: SweepBase,
   document: IndexDocument | undefined,
   path: string,
 ): Finding[] {
+  // The names of a watchlist are filled in once, in the base.
+  if (document?.universe?.kind === 'watchlist' && document.universe.watchlist_id !== universe?.watchlist_id)
+    return [
+      {
+        severity: 'error',
+        code: 'IMMUTABLE_FIELD',
+        path: `${path}/document.universe.watchlist_id`,
+        message: `A variant keeps the watchlist of its base; ${document.universe.watchlist_id} is another.`,
+        value: document.universe.watchlist_id,
+      },
+    ];
   if (document === undefined || document.id === id) return [];
   return [
     {

@@ -1,7 +1,7 @@
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
-import type { RiskMemory } from '#domain/analytics/rolling-risk.js';
+import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Finding } from '#domain/findings.js';
@@ -109,6 +109,8 @@ export interface RollingRiskInput {
   readonly columns: string;
   readonly runId: string;
   readonly memory: RiskMemory;
+  /** The run has a benchmark where it is measured against that. */
+  readonly against: RiskReference;
   /** The served market, in which one of the run's names is to have a price; null when there is none. */
   readonly market: MarketHandle | null;
 }

@@ -16,6 +16,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import { modelFiles } from '../risk/used-models.js';
 import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
+import { withWatchlist } from './watchlist-universes.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -76,7 +77,7 @@ export function createIndexQuestions({
       validateIndex(body, { calendars: calendars.list(), indexOf }),
     );
     if (document === undefined) throw refuseWithFindings('index document', findings);
-    return { document, findings };
+    return { document: await withWatchlist(documents, document), findings };
   }
 
   /** Data that the served market lacks for a document is an error here, reported with its other findings. */
@@ -169,14 +170,14 @@ export function createIndexQuestions({
 }
 
 /**
- * A document and every document it reaches through universes and derivations, by id.
+ * A document and every document it reaches through universes and derivations, by id, with the names of their watchlists.
  * @throws Refusal VALIDATION_FAILED when one of them is gone
  */
 export async function reachedBy(
   reader: Pick<DocumentReader, 'get'>,
   document: IndexDocument,
 ): Promise<Record<string, IndexDocument>> {
-  const reached: Record<string, IndexDocument> = { [document.id]: document };
+  const reached: Record<string, IndexDocument> = { [document.id]: await withWatchlist(reader, document) };
   for (let at = document; ;) {
     const next = referenceOf(at);
     if (next === undefined || reached[next] !== undefined) return reached;
@@ -193,7 +194,7 @@ export async function reachedBy(
         },
       ]);
     }
-    reached[next] = found;
+    reached[next] = await withWatchlist(reader, found);
     at = found;
   }
 }

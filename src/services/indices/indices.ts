@@ -11,6 +11,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { unknownModels } from '../risk/used-models.js';
+import { unknownWatchlists, withoutWatchlist } from './watchlist-universes.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
 
 /** A JSON object as a client sent it. */
@@ -65,9 +66,13 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     const { document, findings } = await storedIndices(reader).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), indexOf, replaces, market }),
     );
-    const unknown = document === undefined ? [] : await unknownModels(reader, document);
+    const unknown =
+      document === undefined
+        ? []
+        : [...(await unknownModels(reader, document)), ...(await unknownWatchlists(reader, document))];
     if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
-    if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined) return { document, findings };
+    if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
+      return { document: document && withoutWatchlist(document), findings };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
     return {
       document: undefined,

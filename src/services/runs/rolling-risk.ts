@@ -1,4 +1,6 @@
-import { DEFAULT_RISK_WINDOW } from '#domain/analytics/rolling-risk.js';
+import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolling-risk.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketKey } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -12,6 +14,7 @@ import type { ViewCache } from './view-cache.js';
 export interface RollingRiskQuery {
   readonly window?: number | undefined;
   readonly half_life?: number | undefined;
+  readonly against: RiskReference;
 }
 
 export interface RollingRiskService {
@@ -39,7 +42,7 @@ export function createRollingRisk({
   views,
 }: RollingRiskDependencies): RollingRiskService {
   return {
-    async rolling(runId, { window, half_life: halfLife }, signal) {
+    async rolling(runId, { window, half_life: halfLife, against }, signal) {
       const run = await requireRun(documents, runId);
       const columns = artifacts.path(run.artifacts.columns);
       if (window !== undefined && halfLife !== undefined) {
@@ -53,14 +56,30 @@ export function createRollingRisk({
           },
         ]);
       }
+      if (against === 'benchmark') assertBenchmark(run);
       const memory = halfLife === undefined ? { window: window ?? DEFAULT_RISK_WINDOW } : { halfLife };
       const market = (await states.servedMarket(run))?.handle ?? null;
-      const question = { view: 'rolling-risk', columns, runId, memory, market: market && marketKey(market) };
+      const question = { view: 'rolling-risk', columns, runId, memory, against, market: market && marketKey(market) };
       const { bytes, sha256 } = await views.get(question, () =>
-        jobs.query('rolling-risk', { columns, runId, memory, market }, signal),
+        jobs.query('rolling-risk', { columns, runId, memory, against, market }, signal),
       );
       const head = stateHead(await states.staleOf(run));
       return { bytes: withHead(head, bytes), etag: head.etagOf(sha256) };
     },
   };
+}
+
+/** @throws Refusal VALIDATION_FAILED */
+function assertBenchmark({ run_id: runId, request }: RunDocument): void {
+  if (BacktestFields.parse(request).benchmark !== null) return;
+  throw refuseWithFindings('query', [
+    {
+      severity: 'error',
+      code: 'NOT_IN_CHOICES',
+      message: `The run of ${runId} has no benchmark; backtest it with one, or measure it against its index.`,
+      path: 'against',
+      accepted: ['index'],
+      value: 'benchmark',
+    },
+  ]);
 }

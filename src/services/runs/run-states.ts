@@ -48,7 +48,13 @@ export interface RunStates {
 }
 
 /** Kinds of document that definitions are made of. */
-const DEFINING = ['index', 'strategy', 'constraint-set', 'risk-model'] as const satisfies readonly DocumentKind[];
+const DEFINING = [
+  'index',
+  'strategy',
+  'constraint-set',
+  'risk-model',
+  'watchlist',
+] as const satisfies readonly DocumentKind[];
 
 /** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */
 const REMEMBERED_MAX = 10_000;

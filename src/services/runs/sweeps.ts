@@ -23,6 +23,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
+import { withWatchlist } from '../indices/watchlist-universes.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { plannedModels } from '../risk/used-models.js';
@@ -71,7 +72,10 @@ export function createSweeps({
       validateIndex(body, { calendars: calendars.list(), indexOf });
 
   async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
-    if (indexId !== null) return { document: (await requireIndex(documents, indexId)).document, request, strategy };
+    if (indexId !== null) {
+      const { document: stored } = await requireIndex(documents, indexId);
+      return { document: await withWatchlist(documents, stored), request, strategy };
+    }
     const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
     if (document === undefined)
       throw refuseWithFindings(
@@ -81,7 +85,7 @@ export function createSweeps({
           path: finding.path === '' ? 'document' : `document.${finding.path}`,
         })),
       );
-    return { document, request, strategy };
+    return { document: await withWatchlist(documents, document), request, strategy };
   }
 
   /**

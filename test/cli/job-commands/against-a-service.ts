@@ -149,11 +149,19 @@ export function describeAgainstAService(): void {
         ['weights', 'EVEN'],
         ['rebalances', 'EVEN'],
         ['attribution', 'EVEN'],
+        ['rolling', 'EVEN', '--window', '20'],
+        ['watchlist', 'list'],
         ['audit', 'desk'],
       ]) {
         const { status, out, err } = await asked(words);
-        expect([words, status, err, linesOf(out).at(-1)?.event]).toEqual([words, 0, '', 'result']);
+        expect([words, status, err]).toEqual([words, 0, '']);
+        expect(linesOf(out).at(-1)?.event).toBe('result');
       }
+      // The store has no reference data to group by.
+      expect(await asked(['attribution', 'EVEN', '--by', 'SECTOR'])).toMatchObject({
+        status: 2,
+        err: expect.stringContaining('SECTOR'),
+      });
       expect(await asked(['index', 'shwo'])).toMatchObject({
         status: 64,
         err: expect.stringContaining('Did you mean index show?'),

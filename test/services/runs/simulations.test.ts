@@ -81,6 +81,48 @@ describe('rolling risk', () => {
     });
   });
 
+  test('against the benchmark of the run is on their common dates, and needs one', async () => {
+    expect(await service.refusal('GET', '/analytics/TRIO/rolling?against=benchmark')).toMatchObject({
+      status: 422,
+      detail: { findings: [{ path: 'against', accepted: ['index'] }] },
+    });
+    const [name] = (await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=1'))
+      .body.identifiers;
+    const benchmark = { id: name!.identifier, kind: 'identifier' };
+    await service.ask('POST', '/analytics/TRIO/backtest', { benchmark });
+    expect((await service.finished('backtest:TRIO')).status).toBe('succeeded');
+    const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=20&against=benchmark');
+    expect(body).toMatchObject({ against: 'benchmark', benchmark_id: name!.identifier });
+    expect(body.risk.columns).toEqual(['volatility', 'benchmark_volatility', 'tracking_error', 'beta', 'correlation']);
+    const { body: run } = await service.ask<{
+      level: { index: string[]; data: number[] };
+      benchmark_level: { index: string[]; data: number[] };
+    }>('GET', '/analytics/TRIO/performance');
+    const levelOn = new Map(run.level.index.map((date, t) => [date, run.level.data[t]!]));
+    const { index: dates, data: other } = run.benchmark_level;
+    const own = dates.map((date) => levelOn.get(date)!);
+    const last = (values: readonly number[]) =>
+      values
+        .slice(-21)
+        .map((value, t, all) => value / all[t - 1]! - 1)
+        .slice(1);
+    const [x, y] = [last(own), last(other)];
+    const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
+    const covariance = (a: readonly number[], b: readonly number[]) =>
+      a.reduce((sum, value, t) => sum + (value - mean(a)) * (b[t]! - mean(b)), 0) / (a.length - 1);
+    const active = x.map((value, t) => value - y[t]!);
+    expect(body.risk.index.at(-1)).toBe(dates.at(-1));
+    [
+      Math.sqrt(252 * covariance(x, x)),
+      Math.sqrt(252 * covariance(y, y)),
+      Math.sqrt(252 * covariance(active, active)),
+      covariance(x, y) / covariance(y, y),
+      covariance(x, y) / Math.sqrt(covariance(x, x) * covariance(y, y)),
+    ].forEach((expected, i) => expect(body.risk.data.at(-1)![i]).toBeCloseTo(expected, 9));
+    await service.ask('POST', '/analytics/TRIO/backtest', {});
+    expect((await service.finished('backtest:TRIO')).status).toBe('succeeded');
+  });
+
   test('by a half-life begins with the twentieth return', async () => {
     const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?half_life=10');
     const { body: levels } = await service.ask<{ levels: { index: string[] } }>('GET', '/analytics/TRIO/levels');

@@ -4,6 +4,7 @@ import type { ErrorDetail } from '#domain/refusal.js';
 import { liveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { describeBatches } from './stale-runs/batches.js';
+import { describeWatchlistUniverses } from './stale-runs/watchlists.js';
 import { equalIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -333,3 +334,4 @@ describe('while another store is served than that of the run', () => {
 });
 
 describeBatches(() => service);
+describeWatchlistUniverses(() => service);

@@ -498,13 +498,14 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"callback": callback}))
 
-    def get_rolling_risk(self, index_id: str, *, window: Optional[int] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
+    def get_rolling_risk(self, index_id: str, *, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Volatility, tracking error, beta and correlation of a run as they moved.
 
         :param window: Returns of a window; 63 unless a half-life is given.
+        :param against: The tracked index, or the external benchmark that the run was made with.
         :param half_life: In sessions; instead of a window.
         """
-        return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"window": window, "half_life": half_life}))
+        return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"window": window, "against": against, "half_life": half_life}))
 
     def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None) -> Job[c.RenderResult]:
         """Renders a template as a PDF, as a job.

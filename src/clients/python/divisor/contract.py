@@ -1978,7 +1978,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "STALE_FILL"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -5118,7 +5118,11 @@ class RollingRiskView(t.TypedDict):
     window: t.Optional[int]
     #: Sessions after which the weight of a return halves; null with a window.
     half_life: t.Optional[float]
-    #: By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised.
+    #: The tracked index, or the external benchmark of the run.
+    against: t.Literal["index", "benchmark"]
+    #: Id of the external benchmark; null against the index.
+    benchmark_id: t.Optional[str]
+    #: By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run.
     risk: TableFrame
 
 
@@ -6390,21 +6394,25 @@ class UniverseMembership(t.TypedDict):
 
 class _UniverseSpec(t.TypedDict):
     #: What it is.
-    kind: t.Literal["all", "named", "list", "index"]
+    kind: t.Literal["all", "named", "list", "index", "watchlist"]
 
 
 class UniverseSpec(_UniverseSpec, total=False):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: t.Optional[str]
+    #: Stored watchlist of the kind `watchlist`, as it is when used.
+    watchlist_id: str
     #: Asset identifiers.
     identifiers: t.Sequence[str]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
     #: What it is.
-    kind: t.Literal["all", "named", "list", "index"]
+    kind: t.Literal["all", "named", "list", "index", "watchlist"]
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: t.Optional[str]
+    #: Stored watchlist of the kind `watchlist`, as it is when used.
+    watchlist_id: str
     #: Asset identifiers.
     identifiers: t.Sequence[str]
 

@@ -93,6 +93,13 @@ export function Identity({ calendars }: { readonly calendars: CalendarList | und
 }
 
 const UNIVERSE = ['universe'] as const;
+const UNIVERSE_KIND: FieldSpec = {
+  name: 'kind',
+  label: 'Kind',
+  kind: 'choice',
+  choices: ['all', 'named', 'list', 'index', 'watchlist'],
+  otherwise: 'all',
+};
 
 export function Universe() {
   const { draft, universes } = useWorkshop();
@@ -100,16 +107,7 @@ export function Universe() {
   return (
     <Part title="Universe" help="Where selection begins">
       <FieldGrid>
-        <DocumentField
-          within={UNIVERSE}
-          spec={{
-            name: 'kind',
-            label: 'Kind',
-            kind: 'choice',
-            choices: ['all', 'named', 'list', 'index'],
-            otherwise: 'all',
-          }}
-        />
+        <DocumentField within={UNIVERSE} spec={UNIVERSE_KIND} />
         {kind === 'named' && (
           <DocumentField
             within={UNIVERSE}
@@ -125,6 +123,18 @@ export function Universe() {
               kind: 'text',
               isRequired: true,
               help: 'Its constituents at each decision',
+            }}
+          />
+        )}
+        {kind === 'watchlist' && (
+          <DocumentField
+            within={UNIVERSE}
+            spec={{
+              name: 'watchlist_id',
+              label: 'Watchlist',
+              kind: 'text',
+              isRequired: true,
+              help: 'Its names whenever the index is computed',
             }}
           />
         )}

@@ -154,6 +154,7 @@ function universeOn(
         if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
       break;
     case 'list':
+    case 'watchlist': // whose names the plan has filled in
       for (const identifier of document.universe!.identifiers ?? []) add(identifier);
       break;
     case 'index': {

@@ -1,0 +1,108 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { ErrorDetail } from '#domain/refusal.js';
+import type { LiveService } from '../../../real/live.js';
+import { equalIndex } from '../random-walks.js';
+
+/** Watchlists as universes. @param service serves a store with the names A, B, C, D */
+export function describeWatchlistUniverses(service: () => LiveService): void {
+  const follow = (identifiers: readonly string[]) =>
+    service().ok('PUT', '/data/watchlists/mine', { name: 'Mine', identifiers });
+  const universe = { kind: 'watchlist', watchlist_id: 'mine' };
+  const levelsOf = async (id: string) =>
+    (await service().ok<{ levels: { data: number[] } }>('GET', `/analytics/${id}/levels`)).levels.data;
+  const refused = async (method: string, path: string, body?: unknown) => {
+    const { status, body: answer } = await service().ask<{ error: ErrorDetail }>(method, path, body);
+    return { status, findings: answer.error.detail?.['findings'] };
+  };
+
+  describe('a universe of a watchlist', () => {
+    beforeAll(async () => {
+      await follow(['A', 'C']);
+      await service().ok('POST', '/indices', equalIndex('LISTED', ['A', 'C']));
+      await service().ok('POST', '/indices', equalIndex('FOLLOWED', null, { universe }));
+      await service().job('/analytics/LISTED/backtest');
+      await service().job('/analytics/FOLLOWED/backtest');
+    }, 60_000);
+
+    test('holds what a universe of the same names holds, in runs, previews, sweeps and what derives from it', async () => {
+      expect(await levelsOf('FOLLOWED')).toEqual(await levelsOf('LISTED'));
+      const weightsOf = async (id: string) =>
+        (
+          await service().ok<{ assets: { identifier: string; weight: number | null }[] }>(
+            'POST',
+            `/indices/${id}/preview`,
+            {},
+          )
+        ).assets.map(({ identifier, weight }) => [identifier, weight]);
+      expect(await weightsOf('FOLLOWED')).toEqual(await weightsOf('LISTED'));
+      await service().ok(
+        'POST',
+        '/indices',
+        equalIndex('AROUND', null, { universe: { kind: 'index', id: 'FOLLOWED' } }),
+      );
+      await service().job('/analytics/AROUND/backtest');
+      expect(await levelsOf('AROUND')).toEqual(await levelsOf('LISTED'));
+      const sweep = { grid: { '/request/transaction_cost_bps': [0, 10] }, rank_by: 'total_return' };
+      const returnsOf = async (id: string) => {
+        const { result } = await service().job<{ rows: { variant: number; metrics: { total_return: number } }[] }>(
+          '/analytics/sweeps',
+          {
+            index_id: id,
+            ...sweep,
+          },
+        );
+        return result.rows.map(({ variant, metrics }) => [variant, metrics.total_return]);
+      };
+      expect(await returnsOf('FOLLOWED')).toEqual(await returnsOf('LISTED'));
+    }, 60_000);
+
+    test('is told by the methodology, and stored without its names', async () => {
+      const { sentences } = await service().ok<{ sentences: { text: string }[] }>(
+        'GET',
+        '/indices/FOLLOWED/methodology',
+      );
+      expect(sentences.map(({ text }) => text).join(' ')).toContain('names of the watchlist mine');
+      expect(await service().ok('GET', '/indices/FOLLOWED')).toMatchObject({ universe });
+    });
+
+    test('makes runs stale when the watchlist changes, and no longer once it is as it was', async () => {
+      const staleOf = async (id: string) =>
+        (
+          await service().ok<{ stale: { definition: boolean; reasons: string[] } | null }>(
+            'GET',
+            `/analytics/${id}/overview`,
+          )
+        ).stale;
+      expect(await staleOf('FOLLOWED')).toBeNull();
+      await follow(['A', 'C', 'D']);
+      expect(await staleOf('FOLLOWED')).toMatchObject({
+        definition: true,
+        reasons: ['The index FOLLOWED is not that of the run: universe.'],
+      });
+      await follow(['A', 'C']);
+      expect(await staleOf('FOLLOWED')).toBeNull();
+      await service().ok('DELETE', '/data/watchlists/mine');
+      expect((await staleOf('FOLLOWED'))!.reasons.join(' ')).toContain('No watchlist is stored under mine.');
+      expect(await refused('POST', '/analytics/FOLLOWED/backtest', {})).toMatchObject({
+        status: 422,
+        findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }],
+      });
+      await follow(['A', 'C']);
+    });
+
+    test('is refused without a watchlist, and for another in a variant of a sweep', async () => {
+      const other = equalIndex('OTHER', null, { universe: { kind: 'watchlist', watchlist_id: 'nobodys' } });
+      expect(await refused('POST', '/indices', other)).toMatchObject({
+        findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }, { severity: 'warning' }],
+      });
+      const none = equalIndex('OTHER', null, { universe: { kind: 'watchlist' } });
+      expect(await refused('POST', '/indices', none)).toMatchObject({
+        findings: [{ code: 'REQUIRED', path: 'universe.watchlist_id' }],
+      });
+      const patched = { index_id: 'LISTED', patches: [{ '/document/universe': universe }], rank_by: 'total_return' };
+      expect(await refused('POST', '/analytics/sweeps', patched)).toMatchObject({
+        findings: [{ code: 'IMMUTABLE_FIELD', path: 'patches[0]/document.universe.watchlist_id' }],
+      });
+    });
+  });
+}

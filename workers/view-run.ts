@@ -14,7 +14,7 @@ import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
-import { compareRuns, comparisonBytes, writeComparison } from '#views/compare-view.js';
+import { compareRuns, comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
@@ -89,6 +89,7 @@ async function show(input: RunViewInput): Promise<Shown> {
     }
     case 'compare': {
       const comparison = withRuns(input.columns, (runs) => compareRuns(runs, input));
+      if (input.format === 'csv') return { write: (json) => json.raw(comparisonCsv(comparison)) };
       return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, input) };
     }
     case 'weights':

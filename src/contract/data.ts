@@ -205,16 +205,16 @@ export const dataRoutes = routes({
     tag: 'data',
     summary: 'Market data of one name, or the values of a series.',
     description:
-      'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: application/vnd.apache.arrow.stream` an Arrow stream whose schema metadata carries the other fields under `body`.',
+      'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: text/csv` the table as CSV, with `Accept: application/vnd.apache.arrow.stream` an Arrow stream whose schema metadata carries the other fields under `body`.',
     params: assetParams,
     query: pricesQuery,
     success: {
       status: 200,
       description: 'The prices; an empty table when the window holds none.',
       schema: PricesResponse,
-      media: ['application/vnd.apache.arrow.stream'],
+      media: ['text/csv', 'application/vnd.apache.arrow.stream'],
     },
-    errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE', 'OVERLOADED'],
+    errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE', 'OVERLOADED', 'NOT_ACCEPTABLE'],
   },
   getAssetReferences: {
     method: 'GET',
@@ -223,8 +223,14 @@ export const dataRoutes = routes({
     tag: 'data',
     summary: 'Reference data and derived figures of many names at one date.',
     query: batchQuery,
-    success: { status: 200, description: 'One entry per identifier.', schema: BatchReferenceResponse },
-    errors: ['NO_DATA_SOURCE'],
+    description: 'With `Accept: text/csv` a row for each identifier.',
+    success: {
+      status: 200,
+      description: 'One entry per identifier.',
+      schema: BatchReferenceResponse,
+      media: ['text/csv'],
+    },
+    errors: ['NO_DATA_SOURCE', 'NOT_ACCEPTABLE'],
   },
   getAssetReference: {
     method: 'GET',

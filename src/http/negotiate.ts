@@ -1,5 +1,8 @@
 import { Refusal } from '#domain/refusal.js';
 
+/** What every route answers unless something else is asked for. */
+export const JSON_TYPE = 'application/json';
+
 interface Range {
   readonly type: string;
   readonly quality: number;

@@ -6,6 +6,7 @@ import { dayFrom, formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { datedCsv } from './csv-table.js';
 import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import type { AskedWindow } from './run-window.js';
@@ -161,4 +162,9 @@ const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
 /** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
 export function writeComparison(json: JsonWriter, comparison: Comparison, { stale, findings }: RunNotes): void {
   COMPARISON.write(json, { ...comparison, stale, findings });
+}
+
+/** The levels as CSV: a row a date, a column a run. */
+export function comparisonCsv({ days, entries }: Comparison): string {
+  return datedCsv({ days, columns: entries.map(({ id, level }) => ({ name: id, values: level })) });
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
 import { hasModule, pythonUser, tellMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
@@ -37,6 +38,23 @@ d.export("PY", "levels", "levels.csv")
 read = pandas.read_csv("levels.csv", parse_dates=["date"], float_precision="round_trip")
 print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"] == read["level"]).all()), str(frame["date"].dtype).startswith("datetime64"), bool(frame["return"].isna().sum() == 1)]))`);
     expect(said).toEqual([true, true, true, true]);
+  });
+
+  test('reads every table of an export from CSV as JSON has it, bit for bit', async () => {
+    const said = await outputOf(`
+import pandas
+d = Divisor(frames=False)
+differing = []
+tables = ${JSON.stringify(EXPORT_NAMES)}
+for table in tables:
+    rows = d.export("PY", table)
+    d.export("PY", table, table + ".csv")
+    read = pandas.read_csv(table + ".csv", float_precision="round_trip", keep_default_na=False, na_values=[""])
+    cells = [[None if pandas.isna(cell) else cell for cell in row] for row in read.astype(object).values.tolist()]
+    if not rows or cells != [list(row.values()) for row in rows]:
+        differing.append(table)
+print(json.dumps(differing))`);
+    expect(said).toEqual([]);
   });
 
   test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {

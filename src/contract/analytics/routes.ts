@@ -94,6 +94,7 @@ export const analyticsRoutes = routes({
     scope: 'read',
     tag,
     summary: 'Levels, figures and correlations of several stored runs on the dates that all of them have.',
+    description: 'With `Accept: text/csv` the levels: a row a date and a column a run.',
     query: z.strictObject({
       ids: z
         .array(Id)
@@ -102,8 +103,8 @@ export const analyticsRoutes = routes({
         .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids.` }),
       ...window,
     }),
-    success: { status: 200, description: 'The comparison.', schema: CompareView },
-    errors: [...runErrors, 'INVALID_RANGE', 'NO_COMMON_DATES'],
+    success: { status: 200, description: 'The comparison.', schema: CompareView, media: ['text/csv'] },
+    errors: [...runErrors, 'INVALID_RANGE', 'NO_COMMON_DATES', 'NOT_ACCEPTABLE'],
   },
   getRecord: {
     method: 'GET',

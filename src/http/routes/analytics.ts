@@ -3,6 +3,8 @@ import type { Analytics } from '#services/runs/analytics.js';
 import type { BacktestBatches } from '#services/runs/backtest-batches.js';
 import type { StoredBytes } from '#services/runs/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
+import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
+import { JSON_TYPE, negotiate } from '../negotiate.js';
 import { namesEtag } from '../reply.js';
 import { viewReply } from '../view-reply.js';
 
@@ -21,7 +23,11 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       return { json: await batches.start({ ids, request, isIfStale }, origin) };
     },
     listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
-    compareRuns: async ({ query, signal }) => viewReply(await analytics.compare(query.ids, query, signal)),
+    async compareRuns({ query, header, signal }) {
+      const isCsv = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE]) === CSV_TYPE;
+      const { bytes } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
+      return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
+    },
     async getRecord({ params, header }) {
       const { etag, read } = await analytics.record(params.index_id);
       // What the client has already need not be written: the reply is a 304 whatever its bytes.

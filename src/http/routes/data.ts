@@ -1,17 +1,25 @@
-import type { dataRoutes } from '#contract/data.js';
+import type { BatchReferenceResponse, dataRoutes } from '#contract/data.js';
 import type { Data } from '#services/data/data.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
+import { CSV_CONTENT_TYPE, CSV_TYPE, csvTable } from '#views/csv-table.js';
 import type { Handlers } from '../handler.js';
+import { JSON_TYPE, negotiate } from '../negotiate.js';
 
 export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
   return {
-    async getPrices({ params, query, accepts, signal }) {
-      const isArrow = accepts(ARROW_TYPE);
-      const bytes = await data.prices(params.identifier, query, isArrow ? 'arrow' : 'json', signal);
-      return isArrow ? { bytes, type: ARROW_TYPE } : { bytes };
+    async getPrices({ params, query, header, signal }) {
+      const type = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE, ARROW_TYPE]);
+      const bytes = await data.prices(params.identifier, query, FORMATS[type], signal);
+      return type === JSON_TYPE ? { bytes } : { bytes, type: type === CSV_TYPE ? CSV_CONTENT_TYPE : type };
     },
     getAssetReference: ({ params, query }) => ({ json: data.reference(params.identifier, query) }),
-    getAssetReferences: ({ query }) => ({ json: data.referenceBatch(query) }),
+    getAssetReferences({ query, header }) {
+      const type = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE]);
+      const batch = data.referenceBatch(query);
+      return type === CSV_TYPE
+        ? { bytes: new TextEncoder().encode(referenceCsv(batch)), type: CSV_CONTENT_TYPE }
+        : { json: batch };
+    },
     getCorporateActions: ({ params, query }) => ({ json: data.corporateActions(params.identifier, query) }),
     getCoverage: async () => ({ json: await data.coverage() }),
     getCoverageHistory: async ({ signal }) => ({ bytes: await data.coverageHistory(signal) }),
@@ -20,4 +28,22 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
     listSeries: ({ query }) => ({ json: data.series(query) }),
     searchIdentifiers: ({ query }) => ({ json: data.search(query) }),
   };
+}
+
+const FORMATS = { [JSON_TYPE]: 'json', [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' } as const;
+
+/** A row for each name, empty for what the store does not know of it. */
+function referenceCsv({ entries }: BatchReferenceResponse): string {
+  const names = [...new Set(entries.flatMap(({ fields }) => Object.keys(fields)))];
+  const rows = entries.map(({ identifier, found, fields }) => [
+    identifier,
+    found,
+    ...names.map((name) => cellOf(fields[name])),
+  ]);
+  return csvTable(['identifier', 'found', ...names], rows);
+}
+
+function cellOf(value: unknown): string | number | boolean | null {
+  if (value === undefined || value === null) return null;
+  return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // no JSON is anything else
 }

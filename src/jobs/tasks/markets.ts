@@ -43,5 +43,5 @@ export interface PricesInput {
   readonly identifier: string;
   readonly bars: NameBars;
   readonly request: SeriesRequest;
-  readonly format: 'json' | 'arrow';
+  readonly format: 'json' | 'csv' | 'arrow';
 }

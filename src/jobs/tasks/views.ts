@@ -103,6 +103,8 @@ export interface CompareViewInput {
   readonly stale: readonly (StaleState | null)[];
   /** About the runs together, passed through. */
   readonly findings: readonly Finding[];
+  /** CSV has the levels alone. */
+  readonly format: 'json' | 'csv';
 }
 
 export interface RollingRiskInput {

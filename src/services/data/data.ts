@@ -43,7 +43,7 @@ export interface Data {
   prices(
     identifier: string,
     query: PricesQuery,
-    format: 'json' | 'arrow',
+    format: 'json' | 'csv' | 'arrow',
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>>;
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND */
@@ -73,7 +73,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
   async function prices(
     identifier: string,
     query: PricesQuery,
-    format: 'json' | 'arrow',
+    format: 'json' | 'csv' | 'arrow',
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { market, handle } = markets.require();

@@ -86,7 +86,11 @@ export interface Analytics {
   reconcile(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
   asset(runId: string, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal NO_COMMON_DATES */
-  compare(runIds: readonly string[], window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  compare(
+    runIds: readonly string[],
+    query: DateWindow & { readonly format: 'json' | 'csv' },
+    signal: AbortSignal,
+  ): Promise<AnswerBytes>;
   weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
   levels(
@@ -283,7 +287,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       await states.servedMarket(run);
       return stamped(run, held({ view: 'asset', columns: columnsOf(run), identifier }, signal));
     },
-    async compare(runIds, { start = null, end = null }, signal) {
+    async compare(runIds, { start = null, end = null, format }, signal) {
       assertOrder({ start, end });
       if (runIds.length < 2) {
         throw refuseWithFindings('query', [
@@ -298,7 +302,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const runs = await Promise.all(runIds.map((runId) => requireRun(documents, runId)));
       const stale = await Promise.all(runs.map((run) => states.staleOf(run)));
       const findings = contentFindings(runs);
-      return held({ view: 'compare', columns: runs.map(columnsOf), start, end, stale, findings }, signal);
+      return held({ view: 'compare', columns: runs.map(columnsOf), start, end, stale, findings, format }, signal);
     },
     async weights(runId, { as_of: asOf = null, benchmark = null, risk, risk_model: modelId }, signal) {
       const run = await requireRun(documents, runId);

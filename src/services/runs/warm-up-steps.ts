@@ -95,6 +95,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     }));
     yield view(`${OF_THREAD}compare`, () => ({
       view: 'compare',
+      format: 'json',
       start: null,
       end: null,
       columns: [columns, columns],

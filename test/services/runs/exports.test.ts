@@ -15,6 +15,7 @@ import {
   rowsByWorkbook,
   service,
 } from './exports/set-up.js';
+import { describeCsvByAccept } from './exports/by-accept.js';
 import { describeViewRows } from './exports/view-rows.js';
 
 beforeAll(openExports);
@@ -51,6 +52,7 @@ describe.each(IDS)('every table of %s', (id) => {
 });
 
 describeViewRows();
+describeCsvByAccept();
 
 describe('events', () => {
   test('of a long index add up to every change of its divisor', async () => {

@@ -220,6 +220,16 @@ class Operations:
         """
         return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "start": start, "end": end}))
 
+    def compare_runs_content(self, ids: Sequence[str], media: Literal["text/csv"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+        """Levels, figures and correlations of several stored runs on the dates that all of them have.
+
+        :param ids: 2 to 32 ids.
+        :param media: What is wanted instead of JSON.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return self._transport.content("GET", "/analytics/compare", query={"ids": ids, "start": start, "end": end}, accept=media)
+
     def get_record(self, index_id: str) -> c.BacktestResultSummary:
         """The stored record of the latest run."""
         return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record"))
@@ -742,7 +752,7 @@ class Operations:
         """
         return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}))
 
-    def get_prices_content(self, identifier: str, media: Literal["application/vnd.apache.arrow.stream"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
+    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
@@ -763,6 +773,16 @@ class Operations:
         :param as_of: Values as known on this date; the latest unless given.
         """
         return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "fields": fields, "as_of": as_of}))
+
+    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> bytes:
+        """Reference data and derived figures of many names at one date.
+
+        :param identifiers: Repeated or separated by commas; duplicates are removed.
+        :param media: What is wanted instead of JSON.
+        :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
+        :param as_of: Values as known on this date; the latest unless given.
+        """
+        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "fields": fields, "as_of": as_of}, accept=media)
 
     def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None) -> c.ReferenceResponse:
         """Reference data and universes of one name.

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { service } from './set-up.js';
+
+type Cell = string | number | boolean | null;
+
+/** Routes beside the exports whose tables come as CSV by `Accept`. */
+export function describeCsvByAccept(): void {
+  const ask = (path: string, accept: string): Promise<Response> =>
+    fetch(`${service.url}${path}`, { headers: { accept } });
+  /** Cells of a CSV without quoted ones: numbers read back, empty ones null. */
+  async function csvOf(path: string): Promise<{ readonly header: string[]; readonly rows: Cell[][] }> {
+    const response = await ask(path, 'text/csv');
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
+    expect(response.headers.get('vary')).toBe('Accept');
+    const [header = '', ...lines] = (await response.text()).split('\r\n');
+    expect(lines.pop()).toBe('');
+    const cell = (text: string): Cell => (text === '' ? null : text.trim() === '' || isNaN(+text) ? text : +text);
+    return { header: header.split(','), rows: lines.map((line) => line.split(',').map(cell)) };
+  }
+
+  describe('CSV by Accept', () => {
+    test('of prices has the cells of the JSON, bit for bit', async () => {
+      const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
+        'GET',
+        '/data/identifiers?limit=1',
+      );
+      const path = `/data/prices/${identifiers[0]!.identifier}?columns=CLOSE,VOLUME&adjust=total`;
+      const { prices } = await service.ok<{ prices: { index: string[]; columns: string[]; data: Cell[][] } }>(
+        'GET',
+        path,
+      );
+      const { header, rows } = await csvOf(path);
+      expect(header).toEqual(['date', ...prices.columns]);
+      expect(rows).toEqual(prices.index.map((date, t) => [date, ...prices.data[t]!]));
+    });
+
+    test('of a comparison has the level of each run by date', async () => {
+      const path = '/analytics/compare?ids=CAPPED,LAZY';
+      const { entries } = await service.ok<{
+        entries: { index_id: string; level: { index: string[]; data: number[] } }[];
+      }>('GET', path);
+      const { header, rows } = await csvOf(path);
+      expect(header).toEqual(['date', 'CAPPED', 'LAZY']);
+      const [capped, lazy] = entries;
+      expect(rows).toEqual(capped!.level.index.map((date, t) => [date, capped!.level.data[t], lazy!.level.data[t]]));
+    });
+
+    test('of reference data has a row a name, and of an unknown one nothing', async () => {
+      const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
+        'GET',
+        '/data/identifiers?limit=2',
+      );
+      const names = [...identifiers.map(({ identifier }) => identifier), 'NOBODY'];
+      const path = `/data/reference?identifiers=${names.join(',')}&fields=SECTOR,CURRENCY`;
+      const { entries } = await service.ok<{ entries: { identifier: string; fields: Record<string, Cell> }[] }>(
+        'GET',
+        path,
+      );
+      const { header, rows } = await csvOf(path);
+      expect(header).toEqual(['identifier', 'found', 'SECTOR', 'CURRENCY']);
+      expect(rows).toEqual([
+        ...entries
+          .slice(0, 2)
+          .map(({ identifier, fields }) => [identifier, 'true', fields['SECTOR'], fields['CURRENCY']]),
+        ['NOBODY', 'false', null, null],
+      ]);
+    });
+
+    test.each(['/data/prices/NOBODY', '/data/reference?identifiers=NOBODY', '/analytics/compare?ids=CAPPED,LAZY'])(
+      '%s says what it has instead of a picture',
+      async (path) => {
+        const response = await ask(path, 'image/png');
+        expect(response.status).toBe(406);
+        const { error } = (await response.json()) as { error: { code: string; detail: { accepted: string[] } } };
+        expect(error.code).toBe('NOT_ACCEPTABLE');
+        expect(error.detail.accepted).toEqual(expect.arrayContaining(['application/json', 'text/csv']));
+      },
+    );
+  });
+}

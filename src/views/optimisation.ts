@@ -1,4 +1,4 @@
-import type { OptimisationRunResult } from '#contract/optimise.js';
+import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import { formatDay } from '#domain/days.js';
 import { objectiveType } from '#domain/documents/optimisation-spec.js';
@@ -49,8 +49,27 @@ export function toOptimisationResult(
     solver_message: solverMessage(run),
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
+    ...explanationOf(run),
     frontier: run.frontier === null ? null : { points: [...run.frontier.points], tangency: run.frontier.tangency },
     findings: run.findings,
+  };
+}
+
+/** What the rows do to the objective, on the wire. */
+function explanationOf({
+  sensitivities,
+  rowCosts,
+  nextNames,
+}: OptimisationRun): Pick<OptimisationRunResult, 'sensitivities' | 'constraint_costs' | 'next_names'> {
+  return {
+    sensitivities: sensitivities.map(({ shadowPrice, ...row }) => ({ ...row, shadow_price: shadowPrice })),
+    constraint_costs: rowCosts.map(({ without, ...row }) => ({ ...row, objective_without: without })),
+    next_names: nextNames.map(({ identifier, marginal, expectedReturn, entryReturn }) => ({
+      identifier,
+      marginal,
+      expected_return: expectedReturn,
+      entry_return: entryReturn,
+    })),
   };
 }
 

@@ -847,6 +847,21 @@ export interface ConstituentRow {
   readonly shares_outstanding: number | null;
 }
 
+export interface ConstraintCost {
+  /** The client's id of the row, empty when there is none. */
+  readonly id: string;
+  /** Position among the client's rows. */
+  readonly index: number;
+  /** Class name. */
+  readonly type: string;
+  /** objective_value of the problem without the row; null where it has no answer. */
+  readonly objective_without: number | null;
+  /** How much worse objective_value is with the row; 0 for one that does not bind. */
+  readonly cost: number | null;
+  /** The same in words, in the measure of the objective. */
+  readonly sentence: string;
+}
+
 export interface ConstraintRow {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
@@ -3113,6 +3128,17 @@ export interface NameSolve {
   readonly scale: number;
 }
 
+export interface NextName {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Change of objective_value per unit of weight in the name. */
+  readonly marginal: number;
+  /** Annualised, by the model of the run. */
+  readonly expected_return: number | null;
+  /** Expected return from which on it is held, others as they are; null for an objective without expected returns. */
+  readonly entry_return: number | null;
+}
+
 /** The operand must fail. */
 export interface NotNode {
   readonly node: 'not';
@@ -3263,6 +3289,12 @@ export interface OptimisationRunResult {
   readonly weights: readonly WeightRow[];
   /** Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text. */
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
+  /** What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two. */
+  readonly sensitivities?: readonly SensitivityRow[] | undefined;
+  /** What each of the client's first 20 rows costs. */
+  readonly constraint_costs?: readonly ConstraintCost[] | undefined;
+  /** At most 10 names that nothing but their lower bound of 0 keeps out, those nearest to a weight first. */
+  readonly next_names?: readonly NextName[] | undefined;
   /** Efficient frontier within the constraints. */
   readonly frontier: FrontierPayload | null;
   /** Findings, worst first. */
@@ -4873,6 +4905,29 @@ export interface SeasoningFilterRule {
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
+}
+
+export interface SensitivityRow {
+  /** The client's id of the row, empty when there is none. */
+  readonly id: string;
+  /** Position among the client's rows. */
+  readonly index: number;
+  /** Class name. */
+  readonly type: string;
+  /** The parameter that is moved, all else as it was asked for. */
+  readonly parameter: string;
+  /** Its value in the run. */
+  readonly from: number;
+  /** Its value one step further out. */
+  readonly to: number;
+  /** to - from. */
+  readonly change: number;
+  /** Change of objective_value: the problem solved again with the other value. */
+  readonly effect: number;
+  /** Change of objective_value per unit of the parameter, for a small change of it. */
+  readonly shadow_price: number;
+  /** The same in words, in the measure of the objective. */
+  readonly sentence: string;
 }
 
 export interface SeriesCollection {

@@ -90,6 +90,8 @@ export interface Problem {
   readonly warnings: readonly string[];
   /** The problem a client gets who writes other parameters into some rows, with others widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
+  /** The problem a client gets who leaves out one of the rows. */
+  without(origin: Origin): Problem;
 }
 
 export interface ParameterChange {
@@ -144,6 +146,7 @@ export function createProblem(input: ProblemInput): Problem {
     rows,
     origins,
     warnings,
+    without: ({ index: left }) => createProblem({ ...input, rows: input.rows.filter((_, row) => row !== left) }),
     withParameters: (changes) =>
       withWidths(createProblem({ ...input, rows: changedRows(input.rows, changes) }), changes),
   };

@@ -20,6 +20,9 @@ import { candidatesAt } from './candidates.js';
 import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { identifiersOf } from './derived-solve.js';
 import { insufficientRisk } from './insufficient-risk.js';
+import { nextNamesOf, type NextName } from './explanation/next-names.js';
+import { rowCostsOf, type RowCost } from './explanation/row-costs.js';
+import { sensitivitiesOf, type Sensitivity } from './explanation/sensitivities.js';
 import { frontierOf, type Frontier } from './frontier.js';
 import { costOf } from './goals/prices.js';
 import { metricProduct } from './metric-product.js';
@@ -64,6 +67,9 @@ export interface OptimisationRun {
   readonly activeSum: number;
   readonly rows: readonly WeightRow[];
   readonly frontier: Frontier | null;
+  readonly sensitivities: readonly Sensitivity[];
+  readonly rowCosts: readonly RowCost[];
+  readonly nextNames: readonly NextName[];
   readonly findings: readonly Finding[];
 }
 
@@ -117,6 +123,9 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   report(0.8, 'tracing the frontier');
   const means = problem.expectedReturns ?? risk.means();
   const frontier = frontierWithin(solvers, problem, { solution, means, riskFreeRate: input.riskFreeRate });
+  report(0.9, 'weighing the constraints');
+  const sides = rowSides(problem, solution);
+  const explained = { problem, solution, sides };
   const covered = firstAndLast(sm, target.columns, window);
   const { assembled, answer, weights } = solution;
   const trackingError = Math.sqrt(trackingVariance(problem, weights));
@@ -127,13 +136,16 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,
     problem,
-    sides: rowSides(problem, solution),
+    sides,
     trackingError,
     outcome: outcomeOf(problem, solution),
     turnover: distanceOf(problem.index, weights),
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),
     frontier,
+    sensitivities: sensitivitiesOf(solvers, explained),
+    rowCosts: rowCostsOf(solvers, explained),
+    nextNames: nextNamesOf(problem, solution),
     findings: [
       ...strangerFindings(constraints, problem),
       ...uncoveredFindings(sm, risk.coverage.excluded, problem),

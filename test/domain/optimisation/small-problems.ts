@@ -20,10 +20,13 @@ export interface SmallMarket {
   readonly objective?: { readonly type: string } & Readonly<Record<string, unknown>>;
   /** Costs of trades from the previous weights, in basis points and as a coefficient of the impact. */
   readonly costs?: { readonly bps: number; readonly impact: number };
+  /** A name that is expected to return more than it would, and how much. */
+  readonly raised?: { readonly name: string; readonly by: number };
 }
 
 /** A problem on a factor covariance with five sectors `S0` to `S4` by turns, and one numeric datapoint, of which `GAPS` lacks every fourth. */
-export function smallProblem({ names: n, seed, rows, hasPrevious = false, objective, costs }: SmallMarket): Problem {
+export function smallProblem(market: SmallMarket): Problem {
+  const { names: n, seed, rows, hasPrevious = false, objective, costs, raised } = market;
   const random = seeded(seed);
   const k = Math.min(10, n);
   const loadings = Float64Array.from({ length: n * k }, () => (random() - 0.5) * 0.3);
@@ -41,6 +44,7 @@ export function smallProblem({ names: n, seed, rows, hasPrevious = false, object
   const previous = normalised(Array.from({ length: n }, () => random()));
   const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
   const expectedReturns = Float64Array.from({ length: n }, () => 0.15 * random() - 0.02);
+  if (raised !== undefined) expectedReturns[identifiers.indexOf(raised.name)]! += raised.by;
   return createProblem({
     ...(objective === undefined ? {} : { objective: objectiveOf(objective) }),
     expectedReturns,

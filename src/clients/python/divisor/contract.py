@@ -944,6 +944,21 @@ class ConstituentRow(t.TypedDict):
     shares_outstanding: t.Optional[float]
 
 
+class ConstraintCost(t.TypedDict):
+    #: The client's id of the row, empty when there is none.
+    id: str
+    #: Position among the client's rows.
+    index: int
+    #: Class name.
+    type: str
+    #: objective_value of the problem without the row; null where it has no answer.
+    objective_without: t.Optional[float]
+    #: How much worse objective_value is with the row; 0 for one that does not bind.
+    cost: t.Optional[float]
+    #: The same in words, in the measure of the objective.
+    sentence: str
+
+
 class ConstraintRow(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
@@ -3512,6 +3527,17 @@ class NameSolve(t.TypedDict):
     scale: float
 
 
+class NextName(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Change of objective_value per unit of weight in the name.
+    marginal: float
+    #: Annualised, by the model of the run.
+    expected_return: t.Optional[float]
+    #: Expected return from which on it is held, others as they are; null for an objective without expected returns.
+    entry_return: t.Optional[float]
+
+
 class NotNode(t.TypedDict):
     """The operand must fail."""
 
@@ -3621,7 +3647,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     risk_free_rate: float
 
 
-class OptimisationRunResult(t.TypedDict):
+class _OptimisationRunResult(t.TypedDict):
     #: The optimisation run.
     run_id: str
     #: The index, or the strategy where strategies are runs too.
@@ -3674,6 +3700,15 @@ class OptimisationRunResult(t.TypedDict):
     frontier: t.Optional[FrontierPayload]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
+
+
+class OptimisationRunResult(_OptimisationRunResult, total=False):
+    #: What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two.
+    sensitivities: t.Sequence[SensitivityRow]
+    #: What each of the client's first 20 rows costs.
+    constraint_costs: t.Sequence[ConstraintCost]
+    #: At most 10 names that nothing but their lower bound of 0 keeps out, those nearest to a weight first.
+    next_names: t.Sequence[NextName]
 
 
 class _OptimiseRequest(t.TypedDict):
@@ -5367,6 +5402,20 @@ class _SeasoningFilterRule(t.TypedDict):
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     #: Arguments of the class, by name.
     params: SeasoningFilterParams
+
+
+SensitivityRow = t.TypedDict("SensitivityRow", {
+    "id": str,
+    "index": int,
+    "type": str,
+    "parameter": str,
+    "from": float,
+    "to": float,
+    "change": float,
+    "effect": float,
+    "shadow_price": float,
+    "sentence": str,
+})
 
 
 class SeriesCollectionSeries(t.TypedDict):

@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { ObjectiveTypes, OptimisationRunResult } from '#contract/optimise.js';
+import type { OptimisationRunResult } from '#contract/optimisation-result.js';
+import type { ObjectiveTypes } from '#contract/optimise.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -48,6 +49,14 @@ export function describeObjectives(): void {
         expect(run.bound).toBe(run.objective_value);
         expect(run.objective).toBeCloseTo(run.tracking_error ** 2, 14);
         expect(run.weights.reduce((sum, { variance_share }) => sum + variance_share, 0)).toBeCloseTo(1, 12);
+        // The caps bind: what they do is told, and what a run without them comes to.
+        const cost = run.constraint_costs!.find(({ id }) => id === 'pos')!;
+        await put('uncapped', []);
+        const returns = needsReturns ? { expected_returns: CAPM } : {};
+        const without = await solved({ objective: type, ...returns, constraint_set_id: 'uncapped' });
+        expect(cost.objective_without! - without.objective_value).toBeCloseTo(0, 10);
+        for (const { parameter, from, to } of run.sensitivities!)
+          expect([parameter, from, to]).toEqual(['upper', 0.2, 0.21]);
         if (type === 'min_tracking_error') expect(run.objective_value).toBe(run.objective);
         if (type === 'min_variance') expect(run.objective_value).toBeCloseTo(run.volatility ** 2, 14);
         if (type === 'max_return') expect(run.objective_value).toBeCloseTo(run.expected_return!, 14);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { OptimisationRunResult } from '#contract/optimise.js';
+import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { JobStatus } from '#jobs/status.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';

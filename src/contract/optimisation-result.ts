@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { Finding } from './common.js';
+
+export const WeightRow = z
+  .strictObject({
+    identifier: z.string(),
+    weight: z.number().meta({ description: 'Optimised weight.' }),
+    index_weight: z.number().meta({ description: 'Target index weight.' }),
+    active_weight: z.number().meta({ description: 'weight - index_weight.' }),
+    risk_contribution: z.number().meta({ description: 'Contribution to the tracking error; they sum to it.' }),
+    variance_share: z.number().meta({ description: "Share of the portfolio's variance; they sum to 1." }),
+    at_bound: z.enum(['lower', 'upper']).nullable().meta({ description: 'A position bound holds this name.' }),
+  })
+  .meta({ id: 'WeightRow' });
+
+const frontierPoint = { expected_return: z.number(), volatility: z.number(), tracking_error: z.number() };
+
+export const FrontierPayload = z
+  .strictObject({
+    points: z.array(z.strictObject(frontierPoint)).meta({
+      description:
+        'From least variance to largest expected return within the constraints, equally spaced in expected return.',
+    }),
+    tangency: z
+      .strictObject({ ...frontierPoint, sharpe: z.number() })
+      .nullable()
+      .meta({
+        description:
+          'Largest excess return over the risk-free rate per unit of volatility; null where none is positive.',
+      }),
+  })
+  .meta({ id: 'FrontierPayload' });
+
+const clientRow = {
+  id: z.string().meta({ description: "The client's id of the row, empty when there is none." }),
+  index: z.int().min(0).meta({ description: "Position among the client's rows." }),
+  type: z.string(),
+};
+
+export const SensitivityRow = z
+  .strictObject({
+    ...clientRow,
+    parameter: z.string().meta({ description: 'The parameter that is moved, all else as it was asked for.' }),
+    from: z.number().meta({ description: 'Its value in the run.' }),
+    to: z.number().meta({ description: 'Its value one step further out.' }),
+    change: z.number().meta({ description: 'to - from.' }),
+    effect: z
+      .number()
+      .meta({ description: 'Change of objective_value: the problem solved again with the other value.' }),
+    shadow_price: z
+      .number()
+      .meta({ description: 'Change of objective_value per unit of the parameter, for a small change of it.' }),
+    sentence: z.string().meta({ description: 'The same in words, in the measure of the objective.' }),
+  })
+  .meta({ id: 'SensitivityRow' });
+
+export const ConstraintCost = z
+  .strictObject({
+    ...clientRow,
+    objective_without: z
+      .number()
+      .nullable()
+      .meta({ description: 'objective_value of the problem without the row; null where it has no answer.' }),
+    cost: z
+      .number()
+      .nullable()
+      .meta({ description: 'How much worse objective_value is with the row; 0 for one that does not bind.' }),
+    sentence: z.string().meta({ description: 'The same in words, in the measure of the objective.' }),
+  })
+  .meta({ id: 'ConstraintCost' });
+
+export const NextName = z
+  .strictObject({
+    identifier: z.string(),
+    marginal: z.number().meta({ description: 'Change of objective_value per unit of weight in the name.' }),
+    expected_return: z.number().nullable().meta({ description: 'Annualised, by the model of the run.' }),
+    entry_return: z.number().nullable().meta({
+      description:
+        'Expected return from which on it is held, others as they are; null for an objective without expected returns.',
+    }),
+  })
+  .meta({ id: 'NextName' });
+
+export const OptimisationRunResult = z
+  .strictObject({
+    run_id: z.string(),
+    index_id: z.string(),
+    constraint_set_id: z.string(),
+    start: z.string().meta({ description: 'First date the price frame of the constituents carries.' }),
+    end: z.string().meta({ description: 'Last date the price frame of the constituents carries.' }),
+    rebalance_date: z.string().meta({ description: 'Rebalance whose weights are the target.' }),
+    converged: z.boolean().meta({ description: 'Whether the conditions of optimality hold on the original rows.' }),
+    heuristic: z
+      .boolean()
+      .meta({ description: 'A non-convex constraint forced a restricted re-solve: feasible, not proven optimal.' }),
+    holdings: z.int().min(0),
+    iterations: z.int().min(0),
+    objective_type: z.string(),
+    objective_value: z.number().meta({
+      description:
+        'The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
+    }),
+    objective: z.number().meta({ description: 'Annualised tracking variance, whatever the objective.' }),
+    bound: z
+      .number()
+      .nullable()
+      .meta({ description: 'What no weights can better: the value of the objective without the non-convex rows.' }),
+    gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
+    expected_return: z
+      .number()
+      .nullable()
+      .meta({ description: 'Annualised, before costs; null without expected returns.' }),
+    volatility: z.number().meta({ description: 'Annualised, by the risk model of the run.' }),
+    costs: z
+      .number()
+      .nullable()
+      .meta({ description: 'Of the trades, as a fraction of value; null where none were asked for.' }),
+    tracking_error: z.number(),
+    turnover: z.number().meta({ description: 'One-way, against the index weights.' }),
+    active_sum: z.number().meta({ description: 'Sum of active weights; zero under full investment.' }),
+    solver_message: z.string(),
+    weights: z.array(WeightRow).meta({ description: 'Every name, largest active position first.' }),
+    binding: z.array(z.record(z.string(), z.string()).nullable()).meta({
+      description: 'Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text.',
+    }),
+    sensitivities: z.array(SensitivityRow).optional().meta({
+      description:
+        'What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two.',
+    }),
+    constraint_costs: z.array(ConstraintCost).optional().meta({
+      description: "What each of the client's first 20 rows costs.",
+    }),
+    next_names: z.array(NextName).optional().meta({
+      description:
+        'At most 10 names that nothing but their lower bound of 0 keeps out, those nearest to a weight first.',
+    }),
+    frontier: FrontierPayload.nullable(),
+    findings: z.array(Finding),
+  })
+  .meta({ id: 'OptimisationRunResult' });
+export type OptimisationRunResult = z.infer<typeof OptimisationRunResult>;

@@ -1,0 +1,49 @@
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { compareText } from '../../findings.js';
+import type { Problem } from '../problem.js';
+import type { ConvexSolution } from '../solve-convex.js';
+import { ownTerms } from './change-sentence.js';
+
+/** A name without a weight, and how far it is from one. */
+export interface NextName {
+  readonly identifier: string;
+  /** Change of the objective, in its own terms, per unit of weight in the name. */
+  readonly marginal: number;
+  /** Its expected return, and the one from which on it is held; null for an objective without expected returns. */
+  readonly expectedReturn: number | null;
+  readonly entryReturn: number | null;
+}
+
+/** Names listed. */
+export const NEXT_NAMES_MAX = 10;
+
+/**
+ * The names that would be held next: those that nothing but their lower bound of nought keeps out, those nearest to a
+ * weight first. A name is held once its expected return exceeds `entryReturn`, the others staying as they are.
+ * @cost of a product with the covariance
+ * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
+ */
+export function nextNamesOf(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): NextName[] {
+  const { lower, upper } = assembled.program;
+  const { right } = lagrangianSlopes(assembled.program, answer.point);
+  const perReturn = returnScale(problem, weights);
+  const { expectedReturns } = problem;
+  return Array.from(weights.keys())
+    .filter((i) => weights[i] === 0 && lower[i] === 0 && upper[i]! > 0)
+    .map((i) => ({ i, distance: priceScale * Math.max(right[i]!, 0) }))
+    .toSorted((a, b) => a.distance - b.distance || compareText(problem.identifiers[a.i]!, problem.identifiers[b.i]!))
+    .slice(0, NEXT_NAMES_MAX)
+    .map(({ i, distance }) => ({
+      identifier: problem.identifiers[i]!,
+      marginal: ownTerms(problem, distance),
+      expectedReturn: perReturn === null ? null : expectedReturns![i]!,
+      entryReturn: perReturn === null ? null : expectedReturns![i]! + distance * perReturn,
+    }));
+}
+
+/** Expected return that makes up for a unit of the objective, both per unit of weight; null where none counts. */
+function returnScale({ objective, expectedReturns, goal, metric }: Problem, weights: Float64Array): number | null {
+  if (!objective.entry.needsReturns || expectedReturns === null) return null;
+  return goal.form === 'ratio' ? Math.sqrt(Math.max(0, metricSquare(metric, weights))) : 1;
+}

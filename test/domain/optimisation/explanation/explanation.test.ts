@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { nextNamesOf } from '#domain/optimisation/explanation/next-names.js';
+import { rowCostsOf } from '#domain/optimisation/explanation/row-costs.js';
+import { sensitivitiesOf } from '#domain/optimisation/explanation/sensitivities.js';
+import { rowSides } from '#domain/optimisation/report.js';
+import { solveProblem, type Solution } from '#domain/optimisation/search.js';
+import type { Problem } from '#domain/optimisation/problem.js';
+import { smallProblem, solvers, type SmallMarket } from '../small-problems.js';
+
+interface Row {
+  readonly id: string;
+  readonly type: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+const MARKET = { names: 20, seed: 4, hasPrevious: true };
+const ROWS: readonly Row[] = [
+  { id: 'pos', type: 'PositionBounds', params: { upper: 0.09 } },
+  { id: 'sec', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], upper: 0.12 } },
+  { id: 'turn', type: 'Turnover', params: { limit: 0.3, reference: 'previous' } },
+  { id: 'avg', type: 'WeightedAverage', params: { field: 'X', upper: 45 } },
+  { id: 'loose', type: 'ActiveShare', params: { limit: 0.99 } },
+];
+const OBJECTIVES = [
+  { type: 'min_tracking_error' },
+  { type: 'min_variance' },
+  { type: 'max_utility', risk_aversion: 3 },
+  { type: 'max_sharpe', risk_free_rate: 0.01 },
+  { type: 'max_diversification' },
+] as const;
+
+function solved(market: SmallMarket): { readonly problem: Problem; readonly solution: Solution } {
+  const problem = smallProblem(market);
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind !== 'solved') throw new Error('no answer');
+  return { problem, solution: outcome.solution };
+}
+
+const explained = (market: SmallMarket) => {
+  const { problem, solution } = solved(market);
+  return { problem, solution, sides: rowSides(problem, solution) };
+};
+
+/** The objective in its own terms. */
+const valueOf = (market: SmallMarket): number => {
+  const { problem, solution } = solved(market);
+  return problem.objective.entry.sense === 'maximise' ? -solution.objective : solution.objective;
+};
+
+describe.each(OBJECTIVES)('the rows of %j', (objective) => {
+  const market = { ...MARKET, rows: ROWS, objective };
+  const input = explained(market);
+  const value = valueOf(market);
+  const sensitivities = sensitivitiesOf(solvers, input);
+
+  test('have the effect that a problem with the other parameter has', () => {
+    expect(sensitivities.length).toBeGreaterThan(1);
+    for (const { id, parameter, from, to, effect, sentence } of sensitivities) {
+      const moved = (by: number) =>
+        ROWS.map((row) => (row.id === id ? { ...row, params: { ...row.params, [parameter]: by } } : row));
+      const again = valueOf({ ...market, rows: moved(to) });
+      expect(Math.abs(again - value - effect)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
+      const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect > 0 : effect < 0;
+      expect(isBetter, sentence).toBe(true); // A bound was loosened.
+      expect(sentence).toContain(objective.type.startsWith('max') ? ' raises the ' : ' lowers the ');
+      expect(from).toBe(ROWS.find((row) => row.id === id)!.params[parameter]);
+    }
+  });
+
+  test('have the shadow price that a small change of the parameter has, within 1 %', () => {
+    for (const { id, parameter, from, shadowPrice } of sensitivities) {
+      const step = 1e-5 * Math.abs(from);
+      const at = (to: number) =>
+        valueOf({
+          ...market,
+          rows: ROWS.map((row) => (row.id === id ? { ...row, params: { ...row.params, [parameter]: to } } : row)),
+        });
+      const difference = (at(from + step) - at(from - step)) / (2 * step);
+      expect(Math.abs(shadowPrice / difference - 1), `${id} ${parameter}`).toBeLessThan(0.01);
+    }
+  });
+
+  test('cost what the problem without them is better by', () => {
+    const costs = rowCostsOf(solvers, input);
+    expect(costs.map(({ id }) => id)).toEqual(ROWS.map(({ id }) => id));
+    for (const { id, cost, without } of costs) {
+      const rest = valueOf({ ...market, rows: ROWS.filter((row) => row.id !== id) });
+      expect(Math.abs(without! - rest), id).toBeLessThan(1e-9 * Math.max(1, Math.abs(rest)));
+      expect(cost, id).toBeGreaterThanOrEqual(-1e-12);
+    }
+    expect(costs.find(({ id }) => id === 'loose')!.cost).toBe(0);
+  });
+});
+
+describe.each([
+  { type: 'max_utility', risk_aversion: 3 },
+  { type: 'max_sharpe', risk_free_rate: 0.01 },
+] as const)('the next names of %j', (objective) => {
+  test('are held from their entry return on, and not before', () => {
+    const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
+    const { problem, solution } = explained(market);
+    const names = nextNamesOf(problem, solution);
+    expect(names.length).toBeGreaterThan(1);
+    for (const { identifier, expectedReturn, entryReturn } of names.slice(0, 3)) {
+      const missing = entryReturn! - expectedReturn!;
+      expect(missing).toBeGreaterThan(0);
+      const heldWith = (by: number) => {
+        const { problem: other, solution: again } = solved({ ...market, raised: { name: identifier, by } });
+        return again.weights[other.identifiers.indexOf(identifier)]! > 0;
+      };
+      expect([heldWith(0.999 * missing), heldWith(1.001 * missing)]).toEqual([false, true]);
+    }
+  });
+
+  test('cost the objective what a little of them does', () => {
+    const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
+    const { problem, solution } = explained(market);
+    const before = valueOf(market);
+    for (const { identifier, marginal } of nextNamesOf(problem, solution).slice(0, 3)) {
+      const least = { id: 'least', type: 'PositionBounds', params: { identifiers: [identifier], lower: 1e-6 } };
+      const slope = (valueOf({ ...market, rows: [...market.rows, least] }) - before) / 1e-6;
+      expect(Math.abs(slope / marginal - 1)).toBeLessThan(0.01);
+    }
+  });
+});
+
+test('a row that chooses names costs what the search without it is better by, and others the same names held', () => {
+  const rows: readonly Row[] = [
+    { id: 'n', type: 'Cardinality', params: { maximum: 8 } },
+    { id: 'pos', type: 'PositionBounds', params: { upper: 0.15 } },
+  ];
+  const market = { ...MARKET, names: 16, rows, objective: { type: 'min_variance' } as const };
+  const input = explained(market);
+  const [choice, bound] = rowCostsOf(solvers, input);
+  const free = valueOf({ ...market, rows: rows.slice(1) });
+  expect(Math.abs(choice!.without! - free)).toBeLessThan(1e-12);
+  const left = input.problem.identifiers.filter((_, i) => input.solution.weights[i] === 0);
+  const held = [{ type: 'Exclude', params: { identifiers: left } }];
+  expect(Math.abs(bound!.without! - valueOf({ ...market, rows: held }))).toBeLessThan(1e-9);
+  for (const { sentence } of sensitivitiesOf(solvers, input)) expect(sentence).toContain(', with the same names held.');
+});

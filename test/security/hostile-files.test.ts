@@ -1,0 +1,112 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { tableFromArrays, tableToIPC } from 'apache-arrow';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ErrorDetail, ErrorCode } from '#domain/refusal.js';
+import { runService, type RunningService } from '../services/running-service.js';
+
+/** Files made to fill memory or disk, at each way in that takes files. */
+
+const PARQUET = 'application/vnd.apache.parquet';
+const ARROW = 'application/vnd.apache.arrow.stream';
+
+/** A gzip of 10 GB of zeros in 10 MB: its members one after the other. */
+function gzipOfZeros(): Buffer {
+  const member = gzipSync(Buffer.alloc(64 << 20));
+  return Buffer.concat(Array.from({ length: 160 }, () => member));
+}
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+}, 60_000);
+afterAll(() => service.close());
+
+const codesOf = (error: ErrorDetail | undefined): string[] =>
+  ((error?.detail?.['findings'] ?? []) as { readonly code: string }[]).map(({ code }) => code);
+
+async function uploaded(
+  bytes: Uint8Array,
+  type: string,
+): Promise<{ status: number; code?: ErrorCode; codes: string[] }> {
+  const response = await fetch(`${service.url()}/data/import?name=x`, {
+    method: 'POST',
+    headers: { 'content-type': type },
+    body: bytes as Uint8Array<ArrayBuffer>,
+  });
+  const { error } = (await response.json()) as { error?: ErrorDetail };
+  return { status: response.status, ...(error && { code: error.code }), codes: codesOf(error) };
+}
+
+describe('10 GB of zeros in a gzip', () => {
+  const zeros = gzipOfZeros();
+
+  test.each([
+    ['as the market of a folder', 'market.csv.gz', null],
+    ['as a file of a vendor, read by a mapping', 'A_data.csv.gz', { identifier_from: 'file:{identifier}_data.csv.gz' }],
+  ])(
+    '%s are refused, looked at and registered',
+    async (_, name, mapping) => {
+      const location = join(service.root, name.replaceAll(/\W/g, ''));
+      await mkdir(location);
+      await writeFile(join(location, name), zeros);
+      const store = { store_id: 'zeros', name: 'Zeros', kind: 'folder', location, ...(mapping && { mapping }) };
+      const { status, detail, ...error } = await service.refusal('POST', '/data/stores', store);
+      expect([status, codesOf({ ...error, detail })]).toEqual([422, ['UNREADABLE_FILE']]);
+      const { body } = await service.ask<{ rows_read: number; findings: { code: string }[] }>('POST', '/data/inspect', {
+        location,
+      });
+      expect([body.rows_read, body.findings.map(({ code }) => code)]).toEqual([0, ['UNREADABLE_FILE']]);
+    },
+    60_000,
+  );
+
+  test('as a body, compressed or called a table, are refused', async () => {
+    const response = await fetch(`${service.url()}/data/import`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: zeros as Buffer<ArrayBuffer>,
+    });
+    expect(response.status).toBe(400);
+    for (const type of [PARQUET, ARROW]) {
+      expect(await uploaded(zeros, type)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+    }
+    const content = zeros.toString('base64');
+    const { status } = await service.refusal('POST', '/data/import', { name: 'x', format: 'csv', content });
+    expect(status).toBe(422);
+  }, 60_000);
+});
+
+describe('a table that lies about its size', () => {
+  const table = Buffer.from(
+    tableToIPC(
+      tableFromArrays({ identifier: ['A', 'A'], date: ['2024-01-02', '2024-01-03'], CLOSE: Float64Array.of(1, 2) }),
+      'stream',
+    ),
+  );
+
+  test('is refused as Arrow, wherever a length in it is changed', async () => {
+    // The length of the first message follows its mark.
+    for (const length of [0x7fffffff, -2]) {
+      const lying = Buffer.from(table);
+      lying.writeInt32LE(length, 4);
+      const { status, codes } = await uploaded(lying, ARROW);
+      expect([status, codes.length]).toEqual([422, 1]);
+    }
+    expect(await uploaded(table.subarray(0, table.length - 40), ARROW)).toMatchObject({ status: 422 });
+  }, 60_000);
+
+  test('is refused as Parquet, whatever length its footer claims', async () => {
+    for (const length of [0x7fffffff, -1]) {
+      const lying = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(64), Buffer.alloc(4), Buffer.from('PAR1')]);
+      lying.writeInt32LE(length, lying.length - 8);
+      expect(await uploaded(lying, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+    }
+  }, 60_000);
+});
+
+test('nothing of what was refused is left in the home, and the service answers', async () => {
+  expect(await readdir(join(service.root, 'home', 'stores'))).toEqual([]);
+  expect((await service.ask('GET', '/health')).status).toBe(200);
+});

@@ -239,15 +239,25 @@ function mend(mapping: Mapping, findings: readonly Finding[]): Mended | undefine
   const wordy = of('NOT_A_NUMBER')
     .map(({ path }) => path.slice(path.lastIndexOf('.') + 1))
     .filter((column) => !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column));
-  if (wordy.length > 0)
+  return wordy.length === 0 ? undefined : withoutColumns(mapping, [...new Set(wordy)]);
+}
+
+/** Columns that hold what is no number are left out; without adjusted closes nothing is derived from them. */
+function withoutColumns(mapping: Mapping, columns: readonly string[]): Mended {
+  const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
+  const { adjusted_close: adjusted } = mapping;
+  if (adjusted !== null && columns.includes(adjusted))
     return {
-      mapping: { ...mapping, ignore: [...mapping.ignore, ...new Set(wordy)] },
+      mapping: { ...left, adjusted_close: null },
       question: {
-        field: 'ignore',
-        question: `Texts stand among the numbers of ${[...new Set(wordy)].join(', ')}: left out.`,
+        field: 'adjusted_close',
+        question: `Some of ${adjusted} are no finite numbers: left out, and no dividends are derived.`,
       },
     };
-  return undefined;
+  return {
+    mapping: left,
+    question: { field: 'ignore', question: `Texts stand among the numbers of ${columns.join(', ')}: left out.` },
+  };
 }
 
 /** The first bars of the first name. */

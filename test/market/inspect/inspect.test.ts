@@ -271,6 +271,14 @@ test('zeros, decimal commas and columns of words are provided for', async () => 
   expect(preview.data.map((row) => row.at(-1))).toEqual([1234.5, 1235.5]);
 });
 
+test('adjusted closes that are no numbers are left out, so that what is proposed can be read', async () => {
+  const { mapping, findings, rows_read, confidence } = await inspected({
+    'x.csv': 'Date,Ticker,Close,Adj Close\n2024-01-02,A,10,-inf\n2024-01-03,A,11,11\n',
+  });
+  expect(mapping).toMatchObject({ adjusted_close: null, ignore: ['Adj Close'] });
+  expect([rows_read, findings, confidence]).toEqual([2, [], 'unsure']);
+});
+
 test('adjusted closes tell whether closes are as traded: a split shows between them or not', async () => {
   const head = 'Date,Ticker,Close,Adj Close\n';
   const raw = await inspected({ 'x.csv': `${head}2024-01-02,A,100,50\n2024-01-03,A,51,51\n` });
